@@ -6,9 +6,9 @@ from secrets import token_hex
 import streamlit as st
 
 from ui.address.registry import TYPED
-from ui.components.browser.kept_texts import KEY as KEPT_TEXTS
-from ui.components.browser.kept_texts import ask_for_kept_texts, found_texts, kept_texts
-from ui.session import TEXTS_KEPT
+from ui.components.browser.tab_texts import KEY as TAB_TEXTS
+from ui.components.browser.tab_texts import found_texts, request_tab_texts, store_tab_texts
+from ui.session import HAS_TAB_TEXTS
 from ui.share import DEFAULTS, LINKED
 
 APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
@@ -32,7 +32,7 @@ def apply_texts(texts: Mapping[str, str]) -> None:
     st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
 
 
-def read_kept_texts() -> None:
+def read_tab_texts() -> None:
     """Pause the first run of a session until the browser has sent the texts of the tab, if it has any.
 
     So a reloaded page computes with the reader's text at once, and never with the default one first.
@@ -40,14 +40,14 @@ def read_kept_texts() -> None:
     if SESSION in st.session_state:
         return
     st.session_state[SESSION] = token_hex(8)
-    if st.context.cookies.get(TEXTS_KEPT) == "1" and not st.context.is_embedded:
-        ask_for_kept_texts(str(st.session_state[SESSION]), _take_kept)
+    if st.context.cookies.get(HAS_TAB_TEXTS) == "1" and not st.context.is_embedded:
+        request_tab_texts(str(st.session_state[SESSION]), _take_tab_texts)
         st.stop()
 
 
 def keep_texts() -> None:
     """Store the reader's texts in the browser's tab, for a reload."""
-    kept_texts(_own_texts(), str(st.session_state[SESSION]), _take_kept)
+    store_tab_texts(_own_texts(), str(st.session_state[SESSION]), _take_tab_texts)
 
 
 def _own_texts() -> dict[str, str]:
@@ -62,9 +62,9 @@ def _own_texts() -> dict[str, str]:
     return {key: text for key, text in written.items() if isinstance(text, str)}
 
 
-def _take_kept() -> None:
+def _take_tab_texts() -> None:
     """Restore the texts of the tab unless a link contains texts; those replaced by a step are restored at its end."""
-    linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
+    linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(TAB_TEXTS))
     applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
     for key, text in stored.items():
         if key not in TYPED or key in linked:

@@ -42,7 +42,7 @@ PRESENT = "present"
 """Name in the address of the presenter's frame, which has no sidebar and large type; true where it is shown."""
 TEXT_STORE = "inside-bert-texts"
 """Key of the typed texts in the browser's session storage."""
-TEXTS_KEPT = "texts_kept"
+HAS_TAB_TEXTS = "has_tab_texts"
 """Name of the cookie that is 1 where the tab has stored texts. The texts themselves are in no cookie."""
 
 first_page_sent = Event()

@@ -46,7 +46,7 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
-own_texts.read_kept_texts()
+own_texts.read_tab_texts()
 if unread := query.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")

@@ -112,8 +112,8 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
         scores += allowed
         return softmax(scores)
     # In a local layer most keys are seen by none of these queries: only those between the first and last are computed.
-    seen_keys = np.flatnonzero(allowed.any(axis=(0, 1)))
-    window = slice(int(seen_keys[0]), int(seen_keys[-1]) + 1) if len(seen_keys) else slice(0, 0)
+    visible_keys = np.flatnonzero(allowed.any(axis=(0, 1)))
+    window = slice(int(visible_keys[0]), int(visible_keys[-1]) + 1) if len(visible_keys) else slice(0, 0)
     probs = np.zeros((*scaled.shape[:2], len(trace.tokens)), dtype=np.float32)
     scores = _products(scaled, keys[:, window])
     np.copyto(scores, np.float32(-np.inf), where=~allowed[..., window])

@@ -106,7 +106,7 @@ def all_effects(
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     on_partial: Callable[[EffectComparison], None] | None = None,
-    kept: Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects] = lambda _, measure: measure(),
+    cached: Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects] = lambda _, measure: measure(),
 ) -> EffectComparison:
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
@@ -118,7 +118,7 @@ def all_effects(
         max_batch_bytes: approximate limit in bytes for a batch.
         max_gradient_bytes: approximate limit in bytes for the run with gradients.
         on_partial: called after every layer with the effects so far, NaN if not yet measured.
-        kept: returns the effects of a kind, from a cache or by calling its second argument.
+        cached: returns the effects of a kind, from a cache or by calling its second argument.
 
     Raises:
         BertvizError: the effects of a kind cannot be measured (see ablation_effects).
@@ -136,7 +136,7 @@ def all_effects(
     for kind in kinds:
         mean = means if kind == "mean" else None
         limits = max_batch_bytes, max_gradient_bytes
-        done.append(kept(kind, partial(ablation_effects, target, kind, mean, layer_done, *limits, so_far)))
+        done.append(cached(kind, partial(ablation_effects, target, kind, mean, layer_done, *limits, so_far)))
     return compared(done)
 
 

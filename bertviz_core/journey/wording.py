@@ -19,8 +19,8 @@ MOST_EDITS, LONGEST = 3, 40
 def compare_wordings(before: Journey, after: Journey, runs: tuple[Trace, Trace]) -> ChangedJourney:
     """Compare the journeys of a text and of its edited version, and their runs, at the tokens of the second."""
     first, second = runs
-    kept = unchanged_positions(first.tokens, second.tokens)
-    sources = {new: old for old, new in kept.items()}
+    unchanged = unchanged_positions(first.tokens, second.tokens)
+    sources = {new: old for old, new in unchanged.items()}
     origin = tuple(sources.get(at, -1) for at in range(len(second.tokens)))
     known = np.array(origin) >= 0
 
@@ -28,9 +28,9 @@ def compare_wordings(before: Journey, after: Journey, runs: tuple[Trace, Trace])
         return None if values is None else np.where(known, values[:, origin], np.float32(np.nan))
 
     gone = tuple(
-        (max((new + 1 for old, new in kept.items() if old < at), default=0), before.labels[at])
+        (max((new + 1 for old, new in unchanged.items() if old < at), default=0), before.labels[at])
         for at in range(len(first.tokens))
-        if at not in kept
+        if at not in unchanged
     )
     edits = list(_edits(first.tokens.text, second.tokens.text))
     if len(edits) > MOST_EDITS:

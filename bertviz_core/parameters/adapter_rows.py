@@ -15,9 +15,9 @@ def merged_header(base: CheckpointHeader, fit: FittedAdapter) -> CheckpointHeade
     """The header of the base with the tensors that the adapter replaces or adds."""
     saved = {name: replace(each.stored, name=name) for name, each in fit.saved}
     known = {tensor.name for tensor in base.tensors}
-    kept = (saved.get(tensor.name, tensor) for tensor in base.tensors)
+    tensors = (saved.get(tensor.name, tensor) for tensor in base.tensors)
     return CheckpointHeader(
-        (*kept, *(tensor for name, tensor in saved.items() if name not in known)), base.files, base.header_nbytes
+        (*tensors, *(tensor for name, tensor in saved.items() if name not in known)), base.files, base.header_nbytes
     )
 
 

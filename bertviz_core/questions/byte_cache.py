@@ -60,7 +60,7 @@ class ByteCache:
         with self._lock:
             self._nbytes -= self._held.pop(key, (0, None))[0]
 
-    def made(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
         """Return the cached value of a key, or compute it; concurrent callers wait for a single computation.
 
         Args:

@@ -88,7 +88,7 @@ def searched(
     def vector_of() -> Float[np.ndarray, " dimensions"]:
         return query_vector(corpus, model.loaded, model.tokenizer, model.source, opened.settings, text)
 
-    vector = model.made((__name__, "query", corpus.fingerprint, text), vector_of)
+    vector = model.get_or_compute((__name__, "query", corpus.fingerprint, text), vector_of)
     hits = search(corpus, text, vector, count, where, index)
     return Answer(hits, _models(opened), (text,), hits.notices, {"corpus_hits": hits})
 

@@ -35,7 +35,7 @@ ANSWERS_NBYTES = 256 * 1024**2
 class Store(Protocol):
     """A cache with a budget in bytes."""
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it."""
         ...
 
@@ -54,7 +54,7 @@ class OpenedSubject(ABC):
         """Settings and limits."""
 
     @abstractmethod
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the subject in its present state, or compute it."""
 
 
@@ -226,15 +226,15 @@ class OpenedModel(Opened):
 
     def trace(self, tokens: Tokens) -> Trace:
         """Run the model on tokens, once for all questions about them."""
-        return self.made((__name__, "trace", *tokens.identity), lambda: trace(self.loaded, tokens))
+        return self.get_or_compute((__name__, "trace", *tokens.identity), lambda: trace(self.loaded, tokens))
 
     def other(self, name: str) -> "OpenedModel":
         """Open another model with the same device and settings."""
         return self if name == self.name else OpenedModel(name, self.settings)
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value, or compute it."""
-        return self._store.made(key, make)
+        return self._store.get_or_compute(key, make)
 
 
 class CorpusSubject(OpenedSubject):
@@ -297,6 +297,6 @@ class OpenedFolder(CorpusSubject):
         """Always None: search is exhaustive."""
         return None
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value, or compute it."""
-        return self._store.made(key, make)
+        return self._store.get_or_compute(key, make)

@@ -40,7 +40,7 @@ class Answer(Generic[T]):
 class Subject(Protocol):
     """The subject of a question: an opened model or corpus."""
 
-    def made(self, key: Hashable, make: Callable[[], MadeT]) -> MadeT:
+    def get_or_compute(self, key: Hashable, make: Callable[[], MadeT]) -> MadeT:
         """Return the cached value of a key, or compute it."""
         ...
 
@@ -170,7 +170,7 @@ class Question(Generic[S, T]):
         Raises:
             BertvizError: an option is invalid, or the computation fails.
         """
-        return opened.made(self.key(options), lambda: self._compute(opened, options, job))
+        return opened.get_or_compute(self.key(options), lambda: self._compute(opened, options, job))
 
 
 DECLARED: dict[str, Question[Any, Any]] = {}

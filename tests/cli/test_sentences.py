@@ -56,7 +56,7 @@ def test_a_second_model_stands_beside_the_first(command: Command) -> None:
     np.testing.assert_allclose(found["second_similarity"], cosines[1], atol=1e-5)
     np.testing.assert_allclose(found["difference"], cosines[1] - cosines[0], atol=1e-5)
     assert found["second_pairs"]["mean"] == pytest.approx(cosines[1][np.triu_indices(3, 1)].mean(), abs=1e-5)
-    assert found["nearest_kept"] == sum(np.equal(found["first_nearest"], found["second_nearest"]))
+    assert found["same_nearest"] == sum(np.equal(found["first_nearest"], found["second_nearest"]))
     lines = command("similarity", MODEL, *SENTENCES, "--other", FINE_TUNED).stdout.splitlines()
     assert lines[:2] == [f"{MODEL} (first) and {FINE_TUNED} (second): 3 sentences", found["summary"]]
     refused = command("similarity", MODEL, *SENTENCES[:2], "--other", FINE_TUNED)

@@ -81,18 +81,18 @@ def test_vectors_neighbours_and_answers_are_those_of_the_rounded_model(classes: 
     found = open_model(classes).number_formats(TEXTS, [rounding])
     (each,), (before, answers), (after, changed) = found.data.formats, plain(classes, None), plain(classes, rounding)
     unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (before, after)]
-    assert each.kept is not None
-    np.testing.assert_allclose(each.kept.cosines, (unit[0] * unit[1]).sum(1), atol=1e-5)
-    count = each.kept.neighbours
+    assert each.agreement is not None
+    np.testing.assert_allclose(each.agreement.cosines, (unit[0] * unit[1]).sum(1), atol=1e-5)
+    count = each.agreement.neighbours
     assert count == 2
     pairs = zip(nearest(before, count), nearest(after, count), strict=True)
-    assert each.kept.shared is not None
-    np.testing.assert_allclose(each.kept.shared, [len(one & other) / count for one, other in pairs])
-    assert each.kept.changed is not None
-    assert each.kept.changed.tolist() == [place for place in range(6) if answers[place] != changed[place]]
+    assert each.agreement.shared is not None
+    np.testing.assert_allclose(each.agreement.shared, [len(one & other) / count for one, other in pairs])
+    assert each.agreement.changed is not None
+    assert each.agreement.changed.tolist() == [place for place in range(6) if answers[place] != changed[place]]
     table = found.to_pandas()
-    assert table["mean cosine"][0] == pytest.approx(each.kept.cosines.mean())
-    assert table["answers changed"][0] == len(each.kept.changed)
+    assert table["mean cosine"][0] == pytest.approx(each.agreement.cosines.mean())
+    assert table["answers changed"][0] == len(each.agreement.changed)
     assert "in memory, one after another" in str(found)
     assert found.data.copy_nbytes == sum(weight.nbytes for weight in load_file(classes / "model.safetensors").values())
 
@@ -134,10 +134,10 @@ def test_the_example_set_is_run_where_it_is_chosen(classes: Path) -> None:
 @pytest.mark.parametrize("texts", [[], ["a cat"], ["a cat", "a dog"]])
 def test_few_texts(classes: Path, texts: list[str]) -> None:
     (each,) = open_model(classes).number_formats(texts, ["nf4"]).data.formats
-    assert (each.kept is None) == (not texts)
-    if each.kept is not None:
-        assert each.kept.shared is None
-        assert len(each.kept.cosines) == len(texts)
+    assert (each.agreement is None) == (not texts)
+    if each.agreement is not None:
+        assert each.agreement.shared is None
+        assert len(each.agreement.cosines) == len(texts)
 
 
 @pytest.mark.slow
@@ -169,11 +169,11 @@ def test_weights_beyond_a_format_are_said_and_the_other_formats_stay(models_dir:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     found = open_model(folder).number_formats(TEXTS, ["float16", "int8"]).data
     half, whole = found.formats[1] if found.formats[0].name == "int8" else found.formats[0], found.formats[-1]
-    assert half.kept is not None
-    assert whole.kept is not None
-    assert np.isnan(half.kept.cosines).all()
-    assert half.kept.shared is None
-    assert np.isfinite(whole.kept.cosines).all()
+    assert half.agreement is not None
+    assert whole.agreement is not None
+    assert np.isnan(half.agreement.cosines).all()
+    assert half.agreement.shared is None
+    assert np.isfinite(whole.agreement.cosines).all()
     assert any("Rounded to float16, the model gives NaN" in each for each in found.notices)
     assert json.dumps(open_model(folder).number_formats(TEXTS, ["float16"]).to_json())
 

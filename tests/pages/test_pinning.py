@@ -21,7 +21,7 @@ from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZER
 from tests.pages.opened import opened, said
 from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
-from ui.cache.view_notes import kept_sections
+from ui.cache.view_notes import cached_sections
 from ui.lessons import pins
 from ui.lessons.handout import WITHOUT_FIGURE, pinned_report
 from ui.lessons.pins import PINNED, PinnedViews
@@ -150,7 +150,7 @@ def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step() -
     at.run()
     assert (card(at)["count"], card(at)["by_keys"], card(at)["present"]) == ("step 4 of 10", True, "")
     assert all("present" in link["carried"] for link in card(at)["ways"] if link["address"])
-    assert kept_sections(views(at).pins[3].token), "a view that is shown has its figures in the report"
+    assert cached_sections(views(at).pins[3].token), "a view that is shown has its figures in the report"
 
 
 def test_a_dropped_file_that_is_no_lesson_is_one_sentence() -> None:

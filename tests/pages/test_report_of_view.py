@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
-from ui.cache.report import kept_file
+from ui.cache.report import cached_file
 from ui.widgets.files.report import WAITING
 from ui.widgets.lists import progress
 
@@ -26,7 +26,7 @@ def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, st
     at.run()
     at.button(key="report_make").click().run()
     assert not at.exception
-    file = kept_file(at.session_state["report_file"])
+    file = cached_file(at.session_state["report_file"])
     return at, "" if file is None else file.decode()
 
 

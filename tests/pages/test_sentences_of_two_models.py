@@ -79,7 +79,7 @@ def test_a_longer_list_has_its_cka_and_the_library_says_the_same() -> None:
     assert f"CKA of the vectors is **{cka:.4f}**" in told(at)
     found = open_model(MODEL).compute("sentences-compared", *listed, other=FINE_TUNED)
     assert what_changed(found) in told(at)
-    assert f"{found.kept} of 8 sentences keep the nearest one" in told(at)
+    assert f"{found.same_nearest} of 8 sentences keep the nearest one" in told(at)
 
 
 def test_pooling_and_layer_of_the_page_count_for_both_and_are_in_the_code(models_dir: Path) -> None:

@@ -18,35 +18,35 @@ def block(nbytes: int) -> bytes:
 def test_the_values_used_longest_ago_make_room() -> None:
     cache = ByteCache(100)
     for key in "abc":
-        cache.made(key, lambda: block(30), len)
-    cache.made("a", lambda: pytest.fail("a is at hand"), len)
-    cache.made("d", lambda: block(30), len)
+        cache.get_or_compute(key, lambda: block(30), len)
+    cache.get_or_compute("a", lambda: pytest.fail("a is at hand"), len)
+    cache.get_or_compute("d", lambda: block(30), len)
     assert (len(cache), cache.nbytes) == (3, 90)
-    cache.made("a", lambda: pytest.fail("a was used after b"), len)
+    cache.get_or_compute("a", lambda: pytest.fail("a was used after b"), len)
     made: list[str] = []
-    cache.made("b", lambda: made.append("b") or block(30), len)
+    cache.get_or_compute("b", lambda: made.append("b") or block(30), len)
     assert made == ["b"]
 
 
 def test_a_value_beyond_the_budget_is_kept_alone() -> None:
     cache = ByteCache(100)
-    cache.made("small", lambda: block(60), len)
-    cache.made("large", lambda: block(500), len)
+    cache.get_or_compute("small", lambda: block(60), len)
+    cache.get_or_compute("large", lambda: block(500), len)
     assert (len(cache), cache.nbytes) == (1, 500)
-    cache.made("next", lambda: block(60), len)
+    cache.get_or_compute("next", lambda: block(60), len)
     assert (len(cache), cache.nbytes) == (1, 60)
 
 
 def test_room_is_made_before_a_value_is() -> None:
     cache = ByteCache(100)
-    cache.made("old", lambda: block(90), len)
+    cache.get_or_compute("old", lambda: block(90), len)
 
     def make() -> bytes:
         cache.make_room(50)
         assert len(cache) == 0
         return block(50)
 
-    cache.made("new", make, len)
+    cache.get_or_compute("new", make, len)
     assert cache.nbytes == 50
 
 
@@ -60,11 +60,11 @@ def test_several_who_ask_at_once_get_one() -> None:
         return block(10)
 
     found: list[bytes] = []
-    threads = [threading.Thread(target=lambda: found.append(cache.made("key", make, len))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(cache.get_or_compute("key", make, len))) for _ in range(4)]
     for thread in threads:
         thread.start()
     assert begun.wait(20)
-    assert cache.made("other", lambda: block(1), len) == block(1), "another key does not wait"
+    assert cache.get_or_compute("other", lambda: block(1), len) == block(1), "another key does not wait"
     go_on.set()
     for thread in threads:
         thread.join(20)
@@ -80,15 +80,15 @@ def test_what_fails_is_not_kept_and_is_tried_again() -> None:
         raise OSError("no disk")
 
     with pytest.raises(OSError, match="no disk"):
-        cache.made("key", fail, len)
+        cache.get_or_compute("key", fail, len)
     assert len(cache) == 0
-    assert cache.made("key", lambda: block(3), len) == block(3)
+    assert cache.get_or_compute("key", lambda: block(3), len) == block(3)
 
 
 def test_none_is_a_value() -> None:
     cache = ByteCache(10_000)
-    assert cache.made("key", lambda: None) is None
-    assert cache.made("key", lambda: pytest.fail("made twice")) is None
+    assert cache.get_or_compute("key", lambda: None) is None
+    assert cache.get_or_compute("key", lambda: pytest.fail("made twice")) is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Kept:
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
 
-    def made(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def get_or_compute(self, key: Hashable, make: Callable[[], Any]) -> Any:
         if key not in self.values:
             self.values[key] = make()
         return self.values[key]

@@ -98,18 +98,18 @@ def remember_view() -> None:
         st.session_state[LAST_ADDRESS] = (visit().page, query)
 
 
-def return_to_view(kept: Collection[str], place: Collection[str] = ()) -> None:
+def return_to_view(preserved: Collection[str], place: Collection[str] = ()) -> None:
     """Return, in the next run, to the view before a lesson, if it is on the current page.
 
     Args:
-        kept: names whose current values are kept.
+        preserved: names whose current values are kept.
         place: names of what is open, whose current values are kept where nothing was open before.
     """
     page, query = st.session_state.pop(LAST_ADDRESS, ("", {}))
     if page == visit().page:
-        kept = kept if any(name in query for name in place) else (*kept, *place)
-        before = {name: value for name, value in query.items() if name not in kept}
-        now = {name: st.query_params.get_all(name) for name in kept if name in st.query_params}
+        preserved = preserved if any(name in query for name in place) else (*preserved, *place)
+        before = {name: value for name, value in query.items() if name not in preserved}
+        now = {name: st.query_params.get_all(name) for name in preserved if name in st.query_params}
         st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
 
 

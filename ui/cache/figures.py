@@ -26,13 +26,13 @@ def cached_figure(figure: Any, theme: Theme) -> Any:
     if not isinstance(figure, FigureSpec):
         return figure
     look = (theme.name, theme.pixels, theme.tall)
-    if look not in figure.kept:
+    if look not in figure.cache:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:
             return figure.drawn(theme)
-        cached = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
-        figure.kept[look] = cached
-    return figure.kept[look]
+        cached = results().get_or_compute((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
+        figure.cache[look] = cached
+    return figure.cache[look]
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:

@@ -81,9 +81,9 @@ class SharedTraining(SharedSubject, TrainingSubject):
         """The cache key of a value: the state of the run's files, and the key itself."""
         return self._name, self._stamp, key
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute_by_key(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key that names the files it depends on, or compute it."""
-        return results().made(key, make)
+        return results().get_or_compute(key, make)
 
 
 @cached_by_bytes("Opening the corpus")

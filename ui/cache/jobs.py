@@ -193,7 +193,7 @@ class JobBoard(Generic[T]):
         *,
         turns: str = "",
         long: int | None = None,
-        kept: bool = False,
+        caches_itself: bool = False,
     ) -> Job[T]:
         """Return the job of this key, starting it if there is none.
 
@@ -204,7 +204,7 @@ class JobBoard(Generic[T]):
             input_nbytes: bytes of the input, reserved until the job ends.
             turns: name of the queue in which long jobs take turns.
             long: a job of more steps waits for its turn; by default the board's.
-            kept: whether the work caches its own result.
+            caches_itself: whether the work caches its own result.
 
         Raises:
             BusyError: the inputs of other jobs leave no room for this one.
@@ -214,7 +214,7 @@ class JobBoard(Generic[T]):
             with logged("job", turns.rpartition(".")[2] or "short", lambda: {"steps": total}):
                 result = work(job)
             with self._lock:
-                if not kept:
+                if not caches_itself:
                     self._finished.put((self, key), started, self._nbytes(result))
                 if self._jobs.get(key) is started:
                     del self._jobs[key]

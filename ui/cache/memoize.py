@@ -47,7 +47,7 @@ def cached_by_bytes(
                 with _spinning(spinner):
                     return make(*args, **kwargs)
 
-            result: T = results().made((make.__module__, make.__qualname__, *plain), made, size)
+            result: T = results().get_or_compute((make.__module__, make.__qualname__, *plain), made, size)
             return result
 
         return found

@@ -52,7 +52,7 @@ def rounded(name: str, rounding: Rounding) -> LoadedModel:
         with st.spinner("Loading the model once more, and rounding its weights"):
             return round_weights(load_model(origin, settings()), rounding)
 
-    return cache.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
+    return cache.get_or_compute((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
 
 
 def with_head(name: str, task: str) -> HeadModel:
@@ -90,10 +90,10 @@ def rounded_head(name: str, task: str, rounding: Rounding) -> HeadModel:
 def _cached_head(key: Hashable, base: LoadedModel, load: Callable[[], HeadModel]) -> HeadModel:
     """Return the cached head of a base model; it is loaded again where the base was dropped and loaded again."""
     cache = loaded_models()
-    head = cache.made(key, load, _head_nbytes)
+    head = cache.get_or_compute(key, load, _head_nbytes)
     if head.base is not base:
         cache.pop(key)
-        head = cache.made(key, load, _head_nbytes)
+        head = cache.get_or_compute(key, load, _head_nbytes)
     return head
 
 
@@ -142,7 +142,7 @@ def _loaded(origin: ModelSource) -> LoadedModel:
         with st.spinner("Loading the model"):
             return load_model(origin, settings())
 
-    return cache.made((origin.name, origin.kind, origin.revision), load, _nbytes)
+    return cache.get_or_compute((origin.name, origin.kind, origin.revision), load, _nbytes)
 
 
 def _make_room(cache: ByteCache, nbytes: int) -> None:

@@ -139,7 +139,7 @@ def keep_file(token: str, file: bytes) -> None:
     results().put((__name__, token), file, len(file))
 
 
-def kept_file(token: str) -> bytes | None:
+def cached_file(token: str) -> bytes | None:
     """Return the report of a token; None if it is no longer cached."""
     file: bytes | None = results().get((__name__, token))
     return file

@@ -75,7 +75,7 @@ class _RunTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedValue:
     """A cached value, and the state of the other models it depends on."""
 
     value: Any
@@ -120,14 +120,14 @@ class SharedSubject(OpenedSubject):
         name = question_name(key)
         return logged("question", name, lambda: {self.KIND: self.name}) if name else nullcontext()
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it."""
 
         def computed() -> T:
             with spinning(key), self.timed(key):
                 return make()
 
-        value: T = results().made(self.key(key), computed, value_nbytes)
+        value: T = results().get_or_compute(self.key(key), computed, value_nbytes)
         return value
 
 
@@ -211,24 +211,24 @@ class SharedModel(SharedSubject, Opened):
         self._others |= {source_key(name)}
         return SharedModel(name, *self._runs)
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, computing it if it is not cached.
 
         Traces in an answer are not cached with it: they have their own budget.
         """
         new: list[T] = []
 
-        def made() -> _Kept:
+        def compute() -> _CachedValue:
             with spinning(key), self.timed(key):
                 new.append(make())
-            return _Kept(_without_runs(new[-1], self.source.name), self._others)
+            return _CachedValue(_without_runs(new[-1], self.source.name), self._others)
 
-        kept = results().made(self.key(key), made, _nbytes)
-        if not kept.current:
+        cached_value = results().get_or_compute(self.key(key), compute, _nbytes)
+        if not cached_value.current:
             results().pop(self.key(key))
-            kept = results().made(self.key(key), made, _nbytes)
-        self._others |= kept.others
-        return new[-1] if new else cast(T, self._with_runs(kept.value))
+            cached_value = results().get_or_compute(self.key(key), compute, _nbytes)
+        self._others |= cached_value.others
+        return new[-1] if new else cast(T, self._with_runs(cached_value.value))
 
     def has(self, key: Hashable) -> bool:
         """Whether a value is cached."""
@@ -236,11 +236,11 @@ class SharedModel(SharedSubject, Opened):
 
     def cached(self, key: Hashable) -> Any:
         """Return the cached value of a key; None if there is none or it is outdated."""
-        kept = results().get(self.key(key))
-        if kept is None or not kept.current:
+        cached_value = results().get(self.key(key))
+        if cached_value is None or not cached_value.current:
             return None
-        self._others |= kept.others
-        return self._with_runs(kept.value)
+        self._others |= cached_value.others
+        return self._with_runs(cached_value.value)
 
     def key(self, key: Hashable) -> Hashable:
         """The cache key of a value: the state of the model's files, and the key itself."""
@@ -268,8 +268,8 @@ def _without_runs(value: Any, model: str) -> Any:
     return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
 
 
-def _nbytes(kept: _Kept) -> int:
-    return value_nbytes(kept.value)
+def _nbytes(cached_value: _CachedValue) -> int:
+    return value_nbytes(cached_value.value)
 
 
 def value_nbytes(value: Any) -> int:

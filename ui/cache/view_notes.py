@@ -133,7 +133,7 @@ def keep_sections(token: str, sections: tuple[ReportSection, ...]) -> None:
     results().put((__name__, token), sections, size + retained_nbytes([each.table for each in sections]))
 
 
-def kept_sections(token: str) -> tuple[ReportSection, ...] | None:
+def cached_sections(token: str) -> tuple[ReportSection, ...] | None:
     """The figures of a token; None if they were never drawn, or are no longer cached."""
     sections: tuple[ReportSection, ...] | None = results().get((__name__, token))
     return sections

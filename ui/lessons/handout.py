@@ -18,7 +18,7 @@ from bertviz_core.questions.report.slides import ReportSlide, require_slides, sl
 from ui import session
 from ui.address.query import whole
 from ui.cache.sources import source
-from ui.cache.view_notes import ShownView, keep_sections, kept_sections
+from ui.cache.view_notes import ShownView, cached_sections, keep_sections
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.writing import lesson_yaml
 from ui.session import TOUR
@@ -48,7 +48,7 @@ def token_to_record(here: str) -> str:
     if token or name != PINNED or trial or not place or place > len(pins):
         return token
     pin = pins[place - 1]
-    return pin.token if pin.step.page == here and kept_sections(pin.token) is None else ""
+    return pin.token if pin.step.page == here and cached_sections(pin.token) is None else ""
 
 
 def record_view(token: str, view: ShownView) -> None:
@@ -66,7 +66,7 @@ def record_view(token: str, view: ShownView) -> None:
 
 def without_figures(views: PinnedViews) -> list[Pin]:
     """The pinned views whose figures are not cached; not those that were shown and have none."""
-    return [pin for pin in views.pins if kept_sections(pin.token) is None]
+    return [pin for pin in views.pins if cached_sections(pin.token) is None]
 
 
 def pinned_report(views: PinnedViews) -> bytes:
@@ -98,7 +98,7 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
 
 def slides_key(views: PinnedViews) -> tuple[object, ...]:
     """What the slides of the pinned views are made from; equal for equal slides."""
-    drawn = tuple((pin.token, pin.left_out, kept_sections(pin.token) is None) for pin in views.pins)
+    drawn = tuple((pin.token, pin.left_out, cached_sections(pin.token) is None) for pin in views.pins)
     return (__name__, lesson_yaml(views.lesson()), drawn, _theme().name)
 
 
@@ -135,13 +135,13 @@ def _sections(number: int, pin: Pin) -> list[ReportSection]:
 
 def _figures(number: int, pin: Pin) -> tuple[ReportSection, ...]:
     """The figures of a pinned view that the reader wants, with names that no other view has."""
-    shown = (each for each in kept_sections(pin.token) or () if each.name not in pin.left_out)
+    shown = (each for each in cached_sections(pin.token) or () if each.name not in pin.left_out)
     return tuple(replace(each, name=f"pinned-{number}-{each.name}") for each in shown)
 
 
 def _note(pin: Pin) -> str:
     tries = [f"Try: {pin.step.question}"] if pin.step.question else []
-    missing = [WITHOUT_FIGURE] if kept_sections(pin.token) is None else []
+    missing = [WITHOUT_FIGURE] if cached_sections(pin.token) is None else []
     return "\n".join((pin.step.note, *tries, *missing))
 
 

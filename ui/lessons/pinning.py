@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError, LessonError
 from bertviz_core.text import counted
 from ui import session
-from ui.cache.view_notes import kept_sections
+from ui.cache.view_notes import cached_sections
 from ui.components.step_links import step_links
 from ui.lessons.drawing import OPEN, draw_missing
 from ui.lessons.handout import TO_RECORD, pinned_report, slides_button, without_figures
@@ -160,7 +160,7 @@ def _list(here: str, views: PinnedViews) -> None:
 
 def _choose_figures(pin: Pin) -> None:
     """Which figures of a view with several are in the report."""
-    titles = {each.name: each.title for each in kept_sections(pin.token) or ()}
+    titles = {each.name: each.title for each in cached_sections(pin.token) or ()}
     if len(titles) < 2:
         return
     with st.container(gap="xxsmall"):

@@ -40,7 +40,7 @@ UNTITLED = "My lesson"
 """Title of a lesson whose title is empty."""
 MOST_PINS = MAX_STEPS
 """Most pinned views, the most steps of a lesson."""
-KEPT_TEXTS = ("note", "question", "answer", "try")
+TEXT_FIELDS = ("note", "question", "answer", "try")
 """Fields of a step that stay when its view is replaced."""
 IN_TITLES = ("layer", "head")
 """Names of the address that the title of a view mentions."""
@@ -235,7 +235,7 @@ def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
 
 def _beneath(before: Step, step: Step) -> Step:
     """A view beneath the texts of the one before it."""
-    texts = {name: text for name, text in step_fields(before).items() if name in KEPT_TEXTS}
+    texts = {name: text for name, text in step_fields(before).items() if name in TEXT_FIELDS}
     usual = before.title.partition(":")[0] == PAGES[before.page].title
     return _checked({**step_fields(step), **texts, "title": step.title if usual else before.title})
 

@@ -103,7 +103,7 @@ class Place:
         named = [(name, value) for name, values in self.view.query.items() for value in values]
         return [*named, *((name, value) for name, value in zip(NAMES, self.names(), strict=True) if value)]
 
-    def kept(self) -> list[tuple[str, str]]:
+    def carried_values(self) -> list[tuple[str, str]]:
         """Names and values in the current address that the lesson keeps."""
         return [(name, st.query_params[name]) for name in self.carried if name in st.query_params]
 
@@ -144,12 +144,12 @@ def follow_address(here: str, pages: Pages) -> str:
     way = detour(place.view, here, frozenset(st.query_params), numbers[0] is not None, fresh, visit().first_run)
     if way == "go":
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
-        st.switch_page(pages[place.view.page], query_params=[*place.query(), *place.kept(), *typed])
+        st.switch_page(pages[place.view.page], query_params=[*place.query(), *place.carried_values(), *typed])
     st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
         apply_texts(_texts(place.step) | _texts(place.view))
         st.session_state[ADDRESS] = st.session_state[TOUR]
-    return address(place.view.page, [*place.query(), *place.kept()]) if way == "open" else ""
+    return address(place.view.page, [*place.query(), *place.carried_values()]) if way == "open" else ""
 
 
 def detour(
@@ -243,16 +243,16 @@ def _onward(lesson: Lesson) -> Link | None:
     return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
 
 
-def end_tour(kept: Collection[str] = ()) -> None:
+def end_tour(preserved: Collection[str] = ()) -> None:
     """End the tour on the current page, and restore the reader's texts, and on the page where it began the view.
 
     Args:
-        kept: names in the address that stay as they are.
+        preserved: names in the address that stay as they are.
     """
     restore_texts()
     st.session_state.pop(TOUR, None)
     take((*NAMES, PRESENT))
-    return_to_view(kept, [name for name in PLACE.values() if name not in kept])
+    return_to_view(preserved, [name for name in PLACE.values() if name not in preserved])
 
 
 def lessons_button() -> None:

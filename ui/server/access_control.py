@@ -201,8 +201,8 @@ def _marked(send: Send, path: str, headers: Headers) -> Send:
                 else (name, value)
                 for name, value in message["headers"]
             ]
-            kept = [(b"cache-control", b"private, no-store")] if path.startswith("/media/") else []
-            message = {**message, "headers": [*pairs, *kept]}
+            cache_headers = [(b"cache-control", b"private, no-store")] if path.startswith("/media/") else []
+            message = {**message, "headers": [*pairs, *cache_headers]}
         await send(message)
 
     return marking

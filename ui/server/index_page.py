@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ui.session import TEXT_STORE, TEXTS_KEPT, WINDOW_WIDTH
+from ui.session import HAS_TAB_TEXTS, TEXT_STORE, WINDOW_WIDTH
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -55,7 +55,7 @@ class IndexPage:
         script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
         # A frame on another site may have no storage at all; reading it then throws.
         script += (
-            f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
+            f'try {{ document.cookie = "{HAS_TAB_TEXTS}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
         )
         script += f' !== "{{}}") + {scope} }} catch {{}}'
         self.end = f"<script>{script}</script></head>".encode()
@@ -81,11 +81,11 @@ class IndexPage:
                 if message.get("more_body"):
                     return
                 page = self._rewritten(bytes(body))
-                kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
+                fresh = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
                 # The response to HEAD has no body, so its length is unknown.
                 length = [(b"content-length", str(len(page)).encode())] if page else []
                 policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
-                await send({**start, "headers": [*kept, *HEADERS, policy, *length]})
+                await send({**start, "headers": [*fresh, *HEADERS, policy, *length]})
                 message = {"type": "http.response.body", "body": page}
             await send(message)
 

@@ -84,8 +84,8 @@ def together(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextsKept:
-    """What a list of texts keeps when the weights are rounded."""
+class TextAgreement:
+    """How far the vectors and answers of texts stay the same when the weights are rounded."""
 
     cosines: Float[np.ndarray, " texts"]
     """Cosine of the pooled vector of each text before and after rounding, -1 to 1."""
@@ -109,17 +109,17 @@ class RoundedFormat:
     """Errors and bytes by component, layer and block, in the order of the data flow."""
     uneven: tuple[str, ...] = ()
     """Names of the rounded matrices whose last group of a row, or of the tensor, is smaller than the others."""
-    kept: TextsKept | None = None
-    """What the texts keep; None without texts."""
+    agreement: TextAgreement | None = None
+    """Agreement of the texts before and after rounding; None without texts."""
 
     @property
     def whole(self) -> RoundedPart:
         """All tensors together."""
         return together(self.parts)
 
-    def with_texts(self, kept: TextsKept) -> "RoundedFormat":
-        """Return the same format with what a list of texts keeps."""
-        return replace(self, kept=kept)
+    def with_texts(self, agreement: TextAgreement) -> "RoundedFormat":
+        """Return the same format with the agreement of texts."""
+        return replace(self, agreement=agreement)
 
     def by_layer(self) -> tuple[RoundedPart, ...]:
         """The parts by component and layer."""

@@ -57,9 +57,11 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
             rows += table.num_rows
     if schema is None:
         raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
-    kept = plain(schema)
-    columns, shards = _columns(kept, text_column, notices), cut.shards()
-    return InputSurvey(files, kept, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices))
+    plain_schema = plain(schema)
+    columns, shards = _columns(plain_schema, text_column, notices), cut.shards()
+    return InputSurvey(
+        files, plain_schema, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices)
+    )
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:

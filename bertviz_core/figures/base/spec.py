@@ -35,19 +35,19 @@ class FigureSpec:
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
     """Name of the declared figure and its inputs; empty for one that is not declared."""
-    kept: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
-    """Cache: theme, width and height -> drawn figure."""
+    cache: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
+    """Theme, width and height -> drawn figure."""
 
     def drawn(self, theme: Theme) -> go.Figure:
         """Draw the figure in a theme, fitted to its width."""
         key = (theme.name, theme.pixels, theme.tall)
-        if key not in self.kept:
+        if key not in self.cache:
             figure = fitted(self.draw(theme), theme)
             if theme.tall:
                 figure = self._as_tall(theme, figure.layout.height or USUAL_HEIGHT)
             write_minus(figure)
-            self.kept[key] = printed(figure, theme) if theme.name == "print" else figure
-        return self.kept[key]
+            self.cache[key] = printed(figure, theme) if theme.name == "print" else figure
+        return self.cache[key]
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""

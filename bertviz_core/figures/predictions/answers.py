@@ -29,11 +29,11 @@ BLANK = 0
 
 def apart(answers: Sequence[AnswerSpan]) -> list[int]:
     """Return the indices of answers that share no character with a better one, best first."""
-    kept: list[int] = []
+    indices: list[int] = []
     for place, each in enumerate(answers):
-        if all(each.end <= answers[other].start or each.start >= answers[other].end for other in kept):
-            kept.append(place)
-    return kept
+        if all(each.end <= answers[other].start or each.start >= answers[other].end for other in indices):
+            indices.append(place)
+    return indices
 
 
 def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
@@ -80,8 +80,8 @@ def _cut(text: str, first: int, last: int) -> str:
     left = len(words) - first - last
     if left <= 0:
         return text
-    kept = [*words[:first], f"[… {left:,} words …]", *words[len(words) - last :]]
-    return f" {' '.join(kept)} "
+    shortened = [*words[:first], f"[… {left:,} words …]", *words[len(words) - last :]]
+    return f" {' '.join(shortened)} "
 
 
 def _listed(place: int, answer: AnswerSpan) -> str:

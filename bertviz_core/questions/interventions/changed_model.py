@@ -62,7 +62,7 @@ class ChangedModel(Opened):
         if self._change.kind == "mask":
             return self._opened.trace(masked_tokens(self.tokenizer, tokens, self._change.at))
         plain, change = self._opened.loaded, self._change
-        return self.made(
+        return self.get_or_compute(
             (__name__, "trace", *tokens.identity),
             lambda: ablated_trace(plain, tokens, change, self._heads, self._means),
         )
@@ -71,9 +71,9 @@ class ChangedModel(Opened):
         """Open another model with the same settings, without the change."""
         return self if name == self.name else self._opened.other(name)
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the changed model, or compute it."""
         change = self._change
         named = (__name__, "changed", change.kind, change.at, change.head, self._means is not None, key)
         # In a tuple, since the cache of a server would put the unchanged run into an answer that contains the run.
-        return self._opened.made(named, lambda: (make(),))[0]
+        return self._opened.get_or_compute(named, lambda: (make(),))[0]

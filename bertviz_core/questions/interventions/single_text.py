@@ -79,7 +79,9 @@ def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivatio
         opened: the model.
         progress: called with texts done and their number.
     """
-    return opened.made((__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress))
+    return opened.get_or_compute(
+        (__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress)
+    )
 
 
 def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
@@ -107,15 +109,17 @@ def _zero_cost(opened: Opened, options: Options) -> AnswerCost:
 def zero_effects(opened: Opened, options: Options, job: AnswerJob[Answer[AblationEffects]]) -> Answer[AblationEffects]:
     """Effects of all parts by zero ablation; `effects` does not measure them again."""
     number, limits = target(opened, options), opened.settings
-    effects = _kept(opened, options)(
+    effects = _cached_effects(opened, options)(
         "zero", lambda: effects_of(number.result, "zero", None, job, limits.max_batch_bytes)
     )
     return number.of(effects, effects.notices)
 
 
-def _kept(opened: Opened, options: Options) -> Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects]:
+def _cached_effects(
+    opened: Opened, options: Options
+) -> Callable[[EffectKind, Callable[[], AblationEffects]], AblationEffects]:
     """Cache the effects of one kind by model and options."""
-    return lambda kind, measure: opened.made((__name__, kind, options.key()), measure)
+    return lambda kind, measure: opened.get_or_compute((__name__, kind, options.key()), measure)
 
 
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
@@ -130,8 +134,8 @@ def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectCompar
         job.show(number.of(compared, effect_comparison=compared))
 
     bounds = limits.max_batch_bytes, limits.max_gradient_bytes
-    kept = _kept(opened, options)
-    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, on_partial, kept)
+    cached = _cached_effects(opened, options)
+    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, on_partial, cached)
     left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
     return number.of(compared, left_out, effect_comparison=compared)
 

@@ -20,7 +20,7 @@ UPDATE_MEASURE = choice("update_measure", UPDATE_MEASURES, "the number of every 
 def adapter_updates(opened: Opened, options: Options) -> Answer[AdapterUpdates]:
     """Norm, rank and singular values of what an adapter adds to each matrix of its base."""
     measure = options.choice(UPDATE_MEASURE)
-    updates = opened.made((__name__, "updates"), lambda: measured_updates(opened.source, opened.settings))
+    updates = opened.get_or_compute((__name__, "updates"), lambda: measured_updates(opened.source, opened.settings))
     grid = update_grid(opened, updates, measure)
     drawn = {"update_grid": grid, "adapter_updates": updates, "update_measure": measure}
     return answered(opened, updates, _notices(updates), **drawn)
@@ -34,7 +34,9 @@ def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> Tensor
         updates: its updates.
         measure: one of UPDATE_MEASURES.
     """
-    places = opened.made((__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings)))
+    places = opened.get_or_compute(
+        (__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings))
+    )
     numbers = dict(zip((each.name for each in updates.updates), update_numbers(updates, measure), strict=True))
     changed = [place for place in places if place.name in numbers]
     return tensor_grid(changed, [numbers[place.name] for place in changed])

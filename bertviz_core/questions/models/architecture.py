@@ -137,7 +137,9 @@ def class_task(opened: Opened, options: Options) -> str:
 def class_ledger(opened: Opened, options: Options) -> Ledger:
     """Ledger of the selected class, from its config."""
     source, task = opened.source, class_task(opened, options)
-    return opened.made((__name__, "class_ledger", task), lambda: config_ledger(source.name, source.config, task))
+    return opened.get_or_compute(
+        (__name__, "class_ledger", task), lambda: config_ledger(source.name, source.config, task)
+    )
 
 
 def layer_count(opened: Opened, options: Options) -> int:
@@ -154,13 +156,15 @@ def shapes(opened: Opened, options: Options) -> ShapeRun:
     source, task, read = opened.source, class_task(opened, options), _read(opened, options)
     row = _stated(opened) if read is None else read
     key = (__name__, "module_shapes", task, None if read is None else (read.text, read.pair))
-    return opened.made(key, lambda: module_shapes(source.name, source.config, row, task))
+    return opened.get_or_compute(key, lambda: module_shapes(source.name, source.config, row, task))
 
 
 def counted_task(opened: Opened, options: Options) -> str:
     """The selected task; "base" if its class cannot be run on a text alone."""
     source, task = opened.source, class_task(opened, options)
-    return opened.made((__name__, "runnable_task", task), lambda: runnable_task(source.name, source.config, task))
+    return opened.get_or_compute(
+        (__name__, "runnable_task", task), lambda: runnable_task(source.name, source.config, task)
+    )
 
 
 def way_of(opened: Opened, options: Options) -> DryWay | None:
@@ -173,7 +177,7 @@ def way_of(opened: Opened, options: Options) -> DryWay | None:
         except BertvizError:
             return None
 
-    return opened.made((__name__, "dry_way", task), known)
+    return opened.get_or_compute((__name__, "dry_way", task), known)
 
 
 def operation_formula(opened: Opened, options: Options) -> OperationTerms:
@@ -184,14 +188,14 @@ def operation_formula(opened: Opened, options: Options) -> OperationTerms:
     """
     source, task = opened.source, counted_task(opened, options)
     key = (__name__, "operation_formula", task)
-    return opened.made(key, lambda: operation_terms(source.name, source.config, task, facts_of(opened, task)))
+    return opened.get_or_compute(key, lambda: operation_terms(source.name, source.config, task, facts_of(opened, task)))
 
 
 def operation_counts(opened: Opened, options: Options, lengths: Iterable[int]) -> MultiplyAdds:
     """Counts of multiply-adds by PyTorch for some lengths, by part."""
     source, task, each = opened.source, counted_task(opened, options), tuple(sorted(set(lengths)))
     key = (__name__, "operation_counts", task, each)
-    return opened.made(key, lambda: counted(source.name, source.config, each, task))
+    return opened.get_or_compute(key, lambda: counted(source.name, source.config, each, task))
 
 
 def position_limit(opened: Opened) -> int | None:
@@ -201,7 +205,7 @@ def position_limit(opened: Opened) -> int | None:
         limit = limit_of(model_config(opened.source.name, opened.source.config).to_dict())
         return None if limit is None else limit.tokens
 
-    return opened.made((__name__, "position_limit"), known)
+    return opened.get_or_compute((__name__, "position_limit"), known)
 
 
 def _read(opened: Opened, options: Options) -> Tokens | None:

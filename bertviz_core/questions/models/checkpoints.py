@@ -207,7 +207,7 @@ def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointSta
         progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     checkpoint = opened_checkpoint(opened)
-    return opened.made(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, progress))
+    return opened.get_or_compute(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, progress))
 
 
 def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:
@@ -219,7 +219,7 @@ def comparison_of(opened: Opened, options: Options, progress: Tell | None = None
         progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     first, second = both_checkpoints(opened, options)
-    return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
+    return opened.get_or_compute(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
 
 def copied_from(rounding: Rounding) -> Options:

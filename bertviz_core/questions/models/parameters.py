@@ -50,7 +50,9 @@ def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, .
 
 def levels(opened: Opened, options: Options) -> int:
     """Depth of the whole module tree."""
-    return opened.made((__name__, "levels", options.task), lambda: tree_depth(parameters(opened, options).result))
+    return opened.get_or_compute(
+        (__name__, "levels", options.task), lambda: tree_depth(parameters(opened, options).result)
+    )
 
 
 @question(figures=("models",))
@@ -87,7 +89,7 @@ def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
         except BertvizError:
             return None
 
-    return opened.made((__name__, "model_facts", task), facts)
+    return opened.get_or_compute((__name__, "model_facts", task), facts)
 
 
 def own_task(opened: Opened) -> str:
@@ -101,4 +103,4 @@ def own_task(opened: Opened) -> str:
         ledger = parameters(opened, Options()).result
         return task_of_class(opened.source.name, opened.source.config, ledger.architecture)
 
-    return opened.made((__name__, "own_task"), known)
+    return opened.get_or_compute((__name__, "own_task"), known)

@@ -79,9 +79,9 @@ class RoundedModel(Opened):
         """Open another model."""
         return self._original.other(name)
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the copy, or compute it."""
-        return self._original.made((__name__, self._rounding, key), make)
+        return self._original.get_or_compute((__name__, self._rounding, key), make)
 
 
 def second_model(opened: Opened, options: Options) -> Opened:

@@ -39,7 +39,7 @@ class TrainingSubject(OpenedSubject):
         """
 
     @abstractmethod
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute_by_key(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value that does not depend on the state of the whole folder, or compute it."""
 
 
@@ -78,13 +78,13 @@ class OpenedTraining(TrainingSubject):
         """Its checkpoints; the folder is looked at anew each time."""
         return training_run(self.name, self._folder, self._settings)
 
-    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the present files, or compute it."""
-        return self._store.made((files_stamp(self._folder), key), make)
+        return self._store.get_or_compute((files_stamp(self._folder), key), make)
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_compute_by_key(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value, or compute it."""
-        return self._store.made(key, make)
+        return self._store.get_or_compute(key, make)
 
 
 @question(figures=("training-log",))
@@ -125,7 +125,9 @@ def _sums(opened: TrainingSubject, run: TrainingRun, place: int, progress: Progr
     opened_here = [each.checkpoint for each in run.checkpoints]
     three = opened_here[0], opened_here[max(place - 1, 0)], opened_here[place]
     key = (__name__, "sums", *((str(each.folder), each.revision) for each in three))
-    return opened.kept(key, lambda: checkpoint_sums(*three, partial(progress, place, len(opened_here))))
+    return opened.get_or_compute_by_key(
+        key, lambda: checkpoint_sums(*three, partial(progress, place, len(opened_here)))
+    )
 
 
 def _answer(run: TrainingRun, sums: list[CheckpointSums], options: Options) -> Answer[TrainingMovement]:

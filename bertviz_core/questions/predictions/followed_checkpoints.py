@@ -93,7 +93,7 @@ def follow(
                 return compute(checkpoint_model(opened, each), progress)
 
         try:
-            done.append((each, opened.kept((__name__, key, *checkpoint_key(each)), value)))
+            done.append((each, opened.get_or_compute_by_key((__name__, key, *checkpoint_key(each)), value)))
         except (BertvizError, OSError) as error:
             if isinstance(error, TextError) and not done:
                 raise

@@ -110,7 +110,7 @@ def _first(opened: TrainingSubject, texts: tuple[str, ...], progress: Progress) 
 
         key = checkpoint_key(each)
         try:
-            return _First(key, opened.kept((__name__, "vectors", texts, *key), vectors))
+            return _First(key, opened.get_or_compute_by_key((__name__, "vectors", texts, *key), vectors))
         except TextError:
             raise
         except (BertvizError, OSError):

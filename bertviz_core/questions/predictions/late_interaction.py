@@ -25,7 +25,9 @@ def own_interaction(opened: Opened) -> InteractionPlan:
     Raises:
         CheckpointError: the weights are not on this machine, a file is damaged, or a module is missing or unknown.
     """
-    return opened.made((__name__, "own_interaction"), lambda: interaction_plan(opened.source, opened.settings))
+    return opened.get_or_compute(
+        (__name__, "own_interaction"), lambda: interaction_plan(opened.source, opened.settings)
+    )
 
 
 def interaction_encoder(opened: Opened) -> InteractionEncoder:
@@ -48,5 +50,5 @@ def late_interaction(opened: Opened, options: Options) -> Answer[LateInteraction
     if not document.strip():
         raise TextError("The document is blank; write what the query is compared with.")
     key = (__name__, "late_interaction", query, document)
-    result = opened.made(key, lambda: compared(interaction_encoder(opened), query, document))
+    result = opened.get_or_compute(key, lambda: compared(interaction_encoder(opened), query, document))
     return replace(answered(opened, result, result.notices, interaction=result), texts=(query, document))

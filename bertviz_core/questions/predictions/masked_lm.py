@@ -173,7 +173,7 @@ def _reading(opened: Opened, options: Options, read: Tokens) -> MaskedReading:
     """The run on the masked text, from which the head predicts at one or all positions."""
     masked = masked_positions(opened, options, read)
     key = (__name__, "reading", read.text, read.pair, tuple(masked))
-    return opened.made(key, lambda: read_masked(opened.head(TASK), opened.tokenizer, read, masked))
+    return opened.get_or_compute(key, lambda: read_masked(opened.head(TASK), opened.tokenizer, read, masked))
 
 
 def shown_position(opened: Opened, options: Options, read: Tokens, masked: list[int]) -> int:

@@ -89,10 +89,10 @@ PRINTED: Mapping[str, str] = {
     "memory": "print(result.batches, result.lengths, result.nbytes)",
     "number-formats": (
         "for each in result.formats:\n"
-        "    whole, kept = each.whole, each.kept\n"
+        "    whole, agreement = each.whole, each.agreement\n"
         "    print(each.name, whole.relative_error, whole.largest_error, whole.nbytes, whole.rounded_nbytes)\n"
-        "    if kept is not None:   # texts were run\n"
-        "        print(kept.cosines, kept.shared, kept.changed)"
+        "    if agreement is not None:   # texts were run\n"
+        "        print(agreement.cosines, agreement.shared, agreement.changed)"
     ),
     "pair": "print(result.cells, result.total, result.score)",
     "patched-heads": (

@@ -112,7 +112,7 @@ def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progre
             layer_maps, reported = _zeroed_layers(opened, trace, progress), None
         return _finite(attention_atlas(trace, reading, norms, progress=reported, layer_maps=layer_maps), trace.model)
 
-    return opened.made((__name__, "atlas_of", *trace.tokens.identity, reading), drawn)
+    return opened.get_or_compute((__name__, "atlas_of", *trace.tokens.identity, reading), drawn)
 
 
 def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
@@ -133,16 +133,16 @@ def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOp
 def layer_value_norms(opened: Opened, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
     """Norms ||f(x)|| of every head and token of a layer; see value_norms."""
     key = (__name__, "norms", *trace.tokens.identity, layer)
-    return opened.made(key, lambda: value_norms(opened.loaded, trace, layer))
+    return opened.get_or_compute(key, lambda: value_norms(opened.loaded, trace, layer))
 
 
 def _rollout(opened: Opened, trace: Trace) -> np.ndarray:
-    return opened.made((__name__, "rollout", *trace.tokens.identity), lambda: attention_rollout(trace))
+    return opened.get_or_compute((__name__, "rollout", *trace.tokens.identity), lambda: attention_rollout(trace))
 
 
 def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress | None = None) -> np.ndarray:
     key = (__name__, "zeroed", *trace.tokens.identity, layer)
-    return opened.made(key, lambda: value_zeroing(opened.loaded, trace.tokens, layer, progress))
+    return opened.get_or_compute(key, lambda: value_zeroing(opened.loaded, trace.tokens, layer, progress))
 
 
 def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress | None) -> np.ndarray:

@@ -74,7 +74,7 @@ def layer_projections(opened: Opened, layer: int) -> HeadProjections:
     Raises:
         BertvizError: the attention has no such matrices, or the weights are not on this machine.
     """
-    return opened.made((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
+    return opened.get_or_compute((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
 
 
 def layer_run(opened: Opened, trace: Trace, layer: int) -> LayerRun:
@@ -84,7 +84,7 @@ def layer_run(opened: Opened, trace: Trace, layer: int) -> LayerRun:
         UnsupportedModelError: the family has no such projections.
     """
     key = (__name__, "layer_run", *trace.tokens.identity, layer)
-    return opened.made(key, lambda: capture_layer_io(opened.loaded, trace.tokens, layer))
+    return opened.get_or_compute(key, lambda: capture_layer_io(opened.loaded, trace.tokens, layer))
 
 
 def layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
@@ -94,7 +94,7 @@ def layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
     """
     key = (__name__, "layer_parts", *trace.tokens.identity, layer)
-    return opened.made(key, lambda: layer_heads(opened.loaded, trace, layer, layer_run(opened, trace, layer)))
+    return opened.get_or_compute(key, lambda: layer_heads(opened.loaded, trace, layer, layer_run(opened, trace, layer)))
 
 
 def _layer(opened: Opened, options: Options) -> int:

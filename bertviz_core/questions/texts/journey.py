@@ -98,7 +98,7 @@ def embeddings(opened: Opened, options: Options) -> Answer[EmbeddingOpening]:
     """Computation of the embedding of a token."""
     made = run(opened, options)
     token = options.whole(QUERY.key, len(made.result.tokens), longest_piece(made.result.tokens))
-    parts = opened.made(
+    parts = opened.get_or_compute(
         (__name__, "parts", options.texts, options.pair), lambda: embedding_sum(opened.loaded, made.result)
     )
     return made.of(embedding_opening(parts, token))
@@ -177,7 +177,7 @@ def _opened_layer(opened: Opened, trace: Trace, layer: int, token: int) -> Layer
     with suppress(UnsupportedModelError):
         made, norms = layer_run(opened, trace, layer), layer_value_norms(opened, trace, layer)
     key = (__name__, "feed_forward", *trace.tokens.identity, layer)
-    inner = opened.made(key, lambda: feed_forward_run(opened.loaded, trace.tokens, layer))
+    inner = opened.get_or_compute(key, lambda: feed_forward_run(opened.loaded, trace.tokens, layer))
     if trace.attention_source == "none":
         added = mixing_output(opened.loaded, trace.tokens, layer) if made is None else made.output
         no_maps, no_rows = np.zeros((0, 1, 1)), np.zeros((0, len(trace.tokens)))

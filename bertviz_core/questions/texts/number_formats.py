@@ -9,7 +9,7 @@ from jaxtyping import Float
 from bertviz_core.checkpoints.comparison.rounding_errors import rounded_format
 from bertviz_core.checkpoints.layer_similarity import NEIGHBOURS
 from bertviz_core.checkpoints.rounding.formats import FORMATS, SCALED, Rounding
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, TextsKept
+from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, TextAgreement
 from bertviz_core.checkpoints.tensor_statistics import Tell
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.number_formats import PARTS
@@ -22,7 +22,7 @@ from bertviz_core.questions.models.checkpoints import comparison_of, copied_from
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
-from bertviz_core.questions.texts.sentences import given_sentences, own_plan, sentence_plan
+from bertviz_core.questions.texts.sentences import option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, require_finite, sentence_comparison
 from bertviz_core.text import counted, escape_controls
@@ -80,7 +80,7 @@ def _texts(opened: Opened, options: Options) -> tuple[str, ...]:
     """The texts that are run: those given, or the example set if it is chosen."""
     if not options.texts and options.choice(ROUNDED_FOR) != EXAMPLES:
         return ()
-    texts = given_sentences(options) if options.texts else example_set().texts
+    texts = option_sentences(options) if options.texts else example_set().texts
     if len(texts) > MAX_TEXTS:
         raise TextError(f"The list has {len(texts):,} texts; at most {MAX_TEXTS:,} are compared. Give some of it.")
     return texts
@@ -121,15 +121,15 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         own = runs.of_model(None, after(job, STEPS * len(formats), total))
         require_finite(opened.name, own.vectors)
         pooling, nbytes = own.pooling, own.nbytes
-        kept = []
+        agreement = []
         for place, rounding in enumerate(formats, 1):
             begun = STEPS * len(formats) + place * runs.passes * len(texts)
             copy = runs.of_model(rounding, after(job, begun, total))
-            kept.append(runs.kept(own, copy))
-            broken = int(np.isnan(kept[-1].cosines).sum())
+            agreement.append(runs.agreement(own, copy))
+            broken = int(np.isnan(agreement[-1].cosines).sum())
             if broken:
                 notices.append(f"Rounded to {rounding}, the model gives NaN or infinity for {counted(broken, 'text')}.")
-        rows = [each.with_texts(one) for each, one in zip(rows, kept, strict=True)]
+        rows = [each.with_texts(one) for each, one in zip(rows, agreement, strict=True)]
         plan = own_plan(opened)
         notices += [*(() if plan.from_checkpoint else (plan.reason,)), *own.notices]
     result = NumberFormats(
@@ -203,7 +203,7 @@ class TextRuns:
         opened = self._opened
         return opened.head(CLASSIFIES) if rounding is None else opened.rounded_head(CLASSIFIES, rounding)
 
-    def kept(self, own: TextRun, copy: TextRun) -> TextsKept:
+    def agreement(self, own: TextRun, copy: TextRun) -> TextAgreement:
         """Compare the run of a copy with that of the model."""
         with np.errstate(invalid="ignore"):
             cosines = np.einsum("td,td->t", unit(own.vectors), unit(copy.vectors), dtype=np.float64)
@@ -218,4 +218,4 @@ class TextRuns:
         if own.answers is not None and copy.answers is not None:
             pairs = zip(own.answers.answers, copy.answers.answers, strict=True)
             changed = np.flatnonzero([one != other for one, other in pairs])
-        return TextsKept(cosines, neighbours, shared, changed)
+        return TextAgreement(cosines, neighbours, shared, changed)

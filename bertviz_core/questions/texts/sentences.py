@@ -56,7 +56,7 @@ PLAN = (POOLING, STATE, PROMPT)
 @question(params=PLAN)
 def sentence_vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
     """Embeddings of the sentences."""
-    return encoded_sentences(opened, options, given_sentences(options))
+    return encoded_sentences(opened, options, option_sentences(options))
 
 
 def encoded_sentences(
@@ -149,7 +149,7 @@ def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
 @question(figures=("pair",), params=(*PLAN, CELLS))
 def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
     """The cosine similarity of two sentences as a sum over pairs of tokens."""
-    sentences = given_sentences(options)
+    sentences = option_sentences(options)
     if len(sentences) != 2:
         raise TextError(f"This figure compares two sentences, and {len(sentences)} came; give two in quotes.")
     plan = sentence_plan(opened, options)
@@ -161,7 +161,7 @@ def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
 @question(figures=("poolings", "pooling-maps"))
 def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
     """Comparison of poolings and layers."""
-    sentences = given_sentences(options)
+    sentences = option_sentences(options)
     if len(sentences) < 2:
         raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
     plan = own_plan(opened)
@@ -204,12 +204,12 @@ def sentence_points(opened: Opened, name: Hashable, vectors: SentenceVectors, me
         vectors: the vectors.
         method: method of projection.
     """
-    return opened.made((__name__, "sentence_points", name, method), lambda: map_of(vectors.vectors, method))
+    return opened.get_or_compute((__name__, "sentence_points", name, method), lambda: map_of(vectors.vectors, method))
 
 
 def sentence_blocks(opened: Opened, name: Hashable, vectors: SentenceVectors) -> BlockSummary:
     """Summarize vectors by blocks of similar ones; `name` is their cache key."""
-    return opened.made((__name__, "sentence_blocks", name), lambda: block_summary(vectors.vectors, BLOCKS))
+    return opened.get_or_compute((__name__, "sentence_blocks", name), lambda: block_summary(vectors.vectors, BLOCKS))
 
 
 def closest(
@@ -231,7 +231,7 @@ def closest(
         progress: called with vectors compared and their number.
     """
     key = (__name__, "closest", name, count, measure)
-    return opened.made(key, lambda: closest_pairs(vectors.vectors, count, measure, progress))
+    return opened.get_or_compute(key, lambda: closest_pairs(vectors.vectors, count, measure, progress))
 
 
 def own_plan(opened: Opened) -> SentencePlan:
@@ -240,7 +240,7 @@ def own_plan(opened: Opened) -> SentencePlan:
     Raises:
         CheckpointError: the weights are not on this machine, or a module file is damaged.
     """
-    return opened.made((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
+    return opened.get_or_compute((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
 
 
 def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
@@ -259,7 +259,7 @@ def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
     return adapted(plan, chosen or plan.pooling, None if layer == last else layer, prompt)
 
 
-def given_sentences(options: Options) -> tuple[str, ...]:
+def option_sentences(options: Options) -> tuple[str, ...]:
     """The sentences of the options.
 
     Raises:

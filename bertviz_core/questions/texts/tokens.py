@@ -66,7 +66,9 @@ def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
     """
     if name not in REFERENCE_TOKENIZERS:
         return opened.other(name).tokens(options.text(), options.pair)
-    made = opened.made((__name__, "reference_tokenizer", name), lambda: reference_tokenizer(name, opened.settings))
+    made = opened.get_or_compute(
+        (__name__, "reference_tokenizer", name), lambda: reference_tokenizer(name, opened.settings)
+    )
     return tokenize(made, options.text(), options.pair)
 
 
@@ -82,7 +84,7 @@ def _rows_near(opened: Opened, token_id: int) -> NearestRows:
                 "belong together."
             ) from error
 
-    return opened.made((__name__, "rows_near", token_id), found)
+    return opened.get_or_compute((__name__, "rows_near", token_id), found)
 
 
 def _position(read: Tokens, options: Options) -> int:

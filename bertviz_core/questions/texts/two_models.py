@@ -12,7 +12,7 @@ from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
-from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, given_sentences, own_plan, sentence_plan
+from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, evenly_chosen, sentence_comparison
@@ -27,7 +27,7 @@ def compared_sentences(options: Options) -> tuple[str, ...]:
     Raises:
         TextError: there are too few.
     """
-    sentences = given_sentences(options)
+    sentences = option_sentences(options)
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
             f"Two models are compared on at least {LEAST_SENTENCES} sentences, and {len(sentences)} came; add another."
@@ -46,7 +46,7 @@ def two_models(
     opened: Opened, options: Options, job: AnswerJob[Answer[SentenceComparison]]
 ) -> Answer[SentenceComparison]:
     """Cosines of the same sentences in two models, their range, and which sentences are nearest in each."""
-    chosen, total = compared_sentences(options), len(given_sentences(options))
+    chosen, total = compared_sentences(options), len(option_sentences(options))
     sides = vectors_of_both(opened, options, chosen, job)
     first, second = (each.vectors for each in sides)
     names = sides[0].model, sides[1].model

@@ -56,7 +56,7 @@ class SentenceComparison:
         return np.asarray(self.second_cosines - self.first_cosines)
 
     @property
-    def kept(self) -> int:
+    def same_nearest(self) -> int:
         """Number of sentences with the same nearest sentence in both models."""
         return int((self.first_nearest == self.second_nearest).sum())
 

@@ -41,10 +41,10 @@ def _small(settings: Settings) -> tuple[Tokenizer, dict[str, Any]]:
     verify_bundled(source.name, TOKENIZER_NAMES)
     whole = json.loads(read_file(tokenizer_folder(source, settings), "tokenizer.json", VOCABULARY_NBYTES))
     ordered = sorted(whole["model"]["vocab"], key=whole["model"]["vocab"].__getitem__)
-    kept = [
+    pieces = [
         piece for place, piece in enumerate(ordered) if place < SMALL_VOCABULARY or len(piece.removeprefix("##")) == 1
     ]
-    whole["model"]["vocab"] = {piece: place for place, piece in enumerate(kept)}
+    whole["model"]["vocab"] = {piece: place for place, piece in enumerate(pieces)}
     whole["truncation"] = whole["padding"] = None
     ends = {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}
     inputs = ["input_ids", "token_type_ids", "attention_mask"]

@@ -37,7 +37,7 @@ def test_every_number_is_that_of_its_definition(count: int, neighbours: int) -> 
     assert found.second_nearest.tolist() == near[1][:, 0].tolist()
     shared = [len({*one} & {*other}) / neighbours for one, other in zip(*near, strict=True)]
     assert found.shared == pytest.approx(np.array(shared))
-    assert found.kept == sum(one[0] == other[0] for one, other in zip(*near, strict=True))
+    assert found.same_nearest == sum(one[0] == other[0] for one, other in zip(*near, strict=True))
 
 
 def test_means_and_shared_neighbours_are_those_of_the_comparison_of_layers() -> None:
@@ -54,7 +54,7 @@ def test_a_model_beside_itself_differs_in_nothing() -> None:
     found = sentence_comparison(NAMES, ["s"] * 8, first, first, 3)
     assert not found.difference.any()
     assert found.shared.tolist() == [1] * 8
-    assert found.kept == 8
+    assert found.same_nearest == 8
     assert found.first_range == found.second_range
 
 

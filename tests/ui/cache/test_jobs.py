@@ -246,7 +246,7 @@ def test_jobs_of_another_kind_have_turns_of_their_own() -> None:
 def test_a_result_that_is_kept_elsewhere_is_not_kept_with_its_job() -> None:
     shared = ByteCache(ROOM)
     board = JobBoard(10, size, shared)
-    job = ended(board.start("k", 3, at_once, kept=True))
+    job = ended(board.start("k", 3, at_once, caches_itself=True))
     assert job.result is not None
     assert board.find("k") is None
     assert shared.nbytes == 0

@@ -11,7 +11,7 @@ from tests.pages.opened import opened
 from tests.pages.test_pinning import NOTE, on_three_pages, pin, shown, views
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.jobs import Job, board
-from ui.cache.view_notes import kept_sections
+from ui.cache.view_notes import cached_sections
 from ui.lessons.handout import WITHOUT_FIGURE, slides_key
 from ui.lessons.tour import ORDER
 from ui.lessons.writing import lesson_yaml
@@ -49,7 +49,7 @@ def test_the_slides_have_the_figures_of_every_view_as_pictures_and_their_caption
     at = shown(on_three_pages())
     deck: Any = Presentation(BytesIO(with_slides(at)))
     pictures = [[each for each in slide.shapes if each.shape_type == 13] for slide in deck.slides]
-    assert [len(each) for each in pictures] == [len(kept_sections(pin.token) or ()) for pin in views(at).pins]
+    assert [len(each) for each in pictures] == [len(cached_sections(pin.token) or ()) for pin in views(at).pins]
     for slide, shapes in zip(deck.slides, pictures, strict=True):
         shown_texts = " ".join(each.text_frame.text for each in slide.shapes if each.has_text_frame)
         assert "Model: all-MiniLM-L6-v2, revision" in shown_texts

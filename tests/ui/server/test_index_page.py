@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ui.server.index_page import App, IndexPage, Message, Receive, Send
-from ui.session import TEXT_STORE, TEXTS_KEPT, WINDOW_WIDTH
+from ui.session import HAS_TAB_TEXTS, TEXT_STORE, WINDOW_WIDTH
 
 PAGE = (
     b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Streamlit</title>"
@@ -180,7 +180,7 @@ def test_the_page_is_streamlits_with_our_title_address_and_frame() -> None:
     assert frame == (ROOT / "ui" / "server" / "frame.css").read_bytes()
     assert b"BACKEND_BASE_URL" in script
     before, width, after = re.split(rb"<script>(document\.cookie[^<]*)</script>", rest)
-    assert all(name.encode() in width for name in (WINDOW_WIDTH, TEXTS_KEPT, TEXT_STORE))
+    assert all(name.encode() in width for name in (WINDOW_WIDTH, HAS_TAB_TEXTS, TEXT_STORE))
     assert (before + after).replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
 
 

@@ -33,8 +33,8 @@ class Thing:
     def cached(self, key: Hashable) -> Any:
         return results().get(self.key(key))
 
-    def made(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        return results().made(self.key(key), make)
+    def get_or_compute(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        return results().get_or_compute(self.key(key), make)
 
 
 def cost(opened: Thing, options: Options) -> AnswerCost:

@@ -54,12 +54,12 @@ def receipt(trace: Trace) -> str:
 
     Returns "" for attention that is not recorded, and for a model that just failed: its next run is not recorded.
     """
-    kept = _receipts()
+    receipts = _receipts()
     key = trace.model, trace.revision, trace.dtype
-    if trace.attention_source == "recorded" and key not in kept:
+    if trace.attention_source == "recorded" and key not in receipts:
         check = checked(models.loaded(trace.model))
-        kept.update({key: receipt_of(check)} if check is not None else {})
-    return kept.get(key, "") if trace.attention_source == "recorded" else ""
+        receipts.update({key: receipt_of(check)} if check is not None else {})
+    return receipts.get(key, "") if trace.attention_source == "recorded" else ""
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -116,10 +116,10 @@ def _spread_words(spread: EffectSpread) -> str:
 def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTexts, options: Options) -> None:
     """The accuracy curve, where the labels of the list are classes of the target."""
     name, kind = opened.name, IN_PLACE[options.choice(REMOVED_FOR)]
-    kept = [place for place, label in enumerate(listed.labels) if label]
-    labels = tuple(listed.labels[place] for place in kept)
+    rows_with_label = [place for place, label in enumerate(listed.labels) if label]
+    labels = tuple(listed.labels[place] for place in rows_with_label)
     classes = list_classes(name, chosen)
-    if not kept or len(classes) < 2 or not set(labels) <= set(classes):
+    if not rows_with_label or len(classes) < 2 or not set(labels) <= set(classes):
         st.caption(texts.NO_ACCURACY)
         return
     layers, heads = layers_and_heads(opened)

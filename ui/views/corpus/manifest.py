@@ -61,7 +61,9 @@ def _model_words(named: SharedCorpus) -> str:
         return f"The model **{name}** is not here, so nothing can be searched for: {escape_markdown(str(error))}"
     if not origin.has_weights:
         return f"The weights of **{name}** are not on this machine, so nothing can be searched for."
-    if refusal := named.model.made((__name__, "refusal", named.corpus.fingerprint), lambda: _refusal(named, origin)):
+    if refusal := named.model.get_or_compute(
+        (__name__, "refusal", named.corpus.fingerprint), lambda: _refusal(named, origin)
+    ):
         return f"The model **{name}** is here, but not as it was: {escape_markdown(refusal)}"
     return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
 
@@ -111,7 +113,7 @@ def plain_cell(cell: object) -> object:
 def _facts(named: SharedCorpus) -> pd.DataFrame:
     manifest = named.corpus.manifest
     limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"
-    kept = "kept" if manifest.text_column else "not kept (--no-text)"
+    storage = "kept" if manifest.text_column else "not kept (--no-text)"
     facts = {
         "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
         "vectors": f"{manifest.dimensions:,} numbers each, {manifest.vector_dtype}",
@@ -123,7 +125,7 @@ def _facts(named: SharedCorpus) -> pd.DataFrame:
         "prompt": manifest.prompt or "none",
         "tokens read of a text": limit,
         "run in": manifest.run_dtype,
-        "texts": kept,
+        "texts": storage,
         "made from": ", ".join(each.path.rpartition("/")[2] for each in manifest.inputs[:3])
         + (f" and {len(manifest.inputs) - 3:,} more" if len(manifest.inputs) > 3 else ""),
         "made by": f"Inside BERT {manifest.code_version}",

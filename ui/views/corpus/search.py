@@ -28,7 +28,9 @@ CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """The rows nearest to a text."""
     with row:
-        text = controls.query_input(named.name == EXAMPLE, named.made((__name__, "first"), lambda: _first_text(named)))
+        text = controls.query_input(
+            named.name == EXAMPLE, named.get_or_compute((__name__, "first"), lambda: _first_text(named))
+        )
         where = controls.where_input(named.corpus.columns)
         count = controls.hits_input(named.corpus.rows)
     if not text:

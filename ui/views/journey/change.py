@@ -68,9 +68,9 @@ def _compare(name: str, field: str) -> None:
 
 def _followed(before: Tokens, token: int, after: Tokens) -> str | None:
     """Position of a token after an edit; if it is gone that of the first new token, None if there is none."""
-    kept = unchanged_positions(before, after)
-    fresh = set(range(len(after))) - set(kept.values())
-    return str(kept[token]) if token in kept else str(min(fresh)) if fresh else None
+    unchanged = unchanged_positions(before, after)
+    fresh = set(range(len(after))) - set(unchanged.values())
+    return str(unchanged[token]) if token in unchanged else str(min(fresh)) if fresh else None
 
 
 def change_values() -> dict[str, str]:

@@ -108,7 +108,7 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportContents, kept_file, offered, report_file, report_slides, slides_key
+    from ui.cache.report import ReportContents, cached_file, offered, report_file, report_slides, slides_key
 
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
@@ -158,7 +158,7 @@ def _panel(report: PageReport) -> None:
             show_drawing(slides)
         elif not with_view:
             _save(report_file(contents, WIDE, _progress_bar()), name)
-        elif file := kept_file(session.stored(FILE, "")):
+        elif file := cached_file(session.stored(FILE, "")):
             _save(file, name)
 
 

@@ -69,7 +69,7 @@ def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, the
     def prepare() -> Callable[[], bytes]:
         # As it is drawn, so that what waits for its turn refers to no trace.
         look = (theme.name, theme.pixels, theme.tall)
-        still = replace(figure, draw=lambda _: drawn, key=(), kept={look: drawn})
+        still = replace(figure, draw=lambda _: drawn, key=(), cache={look: drawn})
         return partial(file_content, PDF, still, caption, theme, MEDIA[COLUMN], medium=COLUMN)
 
     pdf_download(key, name, (shown, figure.title, figure.alt, caption, theme.name), prepare)

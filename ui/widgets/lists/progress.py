@@ -57,7 +57,7 @@ def answer(
         if cost.tokens is not None and isinstance(opened, SharedModel):
             agreed_cost(opened.loaded, cost.tokens, cost.runs)
         work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
-        job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, kept=True)
+        job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, caches_itself=True)
     found: Answer[T] = awaited(board, key, job, question.noun, PATIENCE_S, draw=draw, kind=question.name)
     return found
 
@@ -140,8 +140,8 @@ def _watch(
     if draw is not None and so_far is not None:
         draw(so_far)  # above the message, in the place of the complete figure
     if job.state == "stopped":
-        kept = " What is computed is kept." if resume is not None else ""
-        st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{kept}", icon=":material/stop_circle:")
+        note = " What is computed is kept." if resume is not None else ""
+        st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{note}", icon=":material/stop_circle:")
         st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
     else:
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))

@@ -71,12 +71,12 @@ class ListFile:
             digest = sha256(raw).hexdigest()
             content(digest, raw)
             st.session_state[self._file] = (short_name(uploaded.name), digest)
-        kept: tuple[str, str] | None = st.session_state.get(self._file)
-        if kept is None:
+        stored_file: tuple[str, str] | None = st.session_state.get(self._file)
+        if stored_file is None:
             st.caption(words)
         elif uploaded is None:
-            st.caption(escape_markdown(kept[0]))
-        return kept
+            st.caption(escape_markdown(stored_file[0]))
+        return stored_file
 
     @property
     def in_sight(self) -> bool:

@@ -50,7 +50,7 @@ def _begin(name: str, files: HubFiles) -> None:
     def work(progress: Progress) -> Path:
         return download(files, current, progress)
 
-    board().start(_key(name), files.nbytes, work, turns="downloads", long=0, kept=True)
+    board().start(_key(name), files.nbytes, work, turns="downloads", long=0, caches_itself=True)
 
 
 @st.fragment(run_every=POLL_S)

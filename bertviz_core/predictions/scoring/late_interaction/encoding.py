@@ -181,17 +181,17 @@ class InteractionEncoder:
             states = output["last_hidden_state"].float()
             rows = applied(states.reshape(-1, states.shape[-1]), self.plan.dense).reshape(*states.shape[:2], -1)
             vectors = rows.cpu().numpy()
-        kept = [vectors[place, :length] for place, length in enumerate(lengths)]
-        return [unit(each) for each in kept] if self.plan.normalize else kept
+        token_vectors = [vectors[place, :length] for place, length in enumerate(lengths)]
+        return [unit(each) for each in token_vectors] if self.plan.normalize else token_vectors
 
     def _scored(
         self, row: SentenceRow, vectors: Float[np.ndarray, "seq dimensions"], real: int, skips: bool
     ) -> TokenVectors:
         """Leave out the tokens of the skip list."""
-        kept = ~np.isin(row.input_ids, self._skiplist) if skips else np.ones(len(row), dtype=bool)
+        scored = ~np.isin(row.input_ids, self._skiplist) if skips else np.ones(len(row), dtype=bool)
         expanded = np.arange(len(row)) >= real
         return TokenVectors(
-            row.input_ids[kept], vectors[kept], expanded[kept], row.input_ids[~kept], bool(row.truncated)
+            row.input_ids[scored], vectors[scored], expanded[scored], row.input_ids[~scored], bool(row.truncated)
         )
 
 

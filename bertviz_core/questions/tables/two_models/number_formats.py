@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, TextsKept
+from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, TextAgreement
 from bertviz_core.figures.checkpoints.number_formats import mebibytes
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell
@@ -15,7 +15,7 @@ def formats_frame(result: NumberFormats) -> "pd.DataFrame":
     """One row per format: error and bytes of all weights, and what the texts keep; NA without texts."""
     rows = []
     for each in result.formats:
-        whole, kept = each.whole, each.kept
+        whole, agreement = each.whole, each.agreement
         row: dict[str, object] = {
             "format": each.name,
             "relative error": whole.relative_error,
@@ -24,11 +24,11 @@ def formats_frame(result: NumberFormats) -> "pd.DataFrame":
             "bytes after": whole.rounded_nbytes,
             "bytes saved": whole.saved_nbytes,
         }
-        if kept is not None:
-            row |= {"mean cosine": _mean(kept), "smallest cosine": _least(kept)}
-            row |= {"neighbours kept": np.nan if kept.shared is None else float(kept.shared.mean())}
-            if kept.changed is not None:
-                row |= {"answers changed": len(kept.changed)}
+        if agreement is not None:
+            row |= {"mean cosine": _mean(agreement), "smallest cosine": _least(agreement)}
+            row |= {"neighbours kept": np.nan if agreement.shared is None else float(agreement.shared.mean())}
+            if agreement.changed is not None:
+                row |= {"answers changed": len(agreement.changed)}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -70,16 +70,16 @@ def number_formats_json(result: NumberFormats) -> dict[str, Any]:
 
 
 def _format_json(each: RoundedFormat) -> dict[str, Any]:
-    kept = each.kept
+    agreement = each.agreement
     texts = None
-    if kept is not None:
+    if agreement is not None:
         texts = {
-            "cosines": kept.cosines,
-            "mean_cosine": _mean(kept),
-            "smallest_cosine": _least(kept),
-            "neighbours": kept.neighbours,
-            "shared_neighbours": kept.shared,
-            "answers_changed": kept.changed,
+            "cosines": agreement.cosines,
+            "mean_cosine": _mean(agreement),
+            "smallest_cosine": _least(agreement),
+            "neighbours": agreement.neighbours,
+            "shared_neighbours": agreement.shared,
+            "answers_changed": agreement.changed,
         }
     parts = [
         {"component": part.component, "layer": part.layer, "block": part.block, **_numbers(part)} for part in each.parts
@@ -107,7 +107,7 @@ def number_formats_lines(result: NumberFormats) -> list[str]:
     if result.texts:
         heads += ["mean cosine", "smallest", "neighbours kept"]
         rows = [[*row, *_texts_row(each)] for row, each in zip(rows, result.formats, strict=True)]
-    has_answers = any(each.kept is not None and each.kept.changed is not None for each in result.formats)
+    has_answers = any(each.agreement is not None and each.agreement.changed is not None for each in result.formats)
     if has_answers:
         heads.append("answers changed")
     lines = [escape_controls(f"{result.model}: {counted(len(result.formats), 'number format')}"), ""]
@@ -128,21 +128,21 @@ def _row(each: RoundedFormat) -> list[str]:
 
 
 def _texts_row(each: RoundedFormat) -> list[str]:
-    kept = each.kept
-    if kept is None:
+    agreement = each.agreement
+    if agreement is None:
         return ["", "", ""]
-    shared = "" if kept.shared is None else f"{kept.shared.mean():.1%}"
-    answers = [] if kept.changed is None else [f"{len(kept.changed):,}"]
-    return [number_cell(_mean(kept)), number_cell(_least(kept)), shared, *answers]
+    shared = "" if agreement.shared is None else f"{agreement.shared.mean():.1%}"
+    answers = [] if agreement.changed is None else [f"{len(agreement.changed):,}"]
+    return [number_cell(_mean(agreement)), number_cell(_least(agreement)), shared, *answers]
 
 
 def texts_sentence(result: NumberFormats) -> str:
     """What the texts were run for and with what memory, in plain sentences."""
-    kept = next((each.kept for each in result.formats if each.kept is not None), None)
-    count = kept.neighbours if kept is not None else None
+    agreement = next((each.agreement for each in result.formats if each.agreement is not None), None)
+    count = agreement.neighbours if agreement is not None else None
     nearest = "" if not count else "nearest text" if count == 1 else f"{count} nearest texts"
     near = f"; neighbours kept are those among the {nearest} of each" if nearest else ""
-    answers = "; answers are those of the head" if kept is not None and kept.changed is not None else ""
+    answers = "; answers are those of the head" if agreement is not None and agreement.changed is not None else ""
     return (
         f"Cosine of the vector ({result.pooling}) of each of {counted(len(result.texts), 'text')} before and after "
         f"rounding{near}{answers}. The model itself stays as it is: each format was run in a copy of "
@@ -156,14 +156,14 @@ def formats_sentence(result: NumberFormats) -> str:
     whole = least.whole
     sentence = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
     sentence += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
-    if least.kept is None:
+    if least.agreement is None:
         return f"{sentence}."
-    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.kept))}."
+    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.agreement))}."
 
 
-def _mean(kept: TextsKept) -> float:
-    return float(kept.cosines.mean()) if len(kept.cosines) else float("nan")
+def _mean(agreement: TextAgreement) -> float:
+    return float(agreement.cosines.mean()) if len(agreement.cosines) else float("nan")
 
 
-def _least(kept: TextsKept) -> float:
-    return float(kept.cosines.min()) if len(kept.cosines) else float("nan")
+def _least(agreement: TextAgreement) -> float:
+    return float(agreement.cosines.min()) if len(agreement.cosines) else float("nan")

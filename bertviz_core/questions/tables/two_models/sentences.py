@@ -20,10 +20,9 @@ def what_changed(compared: SentenceComparison) -> str:
     means = f"{'rose' if after > before else 'fell'} from {first} to {second}"
     if first == second:
         means = f"stayed at about {first}"
-    keeps = "keeps its nearest neighbour" if compared.kept == 1 else "keep their nearest neighbour"
-    return (
-        f"The mean cosine of two sentences of this list {means}; {compared.kept} of {len(compared.sentences)} {keeps}."
-    )
+    keeps = "keeps its nearest neighbour" if compared.same_nearest == 1 else "keep their nearest neighbour"
+    count = f"{compared.same_nearest} of {len(compared.sentences)}"
+    return f"The mean cosine of two sentences of this list {means}; {count} {keeps}."
 
 
 def where_pairs_lie(compared: SentenceComparison) -> str:
@@ -55,7 +54,7 @@ def sentence_comparison_json(compared: SentenceComparison) -> dict[str, Any]:
         "shared_neighbours": compared.shared,
         "first_nearest": compared.first_nearest,
         "second_nearest": compared.second_nearest,
-        "nearest_kept": compared.kept,
+        "same_nearest": compared.same_nearest,
         "cka": compared.cka,
         "summary": f"{what_changed(compared)} {where_pairs_lie(compared)}",
         "notices": compared.notices,

@@ -104,11 +104,11 @@ def _maps(compared: SentenceComparison, models: tuple[str, ...]) -> None:
 def _neighbours(compared: SentenceComparison) -> None:
     count, share = compared.neighbours, float(compared.shared.mean())
     of = "nearest sentence" if count == 1 else f"{count} nearest sentences"
-    keeps = "keeps" if compared.kept == 1 else "keep"
+    keeps = "keeps" if compared.same_nearest == 1 else "keep"
     cka = "" if compared.cka is None else f" CKA of the vectors is **{decimals(compared.cka)}**."
     st.markdown(
         f"**Nearest sentences.** Of the {of} of each, **{share:.0%}** on average are the same in both models; "
-        f"{compared.kept} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
+        f"{compared.same_nearest} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
     )
     numbers_table(
         neighbour_frame(compared),

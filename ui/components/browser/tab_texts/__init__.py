@@ -11,17 +11,17 @@ import streamlit as st
 
 from ui.session import TEXT_STORE
 
-KEY, FOUND = "kept_texts", "found"
+KEY, FOUND = "tab_texts", "found"
 MOST_CHARACTERS = 1_000_000
 """Most characters of all texts together; browsers store about five times as many."""
 _component = st.components.v2.component(
-    "kept_texts",
+    "tab_texts",
     html="<span></span>",
-    js=f'const NAME = "{TEXT_STORE}";\n' + Path(__file__).with_name("kept_texts.js").read_text(encoding="utf-8"),
+    js=f'const NAME = "{TEXT_STORE}";\n' + Path(__file__).with_name("tab_texts.js").read_text(encoding="utf-8"),
 )
 
 
-def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
+def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
     """Store texts in the browser, after it has sent those of an earlier session.
 
     Args:
@@ -34,7 +34,7 @@ def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -
     _component(key=KEY, data=data, on_found_change=take, height="content")
 
 
-def ask_for_kept_texts(visit: str, take: Callable[[], None]) -> None:
+def request_tab_texts(visit: str, take: Callable[[], None]) -> None:
     """Ask the browser for its texts without storing any; it always answers, so that the script runs again.
 
     Args:

@@ -7,10 +7,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { texts, visit, always_answer: alwaysAnswer } = data;
   if (answeredVisit !== visit) {
     answeredVisit = visit;
-    const kept = stored();
-    const differs = Object.entries(kept).some(([name, text]) => texts?.[name] !== text);
+    const tabTexts = stored();
+    const differs = Object.entries(tabTexts).some(([name, text]) => texts?.[name] !== text);
     if (alwaysAnswer || differs) {
-      setTriggerValue("found", kept);
+      setTriggerValue("found", tabTexts);
       return;
     }
   }
