@@ -54,9 +54,9 @@ def extra_nbytes(work: Callable[[], object], device: str) -> int:
         return round((peak_mb() - before) * 1024**2)
     wait_for(device)
     torch.cuda.reset_peak_memory_stats(device)
-    held = torch.cuda.memory_allocated(device)
+    memory = torch.cuda.memory_allocated(device)
     finished(work, device)()
-    return int(torch.cuda.max_memory_allocated(device)) - held
+    return int(torch.cuda.max_memory_allocated(device)) - memory
 
 
 def card(device: str) -> str:

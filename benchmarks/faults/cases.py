@@ -47,6 +47,6 @@ def went_well(seen: Seen) -> bool:
     return not seen.errors and not seen.refusals
 
 
-def told(pages: Sequence[Seen]) -> str:
+def summary(pages: Sequence[Seen]) -> str:
     """The first fault or refusal on some pages."""
     return next((words for seen in pages for words in (*seen.errors, *seen.refusals)), "the page")

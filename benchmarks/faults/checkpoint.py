@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from benchmarks.faults.cases import one_sentence, row, tiny, told, went_well
+from benchmarks.faults.cases import one_sentence, row, summary, tiny, went_well
 from benchmarks.load.server import Server, running
 from benchmarks.load.visitor import Seen, Visitor, visiting
 from benchmarks.timing import Row
@@ -57,7 +57,9 @@ async def _shows_the_new(server: Server, folder: Path, words: str, change: Calla
     new = _states(before) == "4" and _states(after) == "3"
     return row(
         f"{words} under a running server",
-        f"{_states(before)} hidden states before, {_states(after)} after" if all(map(went_well, seen)) else told(seen),
+        f"{_states(before)} hidden states before, {_states(after)} after"
+        if all(map(went_well, seen))
+        else summary(seen),
         lives,
         "the new one, no traceback",
         new and lives == LIVES and not any(each.errors for each in seen),
@@ -75,8 +77,8 @@ async def _refuses(server: Server, folder: Path, words: str, change: Callable[[P
     quiet = not any(each.errors for each in (*after, *([clicked] if clicked else [])))
     refused = all(map(one_sentence, after))
     return row(
-        f"{words} under a running server", told(after), lives, "one sentence on each page", went_well(before) and quiet
-        and refused and lives == LIVES
+        f"{words} under a running server", summary(after), lives, "one sentence on each page",
+        went_well(before) and quiet and refused and lives == LIVES
     )  # fmt: skip
 
 
@@ -87,7 +89,7 @@ async def _broken(server: Server, name: str, words: str) -> Row:
         others = [await visitor.visit(page, model=name) for page in PAGES if page not in NEED_WEIGHTS]
     lives = await _lives(server)
     holds = all(map(one_sentence, need)) and not any(each.errors for each in others) and lives == LIVES
-    return row(f"weights: {words}", told(need), lives, "one sentence on each page", holds)
+    return row(f"weights: {words}", summary(need), lives, "one sentence on each page", holds)
 
 
 LIVES = "the server and the bundled model work on"
@@ -101,7 +103,7 @@ async def _lives(server: Server) -> str:
         seen = await visitor.visit("representations", model=DEFAULT, text=TEXT)
     if server.tracebacks():
         return "TRACEBACK IN THE LOG"
-    return LIVES if went_well(seen) else told([seen])
+    return LIVES if went_well(seen) else summary([seen])
 
 
 def _look(visitor: Visitor, model: str, text: str = TEXT) -> Coroutine[None, None, Seen]:

@@ -68,8 +68,8 @@ def _second_writer(home: Path, texts: Path) -> Row:
     """Two commands for one folder; the first is paused, not ended."""
     out = home / "both"
     out.mkdir()
-    with (out / "writer.lock").open("a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (out / "writer.lock").open("a") as memory:
+        fcntl.flock(memory, fcntl.LOCK_EX)
         second = _embedded(home, texts, out)
     after = _embedded(home, texts, out)
     return row(

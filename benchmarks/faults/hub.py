@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.faults.cases import one_sentence, row, tiny, told, went_well
+from benchmarks.faults.cases import one_sentence, row, summary, tiny, went_well
 from benchmarks.load.server import environment, running
 from benchmarks.load.visitor import Seen, visiting
 from benchmarks.report import ROOT
@@ -59,7 +59,7 @@ def _page(home: Path, words: str, endpoint: str) -> Row:
         fine = went_well(other) and server.alive and not server.tracebacks()
     kept = f"said after {visit.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
     holds = one_sentence(visit) and visit.seconds < SOON_S and fine
-    return row(f"the Hub {words}", told([visit]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
+    return row(f"the Hub {words}", summary([visit]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
 
 
 async def _two(url: str) -> tuple[Seen, Seen]:
@@ -77,9 +77,9 @@ def _half_a_header(home: Path, hub: Hub) -> Row:
         hub.cut = None
         again, _ = asyncio.run(_two(server.url))
         fine = server.alive and not server.tracebacks()
-    kept = "the next look, with the Hub well, shows the model" if went_well(again) else told([again])
+    kept = "the next look, with the Hub well, shows the model" if went_well(again) else summary([again])
     holds = one_sentence(visit) and visit.seconds < SOON_S and went_well(again) and fine
-    return row("the Hub breaks off within its answer", told([visit]), kept, "one sentence, then the model", holds)
+    return row("the Hub breaks off within its answer", summary([visit]), kept, "one sentence, then the model", holds)
 
 
 def _half_a_file(home: Path, hub: Hub) -> Row:
@@ -119,14 +119,14 @@ def _silent() -> Iterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
-        held: list[socket.socket] = []
+        memory: list[socket.socket] = []
 
         def take() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    held.append(listening.accept()[0])
+                    memory.append(listening.accept()[0])
 
         threading.Thread(target=take, daemon=True).start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        for each in held:
+        for each in memory:
             each.close()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.faults.cases import one_sentence, row, told, went_well
+from benchmarks.faults.cases import one_sentence, row, summary, went_well
 from benchmarks.load.server import Server, running
 from benchmarks.load.visitor import Seen, Visitor, visiting
 from benchmarks.report import ROOT
@@ -90,7 +90,7 @@ async def _opened(server: Server, innocent: Visitor, name: str, kind: str, words
     holds = holds and server.alive and not server.tracebacks()
     return row(
         f"{kind}: {words}",
-        told(pages),
+        summary(pages),
         f"another reader waits {max(waited, 0):.1f} s longer at most; {max(grown, 0) / 1e6:,.0f} MB more",
         f"{'no error' if passes else 'one sentence'}, <= {WAITS_S:.0f} s, <= {(GROWS + FIRST) / 1e6:.0f} MB",
         holds,

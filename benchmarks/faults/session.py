@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from benchmarks.faults.cases import row, told, went_well
+from benchmarks.faults.cases import row, summary, went_well
 from benchmarks.load.run import moment
 from benchmarks.load.server import Server, running
 from benchmarks.load.visitor import Seen, visiting
@@ -38,7 +38,7 @@ async def _vanish(server: Server) -> Row:
     holds = holds and left <= 0 and grown <= STAYS and server.alive and not server.tracebacks()
     return row(
         f"{GONE} readers vanish while the model runs for them",
-        f"the next reader has the page after {after.seconds:.1f} s" if went_well(after) else told([after]),
+        f"the next reader has the page after {after.seconds:.1f} s" if went_well(after) else summary([after]),
         f"{max(left, 0)} of their threads left, {grown / 1e6:,.0f} MB more than before",
         f"no thread left, <= {STAYS / 1e6:.0f} MB",
         holds,

@@ -47,11 +47,11 @@ def _loads(folder: Path, device: str) -> list[Row]:
     settings = replace(Settings.from_environment(any_folder=True), device=device)
     bundled = resolve(DEFAULT_MODEL, settings)
     model, tokens = load_model(bundled, settings), tokenize(load_tokenizer(bundled, settings), "He sat by the river.")
-    expected, held = trace(model, tokens).hidden_states, _held_nbytes(device)
+    expected, memory = trace(model, tokens).hidden_states, _held_nbytes(device)
     with little_memory(settings) as limited:
         end, sentence, met = _end(lambda: load_model(folder_source("large", folder), limited))
         found = trace(model, tokens).hidden_states
-    off, more = difference(found, expected), _held_nbytes(device) - held
+    off, more = difference(found, expected), _held_nbytes(device) - memory
     return [
         Row("load of a model of 680 MB where 100 MB are left", end, sentence, "one sentence", met),
         Row("a short text of the bundled model after it", f"off by {off:.0e}", "", f"<= {SAME:.0e}", off <= SAME),

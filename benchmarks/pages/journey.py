@@ -101,8 +101,8 @@ def _clicks(page: Page) -> list[Row]:
     def click(part: str, name: str, shown: str) -> None:
         page.wait_for_selector(STILL)
         page.evaluate("() => new Promise(requestIdleCallback)")
-        taken, longest = page.locator(".journey").evaluate(CLICKED, [name, shown])
-        times[part].append(taken)
+        used, longest = page.locator(".journey").evaluate(CLICKED, [name, shown])
+        times[part].append(used)
         frames.append(longest)
 
     for turn in range(CLICKS):

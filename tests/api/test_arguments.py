@@ -134,16 +134,16 @@ def required(method: Any) -> tuple[str, ...]:
 
 def refusal(call: Callable[[], Any]) -> str:
     """The message of a refused call; "" if it succeeded. Any other exception is a bug."""
-    said = ""
+    message = ""
     with suppress(BertvizError):
         try:
             call()
         except BertvizError as error:
-            said = str(error)
+            message = str(error)
             raise
-    assert "\n" not in said
-    assert len(said) < 1_000
-    return said
+    assert "\n" not in message
+    assert len(message) < 1_000
+    return message
 
 
 CASES = [(owner, name) for owner in (*OPENED, *ANSWERS) for name in methods(owner)]

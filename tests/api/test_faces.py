@@ -211,7 +211,7 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "message"),
     [
         (lambda m: open_model("no-such-model"), "no-such-model"),
         (lambda m: open_model(MODEL, "dancing"), "There is no task 'dancing'; choose base"),
@@ -242,8 +242,8 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: open_corpus("corpora/news").search("money", k=0), "1"),
     ],
 )
-def test_what_a_caller_can_cause_is_one_sentence(ask: Any, told: str, model: Model) -> None:
-    with pytest.raises(BertvizError, match=told) as refused:
+def test_what_a_caller_can_cause_is_one_sentence(ask: Any, message: str, model: Model) -> None:
+    with pytest.raises(BertvizError, match=message) as refused:
         ask(model)
     assert "--" not in str(refused.value).partition("(load-report ")[0]  # the name of a command
     assert "\n" not in str(refused.value)

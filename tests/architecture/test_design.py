@@ -22,8 +22,8 @@ CAN_DECODE = [
 """Families whose config has the entry. ConvBERT ignores it, and four others do in transformers 5.15."""
 
 
-def designed(model: PreTrainedModel, told: bool = False) -> Design:
-    facts = model_facts("tiny", model.config.to_dict()) if told else None
+def designed(model: PreTrainedModel, with_facts: bool = False) -> Design:
+    facts = model_facts("tiny", model.config.to_dict()) if with_facts else None
     return design_of(model, module_ledger("tiny", model), facts)
 
 
@@ -126,10 +126,10 @@ def test_an_encoder_with_a_decoder_has_both_stacks_and_cross_attention(model_typ
 
 
 def test_windows_and_other_ways_of_mixing_are_told() -> None:
-    assert designed(tiny_model("modernbert"), told=True).local_layers == 1
-    assert designed(made(decoder_config("mistral")), told=True).local_layers == 3
-    assert designed(made(decoder_config("gemma2")), told=True).local_layers == 2
-    assert designed(made(decoder_config("llama")), told=True).local_layers == 0
+    assert designed(tiny_model("modernbert"), with_facts=True).local_layers == 1
+    assert designed(made(decoder_config("mistral")), with_facts=True).local_layers == 3
+    assert designed(made(decoder_config("gemma2")), with_facts=True).local_layers == 2
+    assert designed(made(decoder_config("llama")), with_facts=True).local_layers == 0
     assert designed(tiny_model("fnet")).mixes
     assert not designed(tiny_model("bert")).mixes
     assert designed(tiny_model("albert")).encoder_layers == 3

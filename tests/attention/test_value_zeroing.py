@@ -50,12 +50,12 @@ def test_it_is_the_definition_run_token_by_token(family: str, layer: int) -> Non
         dots = (moved * clean).sum(axis=1)
         expected[:, place] = 1 - dots / np.linalg.norm(moved, axis=1) / np.linalg.norm(clean, axis=1)
     expected /= expected.sum(axis=1, keepdims=True)
-    told: list[tuple[int, int]] = []
-    shares = value_zeroing(loaded, tokens, layer, lambda *step: told.append(step), max_nbytes=20_000)
+    calls: list[tuple[int, int]] = []
+    shares = value_zeroing(loaded, tokens, layer, lambda *step: calls.append(step), max_nbytes=20_000)
     np.testing.assert_allclose(shares, expected, atol=1e-4)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
-    assert len(told) > 1
-    assert told[-1] == (len(tokens), len(tokens))
+    assert len(calls) > 1
+    assert calls[-1] == (len(tokens), len(tokens))
 
 
 def test_what_cannot_be_zeroed_or_is_not_wanted_ends() -> None:

@@ -95,9 +95,9 @@ def test_probabilities_of_one_of_several_classes_add_up_to_nothing() -> None:
 
 def test_the_text_is_run_once_a_word_whatever_the_classes() -> None:
     _, tokenizer, tokens, classes = of_head(num_labels=11)
-    told: list[tuple[int, int]] = []
-    result = class_attributions(classes, tokenizer, progress=lambda done, rows: told.append((done, rows)))
-    assert result.runs == len(result.words) + 1 == told[-1][0]
+    calls: list[tuple[int, int]] = []
+    result = class_attributions(classes, tokenizer, progress=lambda done, rows: calls.append((done, rows)))
+    assert result.runs == len(result.words) + 1 == calls[-1][0]
     assert (len(result.labels), result.classes) == (MOST_CLASSES, 11)
     assert result.clean.tolist() == sorted(result.clean.tolist(), reverse=True)
     every = set(classes.labels)

@@ -148,10 +148,10 @@ def test_shuffled_weights_change_the_picture() -> None:
 def test_memory_is_told_before_and_batches_do_not_change_the_shares() -> None:
     target, tokenizer = tiny_target("bert"), opened("bert")[1]
     one = gradient_nbytes(target)
-    told: list[tuple[int, int]] = []
-    alone = integrated_gradients(target, tokenizer, progress=lambda *at: told.append(at), max_gradient_bytes=one)
+    calls: list[tuple[int, int]] = []
+    alone = integrated_gradients(target, tokenizer, progress=lambda *at: calls.append(at), max_gradient_bytes=one)
     coarse = FIRST_INTERVALS + 1
-    assert told[:LEAST_NODES] == [
+    assert calls[:LEAST_NODES] == [
         *((done, coarse) for done in range(1, coarse + 1)),
         *((done, LEAST_NODES) for done in range(coarse + 1, LEAST_NODES + 1)),  # the others are known
     ]

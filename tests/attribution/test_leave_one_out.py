@@ -84,9 +84,9 @@ def test_words_are_the_texts_and_tokens_the_vocabularys() -> None:
     assert of_family("bert").words == ("I", "love", "my", "pet", "python", ".")
     tokens = of_family("bert", whole_words=False)
     assert tokens.words == tuple(each for each in tokens.tokens.tokens if not each.startswith("["))
-    told = tokens.per_token()
-    np.testing.assert_array_equal(np.isnan(told), tokens.tokens.special)
-    np.testing.assert_array_equal(told[~np.isnan(told)], tokens.shares)
+    calls = tokens.per_token()
+    np.testing.assert_array_equal(np.isnan(calls), tokens.tokens.special)
+    np.testing.assert_array_equal(calls[~np.isnan(calls)], tokens.shares)
     assert [tokens.shares[index] for index in tokens.ranked()] == sorted(tokens.shares, reverse=True)
 
 
@@ -99,9 +99,9 @@ def test_what_the_target_does_not_read_has_no_share() -> None:
 
 
 def test_progress_is_told_and_ends_the_work() -> None:
-    told: list[tuple[int, int]] = []
-    result = of_family("bert", progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (result.runs, result.runs)
+    calls: list[tuple[int, int]] = []
+    result = of_family("bert", progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (result.runs, result.runs)
 
     def superseded(done: int, total: int) -> None:
         raise SupersededError

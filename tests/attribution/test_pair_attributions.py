@@ -122,11 +122,11 @@ def test_a_text_beside_itself_is_wholly_alike_and_the_ledger_symmetric() -> None
 @pytest.mark.slow
 def test_batches_progress_and_the_end_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TOLERANCE", 1.0)  # with few nodes, each of which is a run per token here
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     given = (*opened("bert"), "my pet", "the river", MEAN, LAYERS - 1)
-    rows = pair_attributions(*given, lambda *at: told.append(at), max_batch_bytes=1)
-    assert all(0 <= done <= nodes for done, nodes in told)
-    assert len(told) > told[0][1]  # a batch for each token of a node
+    rows = pair_attributions(*given, lambda *at: calls.append(at), max_batch_bytes=1)
+    assert all(0 <= done <= nodes for done, nodes in calls)
+    assert len(calls) > calls[0][1]  # a batch for each token of a node
     np.testing.assert_allclose(rows.shares, pair_attributions(*given).shares, atol=1e-6)
 
     def superseded(done: int, total: int) -> None:

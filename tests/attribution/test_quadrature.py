@@ -25,7 +25,7 @@ def test_polynomials_up_to_the_number_of_intervals_are_exact(intervals: int) -> 
 
 def test_nodes_stay_and_only_those_between_are_evaluated() -> None:
     seen: list[float] = []
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
     def evaluate(points: np.ndarray, progress: Any) -> np.ndarray:
         seen.extend(points)
@@ -34,10 +34,10 @@ def test_nodes_stay_and_only_those_between_are_evaluated() -> None:
 
     values = None
     for intervals in (4, 8, 16, 32):
-        values = refined(values, intervals, evaluate, lambda *at: told.append(at))
+        values = refined(values, intervals, evaluate, lambda *at: calls.append(at))
     points, weights = clenshaw_curtis(32)
     np.testing.assert_allclose(sorted(seen), points, atol=1e-15)
-    assert told == [(5, 5), (9, 9), (17, 17), (33, 33)]
+    assert calls == [(5, 5), (9, 9), (17, 17), (33, 33)]
     expected = [quad(lambda at: np.exp(-((4 * at - 1) ** 2)), 0, 1)[0], quad(lambda at: np.sin(9 * at), 0, 1)[0]]
     np.testing.assert_allclose(weights @ values, expected, atol=1e-12)
 

@@ -33,7 +33,7 @@ def head(page: Page, layer: int, number: int) -> Locator:
     return page.locator(f".cell[data-layer='{layer}'][data-head='{number}']")
 
 
-def told(page: Page, text: str) -> None:
+def wait_for_status(page: Page, text: str) -> None:
     """Wait until the server has printed this text."""
     expect(page.get_by_test_id("stText").filter(has_text=text)).to_have_count(1)
 
@@ -74,7 +74,7 @@ def test_a_click_draws_the_weights_of_a_head(page: Page, app: str, look: Theme) 
     for query, key in ((0, 0), (3, 3), (5, 6), (9, 0), (2, 8)):
         expected = colour(look, float(weights[2, 1, query, key] / weights.max()))
         assert np.abs(pixel(page, query, key) - expected).max() <= 4
-    told(page, "opened (2, 1) heads ((2, 1),) sent []")
+    wait_for_status(page, "opened (2, 1) heads ((2, 1),) sent []")
     expect(page.get_by_role("heading", name="Attention of layer 2, head 1 — hand-made")).to_be_visible()
 
 
@@ -82,30 +82,30 @@ def test_a_click_draws_the_weights_of_a_head(page: Page, app: str, look: Theme) 
 def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
     expect(page.locator(PAINTED)).to_be_visible()
-    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")  # once the reader pauses
+    wait_for_status(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")  # once the reader pauses
     head(page, 1, 2).click()
     shown(page, "1.2")
-    told(page, "opened (1, 2) heads ((1, 2),) sent [(1, 2), (1, 1)]")
+    wait_for_status(page, "opened (1, 2) heads ((1, 2),) sent [(1, 2), (1, 1)]")
     head(page, 0, 1).click()
-    told(page, "opened (0, 1) heads ((0, 1),) sent []")
+    wait_for_status(page, "opened (0, 1) heads ((0, 1),) sent []")
     shown(page, "0.1")
     head(page, 1, 2).click()
     shown(page, "1.2")
-    told(page, "opened (1, 2) heads ((1, 2),) sent []")
+    wait_for_status(page, "opened (1, 2) heads ((1, 2),) sent []")
     place: dict[str, float] = page.locator(".attention").evaluate("root => root.view.map")
     page.locator(".map-box").click(
         position={"x": place["left"] + 30.5 * place["cell"], "y": place["top"] + 31.5 * place["cell"]}
     )
-    told(page, "cell (1, 2, 31, 30)")
+    wait_for_status(page, "cell (1, 2, 31, 30)")
     weights, _ = atlas_of(150, 2, 3)
-    told(page, f"weight {weights[1, 2, 31, 30]:.6f}")
+    wait_for_status(page, f"weight {weights[1, 2, 31, 30]:.6f}")
     page.keyboard.press("Escape")
-    told(page, "cell None range None")
+    wait_for_status(page, "cell None range None")
 
 
 def test_a_head_that_was_sent_ahead_is_drawn_before_the_server_hears_of_it(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
-    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")
+    wait_for_status(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")
     shown(page, "0.0")
     found = head(page, 0, 2).evaluate(
         "cell => { cell.click(); return {...cell.getRootNode().querySelector('.stage').dataset}; }"
@@ -128,8 +128,8 @@ def test_a_cell_of_the_map_is_reached_and_chosen_with_the_keyboard(page: Page, a
     weights, _ = atlas_of(10, 3, 4)
     expect(page.locator(".live")).to_contain_text(f"{weights[2, 1, 1, 1]:.3f}")
     page.keyboard.press("Enter")
-    told(page, "cell (2, 1, 1, 1)")
-    told(page, f"weight {weights[2, 1, 1, 1]:.6f}")
+    wait_for_status(page, "cell (2, 1, 1, 1)")
+    wait_for_status(page, f"weight {weights[2, 1, 1, 1]:.6f}")
 
 
 def test_the_heads_are_reached_with_the_keyboard(page: Page, app: str) -> None:
@@ -147,13 +147,13 @@ def test_the_heads_are_reached_with_the_keyboard(page: Page, app: str) -> None:
     expect(page.get_by_role("row", name="layer 1", exact=True).get_by_role("gridcell")).to_have_count(4)
     page.keyboard.press("Enter")
     shown(page, "1.1")
-    told(page, "opened (1, 1)")
+    wait_for_status(page, "opened (1, 1)")
     expect(head(page, 1, 1)).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
-    told(page, "opened (1, 2) heads ((1, 2), (1, 1))")
+    wait_for_status(page, "opened (1, 2) heads ((1, 2), (1, 1))")
     page.keyboard.press("Escape")
-    told(page, "opened (1, 2) heads ((1, 2),)")
+    wait_for_status(page, "opened (1, 2) heads ((1, 2),)")
 
 
 def test_sorted_heads_stand_in_order(page: Page, app: str) -> None:
@@ -209,9 +209,9 @@ def test_a_drag_looks_closer(page: Page, app: str) -> None:
         x, y = place["left"] + key * place["cell"], place["top"] + query * place["cell"]
         page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
         act()
-    told(page, "range (40, 80, 20, 60)")
+    wait_for_status(page, "range (40, 80, 20, 60)")
     page.get_by_role("button", name="Show all").click()
-    told(page, "range None")
+    wait_for_status(page, "range None")
 
 
 @pytest.mark.slow

@@ -190,12 +190,12 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
 @pytest.mark.slow
 def test_who_is_not_named_is_refused_by_the_browser(browser: Browser, server: str, host: Host) -> None:
     with new_tab(browser) as page:
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
+        output: list[str] = []
+        page.on("console", lambda message: output.append(message.text))
         page.goto(f"{server}/tokens")
         code = code_of(page)
         expect(page.get_by_text("No other site may show the frame of this server")).to_be_visible()
         frame = shown(page, host, code)
         page.wait_for_load_state("load")
         expect(frame.locator("h1")).not_to_have_text("Tokens")
-        assert any("frame-ancestors 'self'" in unescape(each) for each in said), said
+        assert any("frame-ancestors 'self'" in unescape(each) for each in output), output

@@ -72,10 +72,10 @@ def test_a_long_text_says_what_it_hides_and_how_much_attention_that_holds(page: 
     expect(page.locator(".journey .live")).to_contain_text("The grey ribbon holds")
     page.locator("[data-name='Head 1 of layer 2']").click()
     expect(page.locator(".journey .live")).to_contain_text("Its heads together")
-    held = re.search(r"The grey ribbon holds (0\.\d+) of the attention, on (\d+) other lanes", sentence(page))
-    assert held is not None
-    assert float(held[1]) == pytest.approx(1 - sum(ribbons), abs=6e-4)
-    assert int(held[2]) + len(ribbons) == 101
+    memory = re.search(r"The grey ribbon holds (0\.\d+) of the attention, on (\d+) other lanes", sentence(page))
+    assert memory is not None
+    assert float(memory[1]) == pytest.approx(1 - sum(ribbons), abs=6e-4)
+    assert int(memory[2]) + len(ribbons) == 101
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 

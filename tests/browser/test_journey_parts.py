@@ -45,14 +45,14 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
     assert part.feed_forward is not None
     assert part.head_norms is not None
     lengths = [float(np.linalg.norm(each)) for each in (part.attention_output, part.feed_forward)]
-    said = re.search(
+    message = re.search(
         r"of length ([\d.]+), of its heads head (\d+) the longest part \(([\d.]+)\); the .* of ([\d.]+)\.",
         " ".join(labels),
     )
-    assert said is not None
-    assert [float(said[1]), float(said[4])] == pytest.approx(lengths, abs=6e-3)
-    assert int(said[2]) == int(part.head_norms.argmax())
-    assert float(said[3]) == pytest.approx(part.head_norms.max(), abs=6e-3)
+    assert message is not None
+    assert [float(message[1]), float(message[4])] == pytest.approx(lengths, abs=6e-3)
+    assert int(message[2]) == int(part.head_norms.argmax())
+    assert float(message[3]) == pytest.approx(part.head_norms.max(), abs=6e-3)
 
 
 def test_a_screen_reader_hears_of_what_a_number_is(page: Page, server: str) -> None:

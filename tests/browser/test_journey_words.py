@@ -55,9 +55,9 @@ def test_ribbons_cells_and_keys_are_those_of_words_and_of_tokens_when_chosen(pag
     page.locator(f"[data-name='Head {HEAD} of layer {LAYER}']").click()
     page.locator(f"[data-name='Head {HEAD} of layer {LAYER}']").click()
     expect(page.locator(".journey .live")).to_contain_text(f"{len(several)} words of several tokens have one lane each")
-    held = re.search(r"and (0\.\d+) of the attention is on them", sentence(page))
-    assert held is not None
-    assert float(held[1]) == pytest.approx(sum(row[group].sum() for group in several), abs=6e-4)
+    memory = re.search(r"and (0\.\d+) of the attention is on them", sentence(page))
+    assert memory is not None
+    assert float(memory[1]) == pytest.approx(sum(row[group].sum() for group in several), abs=6e-4)
     turns = model.journey(TEXT).to_pandas().set_index(["layer", "token"])["turn"]
     column = page.locator(".journey svg g.tipped:has(> image)").nth(1)
     height = page.locator(".journey").evaluate("root => root.view.plan.lanes[0].h")

@@ -44,10 +44,10 @@ def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> 
 @pytest.mark.parametrize("evil", EVIL)
 def test_the_address_is_never_read_as_html_or_markdown(page: Page, server: str, evil: str) -> None:
     page.goto(f"{server}/overview?model={quote(evil)}")
-    told = page.get_by_role("alert")
+    alert = page.get_by_role("alert")
     # An address may contain word joiners, which have no width.
-    expect(told).to_contain_text(re.compile("\u2060?".join(map(re.escape, f"No model '{evil}' found"))))
-    assert told.locator("a, img, iframe, em, strong, code, [style*=color]").count() == 0
+    expect(alert).to_contain_text(re.compile("\u2060?".join(map(re.escape, f"No model '{evil}' found"))))
+    assert alert.locator("a, img, iframe, em, strong, code, [style*=color]").count() == 0
     assert page.locator("img[src='x'], img[src*=evil], a[href*='//evil'], a[href*='//www.evil']").count() == 0
     assert page.locator("a[href^=mailto]").count() == 0
 

@@ -277,10 +277,10 @@ def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
         "on the other": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 6}]},
         "": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 20}]},
     }
-    for said, layout in layouts.items():
+    for message, layout in layouts.items():
         figure = go.Figure(layout={**layout, "height": 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}})
         found = faults(board, [("", 400, figure.to_json())]).get("", [])
-        assert (said in found[0]) if said else not found
+        assert (message in found[0]) if message else not found
     bar = {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "thickness": 10}
     bar |= {"x": 0.5, "xref": "container", "xanchor": "center", "len": 0.86}
     title = {"text": "value \u00a0", "side": "right"}

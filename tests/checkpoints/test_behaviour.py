@@ -98,15 +98,15 @@ def test_cosines_are_torchs_and_an_edit_is_felt_from_its_layer_on(settings: Sett
     with torch.no_grad():
         loaded.model.encoder.layer[1].attention.self.query.weight += 1
     two = trace(loaded, one.tokens)
-    told: list[tuple[int, int]] = []
-    found = behaviour(one, two, lambda *facts: told.append(facts))
+    calls: list[tuple[int, int]] = []
+    found = behaviour(one, two, lambda *facts: calls.append(facts))
     states = [torch.from_numpy(np.array(each.hidden_states)) for each in (one, two)]
     expected = torch.nn.functional.cosine_similarity(*states, dim=-1).numpy()
     np.testing.assert_allclose(found.cosines, expected, atol=1e-5)
     assert found.divergences is not None
     assert not found.divergences[0].any()
     assert (found.divergences[1:] > 0).all()
-    assert told == [(1, LAYERS), (2, LAYERS), (3, LAYERS)]
+    assert calls == [(1, LAYERS), (2, LAYERS), (3, LAYERS)]
 
 
 def test_what_two_models_do_not_have_alike_is_said(settings: Settings, tmp_path: Path) -> None:

@@ -66,12 +66,12 @@ def test_what_runs_a_model_is_fetched_and_no_more(online: Settings, hub: Hub) ->
     assert {file.name for file in files.files} == WANTED
     assert files.nbytes == sum(len(hub.repositories["lab/tiny"][name]) for name in WANTED)
     hub.served.clear()
-    told: list[tuple[int, int]] = []
-    folder = download(files, online, lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    folder = download(files, online, lambda done, total: calls.append((done, total)))
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == WANTED
-    assert told[0] == (0, files.nbytes)
-    assert told[-1] == (files.nbytes, files.nbytes)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert calls[0] == (0, files.nbytes)
+    assert calls[-1] == (files.nbytes, files.nbytes)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
     assert not [path for path, size in hub.served if size and any(path.endswith(name) for name in UNWANTED)]
 
 

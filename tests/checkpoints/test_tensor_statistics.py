@@ -175,12 +175,12 @@ def test_a_file_cut_short_while_it_is_read_is_told(settings: Settings, trained: 
 
 
 def test_progress_reaches_the_whole_and_may_end_the_reading(settings: Settings, fresh: Path) -> None:
-    told: list[tuple[int, int, str]] = []
+    calls: list[tuple[int, int, str]] = []
     checkpoint = opened(fresh, settings)
-    checkpoint_statistics(checkpoint, lambda *facts: told.append(facts))
-    done = [facts[0] for facts in told]
+    checkpoint_statistics(checkpoint, lambda *facts: calls.append(facts))
+    done = [facts[0] for facts in calls]
     assert done == sorted(done)
-    assert done[-1] == told[-1][1] == checkpoint.nbytes
+    assert done[-1] == calls[-1][1] == checkpoint.nbytes
 
     def stop(done: int, total: int, name: str) -> None:
         raise SupersededError

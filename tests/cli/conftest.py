@@ -47,7 +47,7 @@ _bundled: dict[tuple[str, Settings], LoadedModel] = {}
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
+def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
     """The figures that the command is about to write; the file has their caption alone."""
     found: list[FigureSpec] = []
 

@@ -280,18 +280,18 @@ def alike(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("words", CASES, ids=CASES)
 @pytest.mark.sample(1)
 def test_a_file_has_the_picture_of_the_page(
-    words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, run: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, (page, address) = CASES[words]
     name, *options = shlex.split(words)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    said = re.search(r"Colours: ([^<]*)\.</desc>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
+    message = re.search(r"Colours: ([^<]*)\.</desc>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
     for theme in (theme_named("light", pixels) for pixels in (WIDTHS[0], WIDTHS[-1])):
-        drawn = taken[0].drawn(theme)
+        drawn = drawn_figures[0].drawn(theme)
         if any("ticktext" in bar for bar, *_ in drawn_bars(drawn)):
-            assert not scale_faults(drawn, said[1] if said else "")
+            assert not scale_faults(drawn, message[1] if message else "")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
@@ -305,7 +305,7 @@ def test_a_file_has_the_picture_of_the_page(
     (chart,) = (each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown = _decoded(json.loads(chart.proto.spec))
     # A figure that takes half of the page is drawn for that width.
-    written = [as_sent(taken[0].drawn(theme_named("light", pixels))) for pixels in WIDTHS]
+    written = [as_sent(drawn_figures[0].drawn(theme_named("light", pixels))) for pixels in WIDTHS]
     assert any(all(alike(shown[part], each[part]) for part in ("data", "layout")) for each in written)
 
 
@@ -337,7 +337,7 @@ def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.nda
 @pytest.mark.slow
 @pytest.mark.parametrize("words", VIEWED, ids=VIEWED)
 def test_a_file_of_attention_has_the_numbers_of_the_view(
-    words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, run: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, *options = words.split()
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
@@ -350,7 +350,7 @@ def test_a_file_of_attention_has_the_numbers_of_the_view(
     whole = name == "atlas"
     shown = weights.transpose(0, 2, 1, 3).reshape(layers * size, heads * size) if whole else weights[2, 7]
     top = float(shown.max())
-    written = taken[0].drawn(LIGHT)
+    written = drawn_figures[0].drawn(LIGHT)
     exact = {"atlas": top / 255, "attention": 1e-4, "lines": 0.52 / STEPS * top}[name]
     found = weights_drawn(written, name, size, top)
     assert found.shape == shown.shape
@@ -360,15 +360,15 @@ def test_a_file_of_attention_has_the_numbers_of_the_view(
 
 
 def test_one_head_of_a_long_text_is_that_of_the_page(
-    run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "ATLAS_CELLS", 1)
     run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
     at = opened("attention", layer="2", head="7")
     at.slider(key="keys").set_value((1, 4)).run()
     shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
-    assert as_sent(taken[0].drawn(LIGHT))["data"] == shown["data"]
-    assert as_sent(taken[0].drawn(LIGHT))["layout"] == shown["layout"]
+    assert as_sent(drawn_figures[0].drawn(LIGHT))["data"] == shown["data"]
+    assert as_sent(drawn_figures[0].drawn(LIGHT))["layout"] == shown["layout"]
 
 
 def test_no_two_figures_share_a_name() -> None:
@@ -577,7 +577,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("sunset", MODEL), "sunset"),
         (("layers", MODEL, "--theme", "sepia"), "sepia"),
@@ -615,10 +615,12 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("heads", "bert-base-uncased"), "not on this machine"),
     ],
 )
-def test_what_a_user_can_cause_is_one_line(arguments: tuple[str, ...], said: str, run: Command, tmp_path: Path) -> None:
+def test_what_a_user_can_cause_is_one_line(
+    arguments: tuple[str, ...], message: str, run: Command, tmp_path: Path
+) -> None:
     done = run(*arguments, "-o", str(tmp_path / "a.html"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
@@ -662,22 +664,24 @@ def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path)
     assert "The text is edited: " in page
 
 
-@pytest.mark.parametrize(("file", "said"), [("a.tiff", ".svg, .pdf, .html"), ("a", ".png"), ("none/a.svg", "folder")])
+@pytest.mark.parametrize(
+    ("file", "message"), [("a.tiff", ".svg, .pdf, .html"), ("a", ".png"), ("none/a.svg", "folder")]
+)
 def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
-    file: str, said: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, message: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asyncio, "run", None)
     done = run("hidden", "no-such-model", TEXT, "-o", str(tmp_path / file))
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_layer_that_was_asked_for_is_named_in_every_theme_and_nothing_slides(
-    run: Command, taken: list[FigureSpec], tmp_path: Path
+    run: Command, drawn_figures: list[FigureSpec], tmp_path: Path
 ) -> None:
     for theme in ("light", "print"):
         run("similarity", MODEL, TEXT, "--layer", "2", "--theme", theme, "-o", str(tmp_path / "a.svg"))
-    light, paper = taken[0].drawn(LIGHT), taken[1].drawn(PRINT)
+    light, paper = drawn_figures[0].drawn(LIGHT), drawn_figures[1].drawn(PRINT)
     assert light.layout.paper_bgcolor == LIGHT.paper
     for drawn in (light, paper):
         assert not drawn.layout.sliders

@@ -42,14 +42,14 @@ def no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("words", FIGURES)
 @pytest.mark.slow
 def test_a_file_has_the_picture_of_the_page(
-    words: str, command: Command, taken: list[FigureSpec], no_standard_input: None, tmp_path: Path
+    words: str, command: Command, drawn_figures: list[FigureSpec], no_standard_input: None, tmp_path: Path
 ) -> None:
     model, texts, address = FIGURES[words]
     name, *options = shlex.split(words)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
-    assert same_picture(at, name, taken[0])
+    assert same_picture(at, name, drawn_figures[0])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
     options: str,
     address: dict[str, str],
     command: Command,
-    taken: list[FigureSpec],
+    drawn_figures: list[FigureSpec],
     no_standard_input: None,
     tmp_path: Path,
 ) -> None:
@@ -85,21 +85,21 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
     at.session_state[TRAINED_PROBE] = probe
     typed = {"effect_list": "my own list", "effect_sentences": "\n".join(LABELLED)}
     at.query_params.update({"model": "words", "text": TEXT, "target": "probe", **typed, **address})
-    assert same_picture(at.run(), name, taken[0])
+    assert same_picture(at.run(), name, drawn_figures[0])
 
 
 def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
     """Whether the page shows the figure of a file."""
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
-    shown, taken = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(picture.drawn(LIGHT).to_json()))
-    parts = [json.dumps([each["data"], each["layout"]], sort_keys=True) for each in (shown, taken)]
+    shown, drawn_figures = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(picture.drawn(LIGHT).to_json()))
+    parts = [json.dumps([each["data"], each["layout"]], sort_keys=True) for each in (shown, drawn_figures)]
     return parts[0] == parts[1]
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (f"classes-change classes '{TEXT}'", "give --set edited=TEXT"),
         (f"accuracy classes '{TEXT}' '{QUESTION}'", "give each text its label behind a tab"),
@@ -112,8 +112,8 @@ def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
         (f"accuracy classes '{LABELLED[0]}' '{LABELLED[1]}' --set target=cosine", "is of all classes"),
     ],
 )
-def test_what_is_missing_is_one_sentence(words: str, told: str, command: Command, tmp_path: Path) -> None:
+def test_what_is_missing_is_one_sentence(words: str, message: str, command: Command, tmp_path: Path) -> None:
     done = command("figure", *shlex.split(words), "-o", str(tmp_path / "a.svg"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -64,13 +64,13 @@ def facts(page: str) -> dict[str, str]:
 
 def test_its_facts_are_those_of_the_commands(command: Command, tmp_path: Path) -> None:
     page = made(command, tmp_path / "r.html", MODEL, TEXT, "--figure", "parameters", "--figure", "attention")
-    told = facts(page)
+    page_facts = facts(page)
     ledger = json.loads(command("parameters", MODEL, "--json").stdout)
-    assert told["Parameters"] == f"{ledger['total']:,}" == "22,713,216"
-    assert told["Class"] == "BertModel"
-    assert told["SHA-256 of the weights"] == BUNDLED[MODEL].digests[WEIGHTS]
-    assert told["Text"] == TEXT
-    assert "torch 2.13.0" in told["Made with"]
+    assert page_facts["Parameters"] == f"{ledger['total']:,}" == "22,713,216"
+    assert page_facts["Class"] == "BertModel"
+    assert page_facts["SHA-256 of the weights"] == BUNDLED[MODEL].digests[WEIGHTS]
+    assert page_facts["Text"] == TEXT
+    assert "torch 2.13.0" in page_facts["Made with"]
     seen = Seen(page)
     assert seen.sections == ["parameters", "attention"]
     assert all(f"Model: {MODEL}" in label for label in seen.labels)
@@ -118,11 +118,11 @@ def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Comm
 @pytest.mark.slow
 def test_without_a_choice_it_holds_what_the_model_has(command: Command, tmp_path: Path) -> None:
     page = made(command, tmp_path / "r.html", BASE)
-    seen, told = Seen(page), facts(page)
+    seen, page_facts = Seen(page), facts(page)
     assert seen.sections == [name for name in USUAL if name in ("overview", "parameters", "layers")]
-    assert told["Parameters"] == "109,482,240"
-    assert "not on this machine" in told["Weights"]
-    left_out = dict(list(told.items())[-2:])  # of a text, and of weights
+    assert page_facts["Parameters"] == "109,482,240"
+    assert "not on this machine" in page_facts["Weights"]
+    left_out = dict(list(page_facts.items())[-2:])  # of a text, and of weights
     assert [name for names in left_out for name in names.split(", ")] == [
         *(name for name in USUAL if name not in (*seen.sections, *WITHOUT_TEXT)),
         *WITHOUT_TEXT,

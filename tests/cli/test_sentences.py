@@ -80,9 +80,9 @@ def test_a_file_of_pairs_is_correlated_with_its_gold_similarities(command: Comma
         assert each["pearson"] == pytest.approx(pearsonr(cosines, gold).statistic, abs=1e-6)
     alone = command("similarity", MODEL, "--file", str(file))
     assert alone.stdout.splitlines()[0] == "cosine and gold similarity of 3 pairs"
-    for wrong, said in ((["--gold", "id"], "no column 'id'"), ([*SENTENCES], "either sentences or a --file")):
+    for wrong, output in ((["--gold", "id"], "no column 'id'"), ([*SENTENCES], "either sentences or a --file")):
         refused = command("similarity", MODEL, "--file", str(file), *wrong)
-        assert (refused.returncode, said in refused.stderr) == (2, True)
+        assert (refused.returncode, output in refused.stderr) == (2, True)
     assert "either sentences or a --file" in command("similarity", MODEL).stderr
 
 
@@ -201,18 +201,18 @@ def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> No
     reader, terminal = pty.openpty()  # the progress bar, which shows that the model runs, needs a terminal
     with subprocess.Popen(command_line, stderr=terminal, env=environment) as embedding:
         os.close(terminal)
-        said = b""
-        while b"Sentences" not in said:
-            said += os.read(reader, 4096)
+        output = b""
+        while b"Sentences" not in output:
+            output += os.read(reader, 4096)
         embedding.send_signal(signal.SIGINT)
         with suppress(OSError):  # raised by a terminal whose program has ended
             while piece := os.read(reader, 4096):
-                said += piece
+                output += piece
     os.close(reader)
     assert embedding.returncode == 130
-    assert said.decode().splitlines()[-1].startswith("Interrupted. The vectors made so far are kept")
-    assert b"Traceback" not in said
-    assert b"terminate" not in said
+    assert output.decode().splitlines()[-1].startswith("Interrupted. The vectors made so far are kept")
+    assert b"Traceback" not in output
+    assert b"terminate" not in output
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,9 @@ def test_an_option_that_is_nobody_s_is_one_sentence_and_nothing_is_served(
     with pytest.raises(SystemExit) as end:
         app.inside_bert()
     assert (end.value.code, started) == (2, [])
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1
-    assert said.rstrip().endswith("See --help.")
+    message = capfd.readouterr().err
+    assert message.count("\n") == 1
+    assert message.rstrip().endswith("See --help.")
 
 
 def test_the_version_is_that_of_the_package(

@@ -76,10 +76,10 @@ def pages_vectors(rows: Path, here: Settings) -> np.ndarray:
 
 @pytest.mark.slow
 def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, here: Settings) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     seen: list[tuple[int, int]] = []
     manifest = embedded(
-        rows, tmp_path / "out", here, progress=lambda done, total: seen.append((done, total)), notify=told.append
+        rows, tmp_path / "out", here, progress=lambda done, total: seen.append((done, total)), notify=messages.append
     )
     corpus = open_corpus(tmp_path / "out")
     assert corpus.manifest == manifest
@@ -93,7 +93,7 @@ def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, her
         len(text.split()) > 27 for text in corpus.column("text").to_pylist()
     ]
     assert seen == [(done, ROWS) for done in (0, 10, 20, 30, 40, 47)]
-    assert len(set(told)) == len(told)
+    assert len(set(messages)) == len(messages)
     half = embedded(rows, tmp_path / "half", here, replace(PLAIN, vector_dtype="float16", rows_per_shard=17))
     vectors = open_corpus(tmp_path / "half").vectors()
     assert (half.shards, vectors.dtype) == (3, np.float16)
@@ -178,9 +178,9 @@ def test_what_was_broken_off_goes_on_and_ends_equal(rows: Path, tmp_path: Path, 
     assert sorted(path.name for path in (tmp_path / "out" / "shards").iterdir()) == [
         f"part-0000{index}.parquet" for index in range(5)
     ]
-    told: list[str] = []
-    assert embedded(rows, tmp_path / "out", here, runner=stopping, notify=told.append) == whole
-    assert any("complete already" in notice for notice in told)
+    messages: list[str] = []
+    assert embedded(rows, tmp_path / "out", here, runner=stopping, notify=messages.append) == whole
+    assert any("complete already" in notice for notice in messages)
 
 
 @pytest.mark.slow
@@ -290,10 +290,10 @@ def test_batches_without_memory_are_halved_and_it_is_said(
         return whole(self, input_ids=input_ids, **others)
 
     monkeypatch.setattr(BertModel, "forward", short)
-    told: list[str] = []
-    embedded(rows, tmp_path / "out", here, notify=told.append)
+    messages: list[str] = []
+    embedded(rows, tmp_path / "out", here, notify=messages.append)
     assert max(tried) > 4
-    assert any(notice.startswith("Memory was short: batches were halved") for notice in told)
+    assert any(notice.startswith("Memory was short: batches were halved") for notice in messages)
     monkeypatch.setattr(BertModel, "forward", whole)
     np.testing.assert_allclose(open_corpus(tmp_path / "out").vectors(), pages_vectors(rows, here), rtol=0, atol=1e-6)
 

@@ -63,17 +63,17 @@ def faults(
         case = int(reached.read_text()) if reached.exists() else most
         if done.returncode == 0:
             break
-        told = done.stderr.decode("utf-8", "replace")
-        how = f"no answer within {LIMIT_S} s" if "Timeout (" in told else f"the process ended ({done.returncode})"
-        listed.append(Fault(target, case, f"{how}: {_frame(told)}"))
+        stderr = done.stderr.decode("utf-8", "replace")
+        how = f"no answer within {LIMIT_S} s" if "Timeout (" in stderr else f"the process ended ({done.returncode})"
+        listed.append(Fault(target, case, f"{how}: {_frame(stderr)}"))
         case += 1
     return listed, case - first
 
 
-def _frame(told: str) -> str:
+def _frame(stderr: str) -> str:
     """The innermost line of the project in a process's last output, else its last line."""
-    frames = re.findall(r'File "[^"]*/((?:bertviz_core|ui|pages|tests)/[^"]+)", line (\d+)', told)
-    return ":".join(frames[0]) if frames else (told.strip().splitlines() or ["nothing said"])[-1][:200]
+    frames = re.findall(r'File "[^"]*/((?:bertviz_core|ui|pages|tests)/[^"]+)", line (\d+)', stderr)
+    return ":".join(frames[0]) if frames else (stderr.strip().splitlines() or ["nothing said"])[-1][:200]
 
 
 def _tell(target: str, listed: list[Fault], cases: int) -> None:

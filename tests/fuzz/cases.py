@@ -52,9 +52,9 @@ def fault(run: Case, rng: Random) -> str:
     brought = run(rng)
     before, started = used_nbytes(), process_time()
     words = _failure(brought.read)
-    taken, grown = process_time() - started, used_nbytes() - before
-    if not words and taken > brought.most_s:
-        return f"{taken:.1f} s of the processor for {brought.nbytes:,} bytes; at most {brought.most_s:.1f}"
+    used, grown = process_time() - started, used_nbytes() - before
+    if not words and used > brought.most_s:
+        return f"{used:.1f} s of the processor for {brought.nbytes:,} bytes; at most {brought.most_s:.1f}"
     if not words and grown > MOST_JUMP_NBYTES:
         return f"{grown / 1024**2:,.0f} MiB more after one case"
     return words

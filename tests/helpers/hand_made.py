@@ -106,7 +106,7 @@ def _blocks(kinds: tuple[BlockKind, ...], norm_first: bool, index: int) -> tuple
     return tuple(Block((kind,), (), (), norm, ()) for kind, norm in zip(kinds, norms, strict=True))
 
 
-def architecture(model: str = "tiny", norm_first: bool = False, told: ModelFacts | None = None) -> Architecture:
+def architecture(model: str = "tiny", norm_first: bool = False, model_facts: ModelFacts | None = None) -> Architecture:
     """An architecture with 2 heads of size 19, hidden size 38 and intermediate size 53."""
     return Architecture(
         model=model,
@@ -126,6 +126,6 @@ def architecture(model: str = "tiny", norm_first: bool = False, told: ModelFacts
         hidden_act="gelu",
         config_class="TinyModel",
         has_pooler=True,
-        facts=told or facts(norm_first),
+        facts=model_facts or facts(norm_first),
         capabilities=(),
     )

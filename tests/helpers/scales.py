@@ -25,14 +25,14 @@ def scale_faults(figure: go.Figure, sentences: str) -> list[str]:
         figure: the drawn figure.
         sentences: descriptions of colours in a caption or a table.
     """
-    said, found = [each for each in sentences.split("; ") if each], []
+    output, found = [each for each in sentences.split("; ") if each], []
     bars = list(drawn_bars(figure))
     for bar, low, high in bars:
-        mine = [each for each in said if _fits(each, bar, low, high)]
+        mine = [each for each in output if _fits(each, bar, low, high)]
         if not mine:
-            found.append(f"no sentence of {said} says a bar {bar['ticktext']} at {bar['tickvals']}, {low} to {high}")
-    if len(said) > len(bars):
-        found.append(f"{said} are more than the {len(bars)} bars")
+            found.append(f"no sentence of {output} says a bar {bar['ticktext']} at {bar['tickvals']}, {low} to {high}")
+    if len(output) > len(bars):
+        found.append(f"{output} are more than the {len(bars)} bars")
     return found
 
 

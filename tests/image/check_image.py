@@ -119,8 +119,8 @@ def guards(image: Image, models: Path, logs: Path) -> None:
         demand(container.outbound(), "guard: a call beyond is noticed", container.outbound()[0].strip())
     with running(image, models, logs / "refused", {"INSIDE_BERT_MAX_TOKENS": "many"}) as container:
         code = container.outer.wait(60)
-        told = container.log().strip().rpartition("\n")[2]
-        demand(code != 0 and REFUSAL in told, "guard: settings without sense end it", told)
+        last_line = container.log().strip().rpartition("\n")[2]
+        demand(code != 0 and REFUSAL in last_line, "guard: settings without sense end it", last_line)
     check = list(image.settings["Healthcheck"]["Test"][1:])
     with running(image, models, logs / "broken", words=["sh", "-c", BROKEN]) as container:
         container.until(ANSWERS)

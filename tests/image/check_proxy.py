@@ -114,8 +114,8 @@ def blocked() -> None:
     direct = [ask("/_stcore/metrics", host=replica, port=8501)[0].status for replica in REPLICAS]
     through = [ask(path)[0].status for path in METRICS]
     demand(direct == [200, 200] and set(through) == {404}, "metrics: instances answer, the proxy does not", through)
-    told = [ask(path)[0].headers.get_all("X-Content-Type-Options") for path in ("/", METRICS[0])]
-    demand(told == [["nosniff"]] * 2, "the proxy's own answers are as strict as theirs", told)
+    header_lists = [ask(path)[0].headers.get_all("X-Content-Type-Options") for path in ("/", METRICS[0])]
+    demand(header_lists == [["nosniff"]] * 2, "the proxy's own answers are as strict as theirs", header_lists)
 
 
 def compressed() -> None:

@@ -113,13 +113,13 @@ def test_orders_of_a_list_move_the_mean_and_answers_are_counted_in_each() -> Non
         assert order[step] == max(left, key=lambda place: abs(means[place]))
     sizes = np.mean([np.abs(ablation_effects(runs.target, "gradient").heads) for runs in listed], axis=0)
     assert gradient_order(listed, 2) == sorted(listed[0].places, key=lambda place: -sizes[place])[:2]
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     answers = ["a", "b", "b"]
     curves = accuracy_curves(
-        listed, 2, lambda: answers, ["a", "b", "c"], progress=lambda done, steps: told.append((done, steps))
+        listed, 2, lambda: answers, ["a", "b", "c"], progress=lambda done, steps: calls.append((done, steps))
     )
     assert [each.order for each in curves] == ["greedy", "gradient", "random"]
     assert curves[0].places[0].tolist() == [list(place) for place in order]
     assert all(each.values == pytest.approx(2 / 3) for each in curves)
-    assert told[-1] == (accuracy_steps(3, 2),) * 2
-    assert [done for done, _ in told] == list(range(1, accuracy_steps(3, 2) + 1))
+    assert calls[-1] == (accuracy_steps(3, 2),) * 2
+    assert [done for done, _ in calls] == list(range(1, accuracy_steps(3, 2) + 1))

@@ -29,15 +29,15 @@ STEP = 0.02
 
 def test_each_effect_is_that_of_its_own_run() -> None:
     target, model = tiny_target("bert"), opened("bert")[0]
-    told: list[tuple[int, int]] = []
-    effects = ablation_effects(target, progress=lambda *step: told.append(step))
+    calls: list[tuple[int, int]] = []
+    effects = ablation_effects(target, progress=lambda *step: calls.append(step))
     assert effects.heads.shape == (LAYERS, HEADS)
     assert effects.clean == plain_value(target)
     for layer in range(LAYERS):
         for head in range(HEADS):
             with cut_head(model, layer, head):
                 assert effects.heads[layer, head] == pytest.approx(plain_value(target) - effects.clean, abs=1e-5)
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert calls == [(1, 3), (2, 3), (3, 3)]
     largest = np.unravel_index(np.abs(effects.heads).argmax(), effects.heads.shape)
     assert effects.ranked()[0] == (*largest, float(effects.heads[largest]))
     assert len(effects.ranked()) == LAYERS * HEADS
@@ -133,10 +133,10 @@ def test_kinds_are_compared_and_texts_averaged() -> None:
 def test_what_is_seen_on_the_way_is_a_part_of_the_end() -> None:
     target, kinds = tiny_target("bert"), ("zero", "mean", "gradient")
     means = mean_activations(*opened("bert"))
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     seen: list[EffectComparison] = []
-    end = all_effects(target, kinds, means, lambda *step: told.append(step), seen=seen.append)
-    assert told == [(1, 9), (2, 9), (3, 9), (4, 9), (5, 9), (6, 9), (9, 9)]
+    end = all_effects(target, kinds, means, lambda *step: calls.append(step), seen=seen.append)
+    assert calls == [(1, 9), (2, 9), (3, 9), (4, 9), (5, 9), (6, 9), (9, 9)]
     cells = [np.stack([effect_columns(each)[0] for each in comparison.effects]) for comparison in (*seen, end)]
     for place, found in enumerate(cells[:-1]):
         assert tuple(each.kind for each in seen[place].effects) == kinds

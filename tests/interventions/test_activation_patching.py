@@ -41,8 +41,8 @@ def test_patching_all_is_the_other_run_and_patching_nothing_is_none(family: str)
 def test_each_cell_is_the_normalised_effect_of_its_own_run() -> None:
     runs, loaded = tiny_runs("bert"), opened("bert")[0]
     corrupt = tokenize(opened("bert")[1], OTHER)
-    told: list[tuple[int, int]] = []
-    result = patches(runs, corrupt, lambda *step: told.append(step))
+    calls: list[tuple[int, int]] = []
+    result = patches(runs, corrupt, lambda *step: calls.append(step))
     seq = len(corrupt)
     assert result.states is not None
     assert result.states.shape == (LAYERS, seq)
@@ -62,7 +62,7 @@ def test_each_cell_is_the_normalised_effect_of_its_own_run() -> None:
         hook.remove()
         expected = (value - result.corrupt) / (result.clean - result.corrupt)
         assert result.states[layer, position] == pytest.approx(expected, abs=1e-4)
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert calls == [(1, 3), (2, 3), (3, 3)]
     # The inputs of [CLS] and [SEP] are the same in both texts.
     assert np.abs(result.states[0, [0, -1]]).max() < 1e-5
 

@@ -128,11 +128,11 @@ def test_batches_of_any_size_give_the_same_effects_and_can_be_stopped() -> None:
     target = tiny_target("bert")
     small, large = InterventionRuns(target, 1), tiny_runs("bert")
     gates = head_gates([[place] for place in large.places], LAYERS, HEADS, "cpu")
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     np.testing.assert_allclose(
-        small.effects(gates, progress=lambda *step: told.append(step)), large.effects(gates), atol=1e-6
+        small.effects(gates, progress=lambda *step: calls.append(step)), large.effects(gates), atol=1e-6
     )
-    assert told == [(step + 1, len(gates)) for step in range(len(gates))]
+    assert calls == [(step + 1, len(gates)) for step in range(len(gates))]
 
     def stop(done: int, total: int) -> None:
         raise SupersededError

@@ -286,8 +286,11 @@ def test_a_visitors_repository_reads_no_file_of_the_server(
         files = {str(path.relative_to(honest)): path.read_bytes() for path in honest.rglob("*") if path.is_file()}
         for number in range(4):
             name = f"evil/reader{number}"
-            told = {"tokenizer_class": "BertTokenizer", **dict.fromkeys(hostile.FILE_KEYS[number::4], str(secret))}
-            hub.repositories[name] = {**files, "tokenizer_config.json": json.dumps(told).encode()}
+            written_config = {
+                "tokenizer_class": "BertTokenizer",
+                **dict.fromkeys(hostile.FILE_KEYS[number::4], str(secret)),
+            }
+            hub.repositories[name] = {**files, "tokenizer_config.json": json.dumps(written_config).encode()}
             if number % 2:
                 del hub.repositories[name]["vocab.txt"]
             download(needed_files(resolve(name, online), online), online, lambda done, total: None)

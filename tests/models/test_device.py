@@ -17,7 +17,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, gpus: int = 0, mps: bool = False) -
 
 
 @pytest.mark.parametrize(
-    ("gpus", "mps", "taken"),
+    ("gpus", "mps", "used"),
     [
         (0, False, {"auto": "cpu", "cpu": "cpu"}),
         (1, False, {"auto": "cuda", "cpu": "cpu", "cuda": "cuda", "cuda:0": "cuda:0"}),
@@ -26,10 +26,10 @@ def machine(monkeypatch: pytest.MonkeyPatch, gpus: int = 0, mps: bool = False) -
     ],
 )
 def test_the_device_is_the_one_asked_for(
-    gpus: int, mps: bool, taken: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    gpus: int, mps: bool, used: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(monkeypatch, gpus, mps)
-    assert {setting: chosen_device(setting) for setting in taken} == taken
+    assert {setting: chosen_device(setting) for setting in used} == used
 
 
 @pytest.mark.parametrize(

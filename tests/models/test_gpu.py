@@ -97,10 +97,10 @@ def test_a_model_that_is_let_go_gives_its_memory_back() -> None:
     source = resolve(DEFAULT_MODEL, SETTINGS)
     before = torch.cuda.memory_allocated()
     model = load_model(source, on("cuda"))
-    held = torch.cuda.memory_allocated() - before
+    memory = torch.cuda.memory_allocated() - before
     weights = sum(tensor.nbytes for tensor in (*model.model.parameters(), *model.model.buffers()))
-    assert weights <= held <= 1.1 * weights
-    assert held < (device_nbytes("cuda") or 0)
+    assert weights <= memory <= 1.1 * weights
+    assert memory < (device_nbytes("cuda") or 0)
     del model
     gc.collect()  # modules and their hooks form reference cycles
     assert torch.cuda.memory_allocated() - before < 0.01 * weights

@@ -15,9 +15,9 @@ def command(environment: Path) -> Path:
 
 @pytest.mark.slow
 def test_help_lists_the_commands(command: Path, tmp_path: Path) -> None:
-    said = ran([command, "--help"], tmp_path).stdout
-    assert "inside-bert" in said
-    assert all(f" {name} " in said for name in ("serve", "parameters", "figure", "corpus"))
+    message = ran([command, "--help"], tmp_path).stdout
+    assert "inside-bert" in message
+    assert all(f" {name} " in message for name in ("serve", "parameters", "figure", "corpus"))
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def drawn(at: AppTest) -> dict[str, Any]:
     return found
 
 
-def said(escaped: str) -> str:
+def visible_text(escaped: str) -> str:
     """Visible text of Markdown with escaped punctuation and split addresses."""
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace("\u2060", "")
 

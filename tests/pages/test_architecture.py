@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import drawn, opened, said
+from tests.pages.opened import drawn, opened, visible_text
 
 VIEWS = ("Module tree", "One layer", "Cost", "Encoder or decoder")
 
@@ -60,7 +60,9 @@ def test_the_tree_is_that_of_the_loaded_model_with_the_shapes_of_the_text() -> N
 def test_without_a_tokenizer_a_stated_length_is_said() -> None:
     at = opened("architecture", model="bert-base-uncased")
     assert not at.exception
-    assert any("128 tokens, because the tokenizer is not on this machine" in said(each.value) for each in at.caption)
+    assert any(
+        "128 tokens, because the tokenizer is not on this machine" in visible_text(each.value) for each in at.caption
+    )
     assert {row["id"]: row for row in tree_rows(at)}[""]["count"] == "109,482,240"
 
 
@@ -72,7 +74,7 @@ def test_layers_one_by_one_have_rows_of_their_own() -> None:
 
 def test_a_link_opens_the_module_it_names() -> None:
     at = opened("architecture", looked_at="pooler.dense")
-    assert any("**Linear** with **147,840 parameters**" in said(each.value) for each in at.markdown)
+    assert any("**Linear** with **147,840 parameters**" in visible_text(each.value) for each in at.markdown)
 
 
 def test_the_chosen_task_is_the_class_shown() -> None:
@@ -120,7 +122,7 @@ def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
     assert names[-1] == "counted by PyTorch"
     assert any("equal at 1,536 tokens" in note["text"] for note in curve["layout"]["annotations"])
     assert heat["data"][0]["type"] == "heatmap"
-    assert any("PyTorch counts the same at" in said(each.value) for each in at.markdown)
+    assert any("PyTorch counts the same at" in visible_text(each.value) for each in at.markdown)
 
 
 @pytest.mark.sample(1)
@@ -142,7 +144,7 @@ def test_a_model_is_drawn_as_what_it_is(model_type: str, changes: dict[str, Any]
     texts = [note.get("text") for note in figure["layout"]["annotations"]]
     assert "<b>3 ×</b>" in texts
     assert ("<b>1 ×</b>" in texts) is (model_type == "bart")
-    assert any(title.split()[-2] in said(each.value) for each in at.markdown)
+    assert any(title.split()[-2] in visible_text(each.value) for each in at.markdown)
 
 
 @pytest.mark.slow

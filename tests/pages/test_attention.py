@@ -17,7 +17,7 @@ from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.texts import attention
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import drawn, opened, said
+from tests.pages.opened import drawn, opened, visible_text
 from ui.cache import traces
 from ui.views.attention import cache
 from ui.widgets import run_model
@@ -27,7 +27,7 @@ PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
 
 def words(at: AppTest) -> str:
     """All Markdown and captions of the page."""
-    return said(" ".join(each.value for each in [*at.markdown, *at.caption]))
+    return visible_text(" ".join(each.value for each in [*at.markdown, *at.caption]))
 
 
 def header(at: AppTest) -> Any:
@@ -83,7 +83,7 @@ def test_value_zeroing_that_takes_long_begins_when_asked_for(monkeypatch: pytest
     opened("attention", text=text)
     monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
     at = opened("attention", weights="value-zeroing", text=text)
-    assert "the run needs" in said(at.info[0].value)
+    assert "the run needs" in visible_text(at.info[0].value)
     assert not at.error
     at.button(key="start_run").click().run()
     assert not at.info
@@ -95,7 +95,7 @@ def test_a_model_whose_values_are_not_known_says_so(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     st.cache_resource.clear()
     at = opened("attention", model="tiny-mpnet", weights="value-zeroing")
-    assert "where no value can be set to zero" in said(at.error[0].value)
+    assert "where no value can be set to zero" in visible_text(at.error[0].value)
     at = opened("attention", model="tiny-mpnet")
     at.session_state["attention_beside"] = True
     at.run()
@@ -137,7 +137,7 @@ def test_there_is_no_choice_of_a_part_without_a_pair() -> None:
 
 def test_everything_hidden_is_said_in_one_sentence() -> None:
     at = opened("attention", text="!", hide_special="true", hide_punctuation="true")
-    assert "no cell is left" in said(at.error[0].value)
+    assert "no cell is left" in visible_text(at.error[0].value)
     assert not at.exception
 
 
@@ -211,8 +211,8 @@ def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest
     monkeypatch.setattr(attention, "attention_atlas", without_a_number)
     at = opened("attention", text="NaN in one map")
     assert not at.exception
-    (told,) = at.error
-    assert "is not a number (NaN) in 1 of 72 maps" in said(told.value)
+    (message,) = at.error
+    assert "is not a number (NaN) in 1 of 72 maps" in visible_text(message.value)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, save_heads
-from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
+from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from ui.cache.jobs import Job
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets.lists import progress
@@ -54,9 +54,9 @@ def cells(at: AppTest, key: str) -> np.ndarray:
     return np.array(found, dtype=float)
 
 
-def told(at: AppTest) -> str:
+def page_text(at: AppTest) -> str:
     """All Markdown of the page."""
-    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: str = TEXT) -> float:
@@ -90,9 +90,9 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     for layer, head in ((0, 4), (3, 0), (5, 3)):
         assert values[layer, head] == pytest.approx(cosine_without((layer, head)) - clean, abs=1e-5)
     layer, head = np.unravel_index(np.abs(values[:, :HEADS]).argmax(), (LAYERS, HEADS))
-    assert f"Layer {layer}, head {head}:" in told(at)
-    assert f"is **{decimals(clean)}** with all heads" in told(at)
-    assert f"taken away **{decimals(cosine_without((int(layer), int(head))))}**" in told(at)
+    assert f"Layer {layer}, head {head}:" in page_text(at)
+    assert f"is **{decimals(clean)}** with all heads" in page_text(at)
+    assert f"taken away **{decimals(cosine_without((int(layer), int(head))))}**" in page_text(at)
     zero, mean, gradient = (values[:, start : start + HEADS].ravel() for start in (0, HEADS + 3, 2 * HEADS + 6))
     matrix = np.corrcoef([zero, mean, gradient])
     said_of = (
@@ -101,7 +101,7 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
         ("mean and gradient", matrix[1, 2]),
     )
     for words, value in said_of:
-        assert f"{words} **{decimals(float(value), 2)}**" in told(at)
+        assert f"{words} **{decimals(float(value), 2)}**" in page_text(at)
     rows = at.dataframe[0].value
     assert len(rows) == LAYERS * (HEADS + 2)
     assert rows["taken away"].abs().is_monotonic_decreasing
@@ -128,32 +128,32 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     """Pause work after a number of partial results, until it is released."""
-    held, show = Gate(), Job.show
+    memory, show = Gate(), Job.show
 
     def shown_and_held(job: Job[Any], so_far: Any) -> None:
         show(job, so_far)
-        held.count += 1
-        if held.count == held.at:
-            held.reached.set()
-            assert held.go.wait(WAIT_S)
+        memory.count += 1
+        if memory.count == memory.at:
+            memory.reached.set()
+            assert memory.go.wait(WAIT_S)
 
     monkeypatch.setattr(Job, "show", shown_and_held)
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
-    return held
+    return memory
 
 
 @pytest.mark.slow
 def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     partly, end = gate.pages(4, monkeypatch, text="Rows that are done are drawn.")
     values = cells(partly, "causes_effects_so_far")
-    assert "Rows that are not done yet are empty." in told(partly)
+    assert "Rows that are not done yet are empty." in page_text(partly)
     known = ~np.isnan(values)
     assert known.any(axis=1).tolist() == [True] * 4 + [False] * 2
     assert not known[:, HEADS + 2 :].any()
     marks = [each for each in charts(partly)["causes_effects_so_far"]["layout"]["shapes"] if each["type"] == "rect"]
     assert [each["x0"] < HEADS for each in marks] == [True]
     np.testing.assert_array_equal(values[known], cells(end, "causes_effects")[known])
-    assert "not done yet" not in told(end)
+    assert "not done yet" not in page_text(end)
     assert not np.isnan(cells(end, "causes_effects")[:, :HEADS]).any()
 
 
@@ -162,7 +162,7 @@ def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, mo
     lines = ("It rained for days.", "She reads a book.", "Nobody called.")
     address = {"view": "Many sentences", "effect_list": "my own list"}
     partly, end = gate.pages(1, monkeypatch, effect_sentences="\n".join(lines), **address)
-    assert "Mean over the sentences that are done." in told(partly)
+    assert "Mean over the sentences that are done." in page_text(partly)
     alone = shown(effect_sentences="\n".join(lines[:2]), **address)
     first, whole = ([each["z"] for each in charts(at)["causes_spread"]["data"]] for at in (alone, end))
     seen = [each["z"] for each in charts(partly)["causes_spread_so_far"]["data"]]
@@ -176,7 +176,7 @@ def test_a_chosen_head_is_marked_told_and_linked() -> None:
     assert at.selectbox(key="changed_head").value == "layer 2, head 7"
     marks = [each for each in charts(at)["causes_effects"]["layout"]["shapes"] if each["type"] == "rect"]
     assert [(each["x0"], each["y0"]) for each in marks] == [(start + 6.5, 1.5) for start in (0, 15, 30)]
-    assert f"taken away **{decimals(cosine_without((2, 7)))}**" in told(at)
+    assert f"taken away **{decimals(cosine_without((2, 7)))}**" in page_text(at)
     (link,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-causes_attention")]
     assert "attention?layer=2&head=7" in link.json
     other = shown(changed_head="layer 9, head 1")
@@ -226,11 +226,11 @@ def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
     at.multiselect(key="removed_heads").set_value(["layer 0, head 1", "layer 5, head 3"]).run()
     expected = cosine_without((0, 1), (5, 3)) - cosine_without()
     assert metrics(at)["Joint effect"].lstrip("+") == decimals(expected)
-    assert "with nothing in their place" in told(at)
+    assert "with nothing in their place" in page_text(at)
     mean = shown(view="Several heads", which="my choice", removed_for="its mean")
     mean.multiselect(key="removed_heads").set_value(["layer 0, head 1", "layer 5, head 3"]).run()
     assert metrics(mean)["Joint effect"] != metrics(at)["Joint effect"]
-    assert "at their means" in told(mean)
+    assert "at their means" in page_text(mean)
 
 
 @pytest.mark.slow
@@ -240,10 +240,10 @@ def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
     assert values.shape == (LAYERS, 8)
     same = [0, 1, 2, 5, 6, 7]
     np.testing.assert_allclose(values[0, same], 0, atol=1e-5)  # below the first layer only two tokens differ
-    assert "3 **my** / **coding**, 4 **pet** / **in**." in told(at)
-    assert f"is **{decimals(cosine_without())}** for the text and **1.0000** for the second one." in told(at)
+    assert "3 **my** / **coding**, 4 **pet** / **in**." in page_text(at)
+    assert f"is **{decimals(cosine_without())}** for the text and **1.0000** for the second one." in page_text(at)
     layer, place = np.unravel_index(np.abs(values).argmax(), values.shape)
-    assert f"the state of token {place} (pet) that goes into layer {layer} brings back" in told(at)
+    assert f"the state of token {place} (pet) that goes into layer {layer} brings back" in page_text(at)
     assert cells(shown(view="Patch", patched="heads"), "causes_heads").shape == (LAYERS, HEADS)
 
 
@@ -252,20 +252,20 @@ def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
     assert not shown(pair="A river.").error
     at = shown(view="Patch", pair="A river.")
     assert not at.error
-    assert "The texts have 8 tokens and 5 tokens" in said(at.info[0].value)
+    assert "The texts have 8 tokens and 5 tokens" in visible_text(at.info[0].value)
     at.button(key="put_example").click().run()
     assert at.session_state["text"] == TEXT
     assert at.session_state["pair"] == "I love my pet river."
     assert cells(at, "causes_states").shape == (LAYERS, 8)
     alone = shown(view="Patch", pair="")
-    assert "write a second text in the sidebar" in said(alone.info[0].value)
+    assert "write a second text in the sidebar" in visible_text(alone.info[0].value)
 
 
 @pytest.mark.slow
 def test_a_patch_of_texts_that_the_target_does_not_tell_apart_offers_another_one() -> None:
     at = shown(view="Patch", pair=TEXT)
     assert not at.error
-    assert "there is no difference that a patch could bring back" in said(at.info[0].value)
+    assert "there is no difference that a patch could bring back" in visible_text(at.info[0].value)
     at.button(key="put_example").click().run()
     assert not at.info
     assert cells(at, "causes_states").shape == (LAYERS, 8)
@@ -278,13 +278,13 @@ def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch:
     assert cells(at, "causes_effects").shape == (LAYERS, 2 * (HEADS + 2) + 1)
     assert "so it is left out" in at.warning[0].value
     several = shown(text="One more python, please.", view="Several heads", count="2")
-    assert "The order by gradients is left out" in told(several)
+    assert "The order by gradients is left out" in page_text(several)
 
 
 def test_a_model_without_heads_to_change_is_refused_in_a_sentence(models_dir: Path) -> None:
     save_tiny("fnet", models_dir / "fnet")
     at = shown(model="fnet", pair=SECOND_TEXT)
-    assert "no attention heads whose output could be changed" in said(at.error[0].value)
+    assert "no attention heads whose output could be changed" in visible_text(at.error[0].value)
 
 
 def test_a_word_is_a_target() -> None:
@@ -294,7 +294,7 @@ def test_a_word_is_a_target() -> None:
     (paris,) = tokenizer("paris", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         log_p = model(**tokenizer("The capital of France is [MASK].", return_tensors="pt")).logits[0].log_softmax(-1)
-    assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in told(at)
+    assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in page_text(at)
     assert "target_word" not in at.query_params
 
 
@@ -311,13 +311,13 @@ def test_effects_over_many_sentences_are_mean_and_deviation_of_single_ones() -> 
         effects = [cosine_without(place, text=text) - one for text, one in zip(sentences, clean, strict=True)]
         assert mean[place] == pytest.approx(np.mean(effects), abs=1e-5)
         assert deviation[place] == pytest.approx(np.std(effects, ddof=1), abs=1e-5)
-    assert f"**{decimals(float(np.mean(clean)))}** on average" in told(at)
-    assert f"from {decimals(min(clean))} to {decimals(max(clean))}" in told(at)
-    assert f"For **{int((np.abs(mean) > deviation).sum())}** of 72 heads" in told(at)
+    assert f"**{decimals(float(np.mean(clean)))}** on average" in page_text(at)
+    assert f"from {decimals(min(clean))} to {decimals(max(clean))}" in page_text(at)
+    assert f"For **{int((np.abs(mean) > deviation).sum())}** of 72 heads" in page_text(at)
     frame = at.dataframe[0].value
     assert len(frame) == LAYERS * HEADS
     assert frame["mean effect"].abs().is_monotonic_decreasing
-    assert "needs labelled sentences" in told(at)
+    assert "needs labelled sentences" in page_text(at)
     assert "effect_sentences" not in at.query_params
 
 
@@ -331,7 +331,7 @@ def test_effects_over_many_sentences_are_mean_and_deviation_of_single_ones() -> 
 )
 def test_a_list_that_has_no_spread_or_is_too_long_is_told(typed: str, words: str) -> None:
     at = shown(view="Many sentences", effect_list="my own list", **({"effect_sentences": typed} if typed else {}))
-    assert words in " ".join(said(each.value) for each in (*at.info, *at.error))
+    assert words in " ".join(visible_text(each.value) for each in (*at.info, *at.error))
     assert not charts(at)
 
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from tests.cli.conftest import Command, bundled_in_memory, command
 from tests.helpers.tiny_models import HIDDEN, LAYERS, save_tiny
 from tests.helpers.written_adapters import write_adapter
-from tests.pages.opened import metrics, opened, said
+from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import printed
 from tests.pages.test_checkpoint_weights import charts
 
@@ -77,7 +77,7 @@ def test_a_wrong_adapter_is_one_sentence(
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
     at = opened("checkpoint", view="Two checkpoints", model="mine")
     assert not at.exception
-    assert any(message in said(each.value) for each in at.error)
+    assert any(message in visible_text(each.value) for each in at.error)
     if "base_model_name_or_path" in changed:
         return  # the command may open any folder
     done = command("adapter", str(place / "mine"))

@@ -15,7 +15,7 @@ from tests.cli.test_compare_answers import GOLD, ROUNDED, TEXTS, plain
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
-from tests.pages.opened import metrics, opened, said
+from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.widgets.lists import progress
 
@@ -74,8 +74,8 @@ def test_scores_and_cells_are_those_of_scikit_learn(answers: tuple[list[str], li
     cells = chart(at, "checkpoint_answers")[0]["z"]
     close(cells, confusion_matrix(one, other, labels=NAMES))
     close(chart(at, "checkpoint_scores")[0]["x"], [100 * accuracies[0], 100 * f1_score(GOLD, one, average="macro")])
-    assert any("points (95 % interval" in said(each.value) for each in at.markdown)
-    assert any("64 texts of your own list." in said(each.value) for each in at.caption)
+    assert any("points (95 % interval" in visible_text(each.value) for each in at.markdown)
+    assert any("64 texts of your own list." in visible_text(each.value) for each in at.caption)
 
 
 def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[str], list[str]]) -> None:
@@ -85,7 +85,7 @@ def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[
     assert set(listed(at)["text"]) == broken
     assert set(listed(at)["kind"]) == {"broken"}
     first = listed(at).iloc[0]
-    words = [said(each.value) for each in at.markdown]
+    words = [visible_text(each.value) for each in at.markdown]
     assert first["text"] in words
     assert any(each.startswith(f"gold label **{first['gold label']}**") and each.endswith(": broken") for each in words)
     at.selectbox(key="answers_label").select(NAMES[1]).run()
@@ -126,8 +126,8 @@ def test_texts_without_labels_are_compared_by_the_answers_alone(answers: tuple[l
 
 def test_the_example_set_has_labels_that_these_heads_lack() -> None:
     at = page("", answers_from="example set")
-    assert any("No gold label" in said(each.value) for each in at.caption)
-    assert any("220 texts of the example set topics" in said(each.value) for each in at.caption)
+    assert any("No gold label" in visible_text(each.value) for each in at.caption)
+    assert any("220 texts of the example set topics" in visible_text(each.value) for each in at.caption)
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_a_rounded_copy_and_the_same_model_twice() -> None:
 )
 def test_heads_that_give_no_class_are_one_sentence(query: dict[str, str], words: str) -> None:
     at = page(**query)
-    assert any(words in said(each.value) for each in (*at.info, *at.error))
+    assert any(words in visible_text(each.value) for each in (*at.info, *at.error))
 
 
 def test_before_texts_are_given_the_page_says_what_is_needed() -> None:

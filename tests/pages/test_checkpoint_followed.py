@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core import open_training
 from bertviz_core.questions import opened as subjects
 from tests.helpers.training_runs import SAVED
-from tests.pages.opened import _decoded, said, training_page
+from tests.pages.opened import _decoded, training_page, visible_text
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -30,7 +30,7 @@ def chart(at: AppTest, name: str) -> Any:
 
 
 def markdown(at: AppTest) -> str:
-    return " ".join(said(each.value) for each in at.markdown)
+    return " ".join(visible_text(each.value) for each in at.markdown)
 
 
 @pytest.mark.slow
@@ -79,17 +79,19 @@ def test_labelled_texts_are_scored_at_every_checkpoint(run_folder: Path) -> None
 
 def test_texts_without_labels_of_the_head_say_what_to_give(run_folder: Path) -> None:
     at = training_page(followed="labelled texts", answers_from="my own list", answered_texts="love bank\nmy my")
-    assert "Give texts with gold labels" in said(at.info[-1].value)
+    assert "Give texts with gold labels" in visible_text(at.info[-1].value)
     at = training_page(
         followed="labelled texts", answers_from="my own list", answered_texts="cat\tlove bank\ndog\tmy my"
     )
-    assert "No gold label ('cat', 'dog') is a class of the head ('LABEL_0', 'LABEL_1')" in said(at.info[-1].value)
+    assert "No gold label ('cat', 'dog') is a class of the head ('LABEL_0', 'LABEL_1')" in visible_text(
+        at.info[-1].value
+    )
 
 
 @pytest.mark.slow
 def test_layers_and_heads_are_followed_over_a_list(run_folder: Path) -> None:
     listed = {"followed": "a list of texts", "compared_list": "my own list"}
-    assert "at least 4" in said(training_page(**listed).info[-1].value)
+    assert "at least 4" in visible_text(training_page(**listed).info[-1].value)
     at = training_page(**listed, compared_texts="\n".join(LISTED), entropy_drawn="change from the first checkpoint")
     found = open_training(run_folder).layers(LISTED).data
     assert found.entropy is not None

@@ -15,7 +15,7 @@ from bertviz_core import BertvizError, open_model
 from bertviz_core.predictions.probing.reading import example_set
 from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.helpers.tiny_models import LAYERS, save_tiny
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.test_checkpoint_weights import charts
 
 TEXTS = ("a cat sat", "the dog ran home", "the bank of the river", "money and banks", "a tree", "a small house")
@@ -82,7 +82,7 @@ def test_too_few_or_too_many_texts_and_no_other_model_are_one_sentence(two: tupl
     at = page(model="bert", other="roberta", compared_list="my own list")
     at.text_area(key="compared_texts").set_value("one\ntwo").run()
     assert not at.exception
-    assert "at least 4" in said(at.error[0].value)
+    assert "at least 4" in visible_text(at.error[0].value)
     model = open_model(str(two[0]))
     with pytest.raises(BertvizError, match="at most 2,000"):
         model.compute("layer-similarity", *["a cat"] * 2_001, other=str(two[1]))

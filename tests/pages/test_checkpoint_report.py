@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification
 
 from tests.helpers.tiny_models import tiny_config
-from tests.pages.opened import metrics, opened, said
+from tests.pages.opened import metrics, opened, visible_text
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def classifier(models_dir: Path) -> Path:
 def words(at: AppTest) -> str:
     """The box that explains the report."""
     (box,) = [*at.success, *at.warning, *at.error]
-    return said(box.value)
+    return visible_text(box.value)
 
 
 def keys(at: AppTest) -> list[dict[str, Any]]:
@@ -52,8 +52,8 @@ def test_a_new_head_is_told_and_its_keys_come_first() -> None:
     assert "Train it before you use it" in words(at)
     assert [row["name"] for row in keys(at)[:2]] == ["classifier.weight", "classifier.bias"]
     assert keys(at)[0]["model_shape"] == "(3, 384)"
-    (told,) = [each.value for each in at.markdown if "→" in each.value]
-    assert told == "BertForSequenceClassification: 22,713,216 → **22,714,371** parameters (+1,155 added)"
+    (message,) = [each.value for each in at.markdown if "→" in each.value]
+    assert message == "BertForSequenceClassification: 22,713,216 → **22,714,371** parameters (+1,155 added)"
 
 
 def test_a_fine_tuned_classifier_opens_for_its_own_task(classifier: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_foreign_prefix_is_repaired_in_code(classifier: Path) -> None:
     at = opened("checkpoint", model="mine")
     assert metrics(at)["Matched"] == "0 of 57"
     assert "57 of 57 match" in words(at)
-    assert any("strip net.: 0 → 57 of 57" in said(each.value) for each in at.markdown)
+    assert any("strip net.: 0 → 57 of 57" in visible_text(each.value) for each in at.markdown)
     assert any("removeprefix('net.')" in each.value for each in at.code)
 
 
@@ -101,8 +101,8 @@ def test_a_model_without_its_file_still_shows_what_a_head_adds() -> None:
     assert not at.exception
     assert "nothing to report on" in words(at)
     assert not at.metric
-    (told,) = [each.value for each in at.markdown if "→" in each.value]
-    assert "109,482,240 → **109,483,778**" in told
+    (message,) = [each.value for each in at.markdown if "→" in each.value]
+    assert "109,482,240 → **109,483,778**" in message
     assert len(at.get("plotly_chart")) == 1
 
 

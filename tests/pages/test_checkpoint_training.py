@@ -15,14 +15,14 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_training
 from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, state_of, weights
-from tests.pages.opened import opened, said, training_page
+from tests.pages.opened import opened, training_page, visible_text
 from tests.pages.test_checkpoint_weights import charts
 
 pytestmark = pytest.mark.usefixtures("patience")
 
 
 def captions(at: AppTest) -> str:
-    return " ".join(said(each.value) for each in at.caption)
+    return " ".join(visible_text(each.value) for each in at.caption)
 
 
 def test_the_log_and_the_movement_are_those_of_the_files(run_folder: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_checkpoint_that_is_saved_meanwhile_is_taken_at_the_next_look(run_fold
     assert not at.exception
     assert "left out" not in captions(at)
     assert len(charts(at)[1]["layout"]["xaxis"]["ticktext"]) == len(SAVED) + 2
-    warning = said(at.warning[0].value)
+    warning = visible_text(at.warning[0].value)
     assert "bert.pooler.dense.bias holds NaN, first at step 10; 1 more is in the table." in warning
     assert {each.label: each.value for each in at.metric}["Broken tensors"] == "2"  # one of them in two ways
 
@@ -98,7 +98,7 @@ def test_a_run_with_a_single_checkpoint_shows_its_log_and_says_why_no_more(run_f
     (run_folder / "model.safetensors").unlink()
     at = training_page()
     assert len(charts(at)) == 1
-    assert "has a single checkpoint" in said(at.info[0].value)
+    assert "has a single checkpoint" in visible_text(at.info[0].value)
 
 
 def test_the_movement_is_shown_where_no_log_can_be_read(run_folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_movement_is_shown_where_no_log_can_be_read(run_folder: Path) -> Non
         (place / "trainer_state.json").write_text("{")
     at = training_page()
     assert len(charts(at)) == 1
-    assert "the log is empty" in said(at.warning[-1].value)
+    assert "the log is empty" in visible_text(at.warning[-1].value)
 
 
 def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:

@@ -18,7 +18,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
-from tests.pages.opened import _decoded, metrics, opened, said
+from tests.pages.opened import _decoded, metrics, opened, visible_text
 
 MODEL = "all-MiniLM-L6-v2"
 QUERY = "encoder.layer.1.attention.self.query.weight"
@@ -114,7 +114,7 @@ def test_a_model_that_was_never_trained_is_told(models_dir: Path) -> None:
     AutoModel.from_config(tiny_config("bert")).save_pretrained(models_dir / "new")
     at = weights(model="new")
     assert not at.success
-    assert "The model appears to be untrained" in said(at.warning[0].value)
+    assert "The model appears to be untrained" in visible_text(at.warning[0].value)
 
 
 def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
@@ -127,7 +127,7 @@ def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
     (warning,) = at.warning
     assert "http://" not in warning.value
     assert "\\<img" in warning.value
-    assert "72 values that are NaN" in said(warning.value)
+    assert "72 values that are NaN" in visible_text(warning.value)
     assert "<img" not in json.dumps([each["layout"]["title"] for each in charts(at)])
 
 
@@ -136,7 +136,7 @@ def test_a_model_without_weights_says_what_can_be_done(view: str) -> None:
     at = opened("checkpoint", view=view, model="bert-base-uncased")
     assert not at.exception
     (error,) = at.info
-    assert "The weights of 'bert-base-uncased' are not on this machine" in said(error.value)
+    assert "The weights of 'bert-base-uncased' are not on this machine" in visible_text(error.value)
 
 
 def test_with_one_checkpoint_alone_it_is_compared_with_a_rounded_copy() -> None:
@@ -209,7 +209,7 @@ def test_a_classifier_meets_its_base_and_both_read_the_text(tiny: Path, models_d
     model.save_pretrained(models_dir / "tuned")
     AutoTokenizer.from_pretrained(tiny).save_pretrained(models_dir / "tuned")
     at = compared(model="base", other="tuned")
-    assert "without their prefix" in " ".join(said(each.value) for each in at.markdown)
+    assert "without their prefix" in " ".join(visible_text(each.value) for each in at.markdown)
     assert metrics(at)["Added"] == "2"
     at = compared(model="base", other="tuned", compared="behaviour with the text")
     assert not at.exception
@@ -225,7 +225,7 @@ def test_two_vocabularies_are_refused_in_one_sentence(tiny: Path) -> None:
     at = compared(model=MODEL, other="base", compared="behaviour with the text")
     assert not at.exception
     (error,) = at.error
-    assert "compare two models with the same vocabulary" in said(error.value)
+    assert "compare two models with the same vocabulary" in visible_text(error.value)
 
 
 def test_models_of_nothing_in_common_say_so(tiny: Path, models_dir: Path) -> None:

@@ -39,18 +39,18 @@ def stack(at: AppTest, values: Printed) -> None:
     for row in ledger.parameters:
         path = row.name.rpartition(".")[0]
         own[path] = own.get(path, 0) + row.numel
-    told = {path: count for path, (count,) in by_name(values[2:], 2).items()}
-    assert told == own
+    printed = {path: count for path, (count,) in by_name(values[2:], 2).items()}
+    assert printed == own
 
 
 def tree(at: AppTest, values: Printed) -> None:
-    told = by_name(values[1:], 3)
+    printed = by_name(values[1:], 3)
     rows = folded(at, "architecture_tree")
-    called = rows[(rows["calls"] > 0) & (rows["module"].isin(told.keys()))]
+    called = rows[(rows["calls"] > 0) & (rows["module"].isin(printed.keys()))]
     assert len(called) > len(rows) / 2
     for name, out in zip(called["module"], called["output shape"], strict=True):
-        if isinstance(told[name][1], tuple):
-            assert str(told[name][1]) == out
+        if isinstance(printed[name][1], tuple):
+            assert str(printed[name][1]) == out
 
 
 def layer(at: AppTest, values: Printed) -> None:
@@ -58,11 +58,11 @@ def layer(at: AppTest, values: Printed) -> None:
 
 
 def cost(at: AppTest, values: Printed) -> None:
-    told = {each.label: int(each.help.partition(" ")[0].replace(",", "")) for each in at.metric[1:]}
-    assert sum(list(told.values())[1:]) == told["Multiply-adds"]
+    printed = {each.label: int(each.help.partition(" ")[0].replace(",", "")) for each in at.metric[1:]}
+    assert sum(list(printed.values())[1:]) == printed["Multiply-adds"]
     counted, *formula = values
     assert set(formula[:1]) <= {counted}
-    assert values[-1] == told["Multiply-adds"]
+    assert values[-1] == printed["Multiply-adds"]
     assert len(values) == 1 or counted - values[-1] == hidden_pairs(at)
 
 
@@ -114,10 +114,10 @@ def head(at: AppTest, values: Printed) -> None:
 
 
 def weights(at: AppTest, values: Printed) -> None:
-    told = by_name(values, 6)
+    printed = by_name(values, 6)
     rows = folded(at, "checkpoint_weights").set_index("tensor")
-    assert told.keys() <= set(rows.index)
-    for name, row in told.items():
+    assert printed.keys() <= set(rows.index)
+    for name, row in printed.items():
         close(row, rows.loc[name, ["mean", "standard deviation", "smallest", "largest", "zeros"]])
 
 

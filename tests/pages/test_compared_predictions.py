@@ -13,7 +13,7 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.settings import Settings
 from tests.pages.labels import CONTEXT, QUESTION, TEXT
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Check, Printed, chart, check_view, close, folded
 from ui.cache import models
 
@@ -99,9 +99,9 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     at, alone = opened("predictions", model=model, other=other), opened("predictions", model=model)
     assert not at.exception
     assert not at.error
-    (told,) = [said(each.value) for each in at.info]
-    assert words in told
-    assert "hf download" not in told
+    (message,) = [visible_text(each.value) for each in at.info]
+    assert words in message
+    assert "hf download" not in message
     charts = [[each.proto.spec for each in page.get("plotly_chart")] for page in (at, alone)]
     assert charts[0] == charts[1]
 

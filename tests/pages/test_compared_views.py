@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
 from ui.views.attention.compared import AS_FIRST, take_row
@@ -70,7 +70,7 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     at, alone = opened(page, model=model, other=other), opened(page, model=model)
     assert not at.exception
     assert not at.error
-    (sentence,) = [said(each.value) for each in at.info]
+    (sentence,) = [visible_text(each.value) for each in at.info]
     assert words in sentence
     charts = [[each.proto.spec for each in each_page.get("plotly_chart")] for each_page in (at, alone)]
     assert charts[0] == charts[1]
@@ -142,14 +142,14 @@ def test_other_tokens_and_sizes_leave_both_maps_and_a_sentence_each() -> None:
     assert not at.error
     first, second = chart(at, "attention_compared")
     assert np.shape(first["z"]) != np.shape(second["z"])
-    captions = [said(each.value) for each in at.caption]
+    captions = [visible_text(each.value) for each in at.caption]
     assert sum("so their maps have no difference" in each for each in captions) == 1
     assert any("Merge pieces to words" in each for each in captions)
-    (sentence,) = [said(each.value) for each in at.info]
+    (sentence,) = [visible_text(each.value) for each in at.info]
     assert "so their heads have no divergence" in sentence
     states = opened("representations", model=BUNDLED, other="byte-words")
     assert not states.exception
-    assert any("so their hidden states have no cosines" in said(each.value) for each in states.info)
+    assert any("so their hidden states have no cosines" in visible_text(each.value) for each in states.info)
 
 
 def test_a_row_of_the_list_opens_its_head(monkeypatch: pytest.MonkeyPatch) -> None:

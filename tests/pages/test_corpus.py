@@ -28,7 +28,7 @@ from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, said, views
+from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import duplicates
@@ -63,7 +63,7 @@ def tiny(models_dir: Path) -> str:
 def sentences(at: AppTest) -> list[str]:
     """Error messages of the page, which has no exception."""
     assert not at.exception
-    return [said(each.value) for each in at.error]
+    return [visible_text(each.value) for each in at.error]
 
 
 def component(at: AppTest, name: str) -> Any:
@@ -85,7 +85,7 @@ def test_what_a_corpus_is_stands_in_its_manifest(corpus: Corpus) -> None:
     assert facts["weights (SHA-256)"] == corpus.manifest.weights_sha256
     assert at.dataframe[2].value["column"].tolist() == list(corpus.columns)
     assert at.dataframe[0].value["text"].tolist() == corpus.column("text").slice(0, 10).to_pylist()
-    assert any("with the weights that made the corpus" in said(each.value) for each in at.markdown)
+    assert any("with the weights that made the corpus" in visible_text(each.value) for each in at.markdown)
     assert views(at) == VIEWS
 
 
@@ -150,7 +150,7 @@ def test_a_search_that_cannot_be_gets_one_sentence(corpus: Corpus, query: dict[s
 def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
     at = opened("corpus", where="topic=knitting")
     assert not sentences(at)
-    assert any("No row has topic=knitting" in said(each.value) for each in at.info)
+    assert any("No row has topic=knitting" in visible_text(each.value) for each in at.info)
 
 
 def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> None:
@@ -174,7 +174,7 @@ def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> N
     zoomed, rest = picture(at)
     assert zoomed["window"] == [left, middle, low, high]
     assert 0 < zoomed["points"] < ROWS
-    assert any(f"{zoomed['points']} rows selected" in said(each.value) for each in at.markdown)
+    assert any(f"{zoomed['points']} rows selected" in visible_text(each.value) for each in at.markdown)
     assert len(at.dataframe[0].value) == min(zoomed["points"], 200)
     assert "area" in at.query_params
     again = opened("corpus", view="Map", area=str(at.query_params["area"]))
@@ -196,7 +196,7 @@ def test_near_duplicates_are_those_of_a_quadratic_loop(corpus: Corpus) -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     pairs = int((np.triu(vectors @ vectors.T, 1) >= 0.9).sum())
     at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_duplicates": check}, view="Near duplicates", alike="0.9")
-    assert any(f"{pairs} pair" in said(each.value) for each in at.markdown)
+    assert any(f"{pairs} pair" in visible_text(each.value) for each in at.markdown)
 
 
 def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,10 +242,10 @@ def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tin
     at = check_view("corpus", tiny, {"corpus_heads": heads}, view="Heads", **more)
     assert len(at.selectbox(key="part").options) == 4  # all, and the three sources
     named = f"{corpus.manifest.model}: 400 rows, whose vectors this model made. Heads: {tiny}, which reads their texts"
-    assert named in said(at.markdown[0].value)
-    assert said(at.sidebar.caption[0].value) == SIDEBAR
+    assert named in visible_text(at.markdown[0].value)
+    assert visible_text(at.sidebar.caption[0].value) == SIDEBAR
     at = check_view("corpus", tiny, {"corpus_probe": probe}, view="Probes", probe_sample="200", probe_labels="topic")
-    assert any("Best:" in said(each.value) for each in at.markdown)
+    assert any("Best:" in visible_text(each.value) for each in at.markdown)
 
 
 def test_without_a_corpus_the_page_says_how_to_make_one_and_offers_the_example(tmp_path: Path) -> None:
@@ -266,9 +266,9 @@ def test_the_example_is_made_once_and_then_shown(tmp_path: Path, monkeypatch: py
     folder = example_folder(Settings.from_environment())
     assert folder.is_relative_to(tmp_path)
     assert open_corpus(folder).rows == 220
-    told: list[int] = []
-    assert make_example(Settings.from_environment(), lambda done, _: told.append(done)) == folder
-    assert not told or told == [220]
+    messages: list[int] = []
+    assert make_example(Settings.from_environment(), lambda done, _: messages.append(done)) == folder
+    assert not messages or messages == [220]
 
 
 @pytest.fixture
@@ -318,7 +318,9 @@ def test_another_models_corpus_is_shown_but_not_searched(broken: Path, changes: 
     assert not sentences(opened("corpus", view="Map"))
     at = opened("corpus", view="About")
     assert not sentences(at)
-    assert any("is not here" in said(each.value) or "not as it was" in said(each.value) for each in at.markdown)
+    assert any(
+        "is not here" in visible_text(each.value) or "not as it was" in visible_text(each.value) for each in at.markdown
+    )
 
 
 def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,6 +344,6 @@ def test_every_view_of_one_row_is_a_figure_or_a_sentence(
         at.query_params["view"] = view
         at.run()
         assert not at.exception, view
-    assert [said(each.value) for each in opened("corpus", corpus="one", view="Clusters").error] == [
+    assert [visible_text(each.value) for each in opened("corpus", corpus="one", view="Clusters").error] == [
         "Clusters need at least two rows, and this corpus has 1."
     ]

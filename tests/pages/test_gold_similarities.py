@@ -9,9 +9,9 @@ from scipy.stats import pearsonr, spearmanr
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.catalog.bundled import FINE_TUNED
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import chart, printed
-from tests.pages.test_sentences_of_two_models import MODEL, told, vectors
+from tests.pages.test_sentences_of_two_models import MODEL, page_text, vectors
 
 PAIRS = (
     ("A man is playing a guitar.", "A person plays the guitar.", 4.5),
@@ -47,7 +47,9 @@ def test_both_models_are_beside_the_gold_similarity_and_the_code_gives_the_same(
         assert trace["x"] == GOLD
         assert np.array(trace["y"]) == pytest.approx(values, abs=1e-5)
     ranks = [spearmanr(values, GOLD).statistic for values in expected]
-    assert f"Over 5 pairs Spearman's correlation with the gold similarity is {ranks[0]:.3f} in the first" in told(at)
+    assert f"Over 5 pairs Spearman's correlation with the gold similarity is {ranks[0]:.3f} in the first" in page_text(
+        at
+    )
     worst = at.dataframe[-1].value
     assert set(worst["pair"]) == {1, 2, 3, 4, 5}
     assert worst["rank error second"].abs().is_monotonic_decreasing
@@ -63,7 +65,7 @@ def test_without_pairs_the_page_says_what_to_do_and_a_wrong_line_is_refused() ->
     assert "This view reads a file" in at.info[0].value
     at = page(gold_pairs="one sentence")
     assert not at.exception
-    assert "Line 1 is no pair with its similarity" in said(at.error[0].value)
+    assert "Line 1 is no pair with its similarity" in visible_text(at.error[0].value)
 
 
 def test_a_file_is_read_by_its_columns_on_the_page() -> None:

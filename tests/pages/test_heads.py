@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.heads.results import ProductTimes
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
-from tests.pages.opened import SHELL, _decoded, drawn, opened, said, scale_end
+from tests.pages.opened import SHELL, _decoded, drawn, opened, scale_end, visible_text
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
@@ -48,7 +48,7 @@ def charts(at: AppTest) -> list[Any]:
 
 
 def words(at: AppTest) -> str:
-    return said(" ".join(each.value for each in at.markdown))
+    return visible_text(" ".join(each.value for each in at.markdown))
 
 
 @pytest.mark.parametrize("shown", VIEWS)
@@ -170,9 +170,9 @@ def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> No
     for trace in figure["data"]:
         cells = np.array(trace["z"]) / 127 * limit
         np.testing.assert_allclose(cells, np.clip(expected, -limit, limit), atol=limit / 127)
-    told = re.search(r"two ways: \*\*([\d.e-]+)\*\*, .* itself computed: \*\*([\d.e-]+)\*\*", words(at))
-    assert told is not None
-    assert all(float(number) <= 1e-5 for number in told.groups())
+    numbers_shown = re.search(r"two ways: \*\*([\d.e-]+)\*\*, .* itself computed: \*\*([\d.e-]+)\*\*", words(at))
+    assert numbers_shown is not None
+    assert all(float(number) <= 1e-5 for number in numbers_shown.groups())
 
 
 def test_the_output_projection_is_not_computed_both_ways() -> None:
@@ -194,9 +194,9 @@ def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
         query, key = attention.self.query(hidden)[QUERY, rows], attention.self.key(hidden)[KEY, rows]
     np.testing.assert_allclose(products["y"], (query * key).numpy(), atol=1e-5)
     np.testing.assert_allclose(weights["y"], outputs.attentions[LAYER][0, HEAD, QUERY], atol=1e-5)
-    told = re.search(r"Weight by hand \*\*([\d.]+)\*\*, in the attention map \*\*([\d.]+)\*\*", words(at))
-    assert told is not None
-    for number in told.groups():
+    numbers_shown = re.search(r"Weight by hand \*\*([\d.]+)\*\*, in the attention map \*\*([\d.]+)\*\*", words(at))
+    assert numbers_shown is not None
+    for number in numbers_shown.groups():
         assert float(number) == pytest.approx(float(outputs.attentions[LAYER][0, HEAD, QUERY, KEY]), abs=1e-5)
 
 
@@ -310,7 +310,7 @@ def test_a_model_without_weights_says_what_can_be_done() -> None:
     assert not at.exception
     assert "Sixteen heads, one matrix" in words(at)
     (error,) = at.info
-    assert "not on this machine" in said(error.value)
+    assert "not on this machine" in visible_text(error.value)
 
 
 def test_an_unknown_model_is_refused_in_one_sentence() -> None:

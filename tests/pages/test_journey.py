@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core import open_model
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from ui.session import DEFAULT_TEXT
 from ui.widgets import run_model
 from ui.widgets.lists import progress
@@ -376,7 +376,7 @@ def test_families_that_lack_something_are_drawn_with_one_sentence(
         assert part["rows"]["shape"][0] == 0
     assert len(sent["parts"]) == (family == "fnet") or family == "t5"
     assert ("Fourier" in sent["attention_note"]) == (family == "fnet")
-    words = said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
+    words = visible_text(" ".join(each.value for each in [*at.markdown, *at.caption, *at.warning])) + sent["missing"]
     assert {"fnet": "Fourier", "funnel": "one row", "t5": "T5"}[family] in words
     assert words.count("Fourier") == (family == "fnet"), "the drawing has the sentence too, so the page has it once"
 

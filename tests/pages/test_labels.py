@@ -13,7 +13,7 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.labels import CONTEXT, HEADS, LONG, NAMES, QUESTION, TAGS
-from tests.pages.opened import opened, said, views
+from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 
 pytestmark = pytest.mark.usefixtures("heads")
@@ -35,10 +35,10 @@ def own_logits(folder: Path, task: str, text: str, pair: str | None = None) -> n
         return np.asarray(model(**inputs).logits[0])
 
 
-def told(at: AppTest) -> str:
+def page_text(at: AppTest) -> str:
     """All text on the page."""
     parts = (*at.markdown, *at.caption, *at.warning, *at.info, *at.error)
-    return said(" ".join(each.value for each in parts))
+    return visible_text(" ".join(each.value for each in parts))
 
 
 @pytest.mark.sample(2)
@@ -56,7 +56,7 @@ def test_classes_are_those_of_transformers(name: str, heads: Path) -> None:
 
     at = check_view("predictions", name, {"predictions_classes": check})
     assert views(at) == ["Classes", "Change a word", "Train a probe", "Several texts"]
-    words = told(at)
+    words = page_text(at)
     assert ("no probability" in words) == (name == "number")
     assert ("Several classes may be likely at once" in words) == (name == "topics")
 
@@ -76,7 +76,7 @@ def test_whether_a_text_follows_is_asked_of_a_pair(heads: Path) -> None:
 
     check_view("predictions", "pretraining", {"predictions_next": check}, view="Next sentence", pair=CONTEXT)
     at = opened("predictions", model="pretraining", view="Next sentence")
-    assert "BertForPreTraining, heads for masked words and next sentence" in told(at)
+    assert "BertForPreTraining, heads for masked words and next sentence" in page_text(at)
     assert "write a second text" in at.info[0].value
     at.button(key="put_example").click().run()
     assert not at.info
@@ -107,7 +107,7 @@ def test_tags_are_those_of_the_pipeline(name: str, strategy: str, heads: Path) -
 def test_labels_that_lie_about_their_number_are_told() -> None:
     at = opened("predictions", model="lying")
     assert not at.exception
-    assert "several outputs the same name" in told(at)
+    assert "several outputs the same name" in page_text(at)
     assert set(at.dataframe[0].value["tag"]) <= {"PER (1)", "PER (2)", "LOC", "LABEL_4", *TAGS}
 
 
@@ -128,7 +128,7 @@ def test_answers_are_spans_of_the_context(name: str, context: str) -> None:
     cells = np.array(chart(at, "predictions_answer_map")[0]["z"], float)
     assert cells.shape[0] == cells.shape[1]
     assert np.isfinite(cells).sum() == sum(max(0, min(4, len(cells) - row)) for row in range(len(cells)))
-    assert ("longer than the model reads at once" in told(at)) == (context == LONG)
+    assert ("longer than the model reads at once" in page_text(at)) == (context == LONG)
     assert bool([each for each in at.selectbox if each.key == "window"]) == (context == LONG)
 
 
@@ -183,23 +183,23 @@ def test_an_edit_shows_both_answers_and_their_difference(name: str) -> None:
 
     at = check_view("predictions", name, {key: check}, view="Change a word", edited=EDITED, **address)
     if name == "classes":
-        assert "Changed: I love ~~my~~ the pet ~~python~~ bank ." in told(at).replace("**", "")
+        assert "Changed: I love ~~my~~ the pet ~~python~~ bank ." in page_text(at).replace("**", "")
 
 
 def test_the_edited_text_follows_the_text_until_it_is_edited() -> None:
     at = opened("predictions", model="classes", view="Change a word")
-    assert "Nothing is changed yet" in told(at)
+    assert "Nothing is changed yet" in page_text(at)
     at.text_area(key="text").set_value("my pet").run()
     assert at.text_area(key="edited").value == "my pet"
     at.text_area(key="edited").set_value("my bank").run()
     at.text_area(key="text").set_value("the pet").run()
     assert at.text_area(key="edited").value == "my bank"
-    assert "~~the pet~~ my bank" in told(at).replace("**", "")
+    assert "~~the pet~~ my bank" in page_text(at).replace("**", "")
     at.text_area(key="edited").set_value(" ").run()
-    assert "The edited text is empty" in told(at)
+    assert "The edited text is empty" in page_text(at)
 
 
 def test_a_token_that_the_edit_took_away_is_told() -> None:
     at = opened("predictions", model="words", view="Change a word", edited=EDITED, guess="3")
     assert not at.exception
-    assert "The edit changed token 3" in told(at)
+    assert "The edit changed token 3" in page_text(at)

@@ -20,7 +20,7 @@ from bertviz_core.cli.app import main
 from bertviz_core.errors import BertvizError
 from tests.helpers.multi_vector import change, save_multi_vector, save_pylate, save_stanford
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import chart, printed
 from tests.ui.widgets.target_controls.test_row import kinds
 
@@ -78,7 +78,7 @@ def test_page_library_command_and_code_show_one_score(model: str, saved: Path, r
     np.testing.assert_allclose(cells["z"], expected.cosines, atol=1e-6)
     np.testing.assert_allclose(bars["x"], expected.largest, atol=1e-6)
     np.testing.assert_allclose(at.dataframe[-1].value["largest"], expected.largest, atol=1e-6)
-    assert any(said(each.value).startswith(f"**{expected.score:.4f}** = ") for each in at.markdown)
+    assert any(visible_text(each.value).startswith(f"**{expected.score:.4f}** = ") for each in at.markdown)
     np.testing.assert_allclose(printed(at.code[-1].value)[-1], expected.score, atol=1e-6)
     code, out, _ = run("late-interaction", str(saved / model), QUERY, TEXTS[2], "--json")
     assert (code, json.loads(out)) == (0, expected.to_json())
@@ -95,7 +95,7 @@ def test_the_view_leads_to_what_its_score_depends_on(path: str, saved: Path) -> 
     assert not linked.exception
     assert not linked.error
     score = open_model(saved / "pylate").late_interaction(QUERY, TEXTS[2]).score
-    shown = " ".join([repr(linked.main), *(said(each.value) for each in (*linked.markdown, *linked.caption))])
+    shown = " ".join([repr(linked.main), *(visible_text(each.value) for each in (*linked.markdown, *linked.caption))])
     assert "late-interaction score for" in shown
     assert f"{score:.4f}" in shown
 
@@ -130,7 +130,7 @@ def test_rank_orders_by_late_interaction(model: str, saved: Path, run: Run) -> N
 @pytest.mark.slow
 def test_another_encoder_is_compared_with_the_sentence_that_it_was_not_trained_for_it(saved: Path, run: Run) -> None:
     at = page("all-MiniLM-L6-v2")
-    assert any("was not trained for late interaction" in said(each.value) for each in at.caption)
+    assert any("was not trained for late interaction" in visible_text(each.value) for each in at.caption)
     expected = open_model("all-MiniLM-L6-v2").rank(QUERY, TEXTS, ranked_by="late interaction")
     assert any("was not trained for late interaction" in each for each in expected.notices)
     ranked = page("all-MiniLM-L6-v2", "Rank", ranked_by="late interaction")
@@ -166,7 +166,7 @@ def test_a_damaged_folder_is_one_sentence_everywhere(
     spoil(saved / model)
     for at in (page(model), page(model, "Rank")):
         (error,) = at.error
-        assert message in said(error.value)
+        assert message in visible_text(error.value)
         assert not at.exception
     with pytest.raises(BertvizError, match=message):
         open_model(saved / model).late_interaction(QUERY, TEXTS[0])
@@ -177,7 +177,7 @@ def test_a_damaged_folder_is_one_sentence_everywhere(
 
 def test_blank_texts_are_refused(saved: Path, run: Run) -> None:
     (info,) = page("native", query_sentence=" ").info
-    assert "Type a query" in said(info.value)
+    assert "Type a query" in visible_text(info.value)
     for words, message in ((("", TEXTS[0]), "query is empty"), ((QUERY, " "), "document is blank")):
         code, out, err = run("late-interaction", str(saved / "native"), *words)
         assert (code, out) == (2, "")

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core import open_model
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.negations import negations_models
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.reading import Step, View
@@ -80,7 +80,7 @@ def test_the_name_alone_leads_to_the_first_step() -> None:
 def test_a_step_whose_address_says_nothing_of_its_view_shows_it_all_the_same() -> None:
     at = at_step(1, "overview")
     assert at.session_state["model"] == "bert-base-uncased"
-    assert "109,482,240" in said(" ".join(str(each.value) for each in at.metric))
+    assert "109,482,240" in visible_text(" ".join(str(each.value) for each in at.metric))
 
 
 def test_a_step_opened_at_another_page_leads_to_its_own() -> None:
@@ -156,7 +156,7 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
 def test_an_address_without_a_lesson_is_one_sentence_and_the_page_stays(name: str, step: str, sentence: str) -> None:
     at = opened("tokens", lesson=name, step=step)
     assert not at.exception
-    assert sentence in said(at.warning[0].value)
+    assert sentence in visible_text(at.warning[0].value)
     assert at.title[0].value == "Tokens"
 
 
@@ -195,7 +195,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "My classifier is wrong, 6 steps",
         "Since which step, 6 steps",
     ]
-    faults = " ".join(said(each.value) for each in at.caption)
+    faults = " ".join(visible_text(each.value) for each in at.caption)
     assert "The lesson bad.yaml, step 1, field page: 'nowhere' is no page" in faults
 
 
@@ -217,8 +217,8 @@ def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     assert addresses(component(at, "tour_entry_link")["links"]) == {
         "Take the tour: BERT from the outside in, 10 steps": address
     }
-    taken = at_step(1, "overview", model="bert-base-uncased")
-    assert not [each for each in taken.get("bidi_component") if each.proto.id.endswith("-tour_entry_link")]
+    used = at_step(1, "overview", model="bert-base-uncased")
+    assert not [each for each in used.get("bidi_component") if each.proto.id.endswith("-tour_entry_link")]
 
 
 TRIED = """
@@ -284,8 +284,8 @@ def test_a_link_that_a_step_does_not_have_is_one_sentence(trial: str, own: Path)
     (own / "mine.yaml").write_text(TRIED)
     at = opened("tokens", **{"lesson": "mine", "step": "1", "try": trial})
     assert not at.exception
-    assert "Step 1 of the lesson 'mine' has 2 links, and " in said(at.warning[0].value)
-    assert len(said(at.warning[0].value)) < 200
+    assert "Step 1 of the lesson 'mine' has 2 links, and " in visible_text(at.warning[0].value)
+    assert len(visible_text(at.warning[0].value)) < 200
 
 
 OF_A_RUN = (RUN_LESSON, WRONG)

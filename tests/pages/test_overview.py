@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT
-from tests.pages.opened import drawn, metrics, opened, said, write_model
+from tests.pages.opened import drawn, metrics, opened, visible_text, write_model
 
 SIZES = {
     "all-MiniLM-L6-v2": {
@@ -99,7 +99,7 @@ def test_the_stack_follows_the_readers_theme() -> None:
 def test_the_page_says_what_the_family_has_and_lacks(model: str, answers: dict[str, str]) -> None:
     at = opened("overview", model=model)
     assert not at.exception
-    lines = [said(line.value) for line in at.markdown]
+    lines = [visible_text(line.value) for line in at.markdown]
     for name, answer in answers.items():
         assert any(line.startswith(f"**{name}:** {answer}  \n") for line in lines), name
 
@@ -131,7 +131,7 @@ def test_names_of_a_strangers_folder_are_text(models_dir: Path) -> None:
     assert not at.error
     assert metrics(at)["Parameters"] == str(11 * 6 + 6 * 6)
     question = next(line.value for line in at.markdown if "at a glance" in line.value)
-    assert name in said(question)
+    assert name in visible_text(question)
     assert name not in question
     spec = drawn(at)
     assert spec["layout"]["title"]["text"].endswith(f"— {html.escape(name)}")

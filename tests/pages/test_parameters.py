@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import bundled_counts, drawn, metrics, opened, said, table, write_model
+from tests.pages.opened import bundled_counts, drawn, metrics, opened, table, visible_text, write_model
 
 VIEWS = ("Tree", "Layers", "Compare models")
 COMPONENTS = {"view": "Layers", "split": "components"}
@@ -198,8 +198,8 @@ def test_the_layer_that_differs_is_named() -> None:
 def test_layers_that_differ_are_named_with_their_stack(models_dir: Path) -> None:
     save_tiny("t5", models_dir / "mine")
     at = opened("parameters", model="mine", view="Layers")
-    (told,) = (line.value for line in at.markdown if "of another size" in line.value)
-    assert {"decoder layer 0", "encoder layer 0"} <= set(re.findall(r"[a-z]+ layer \d", told))
+    (message,) = (line.value for line in at.markdown if "of another size" in line.value)
+    assert {"decoder layer 0", "encoder layer 0"} <= set(re.findall(r"[a-z]+ layer \d", message))
 
 
 def test_compared_models_stand_with_their_totals() -> None:
@@ -285,7 +285,7 @@ def test_a_module_shows_its_own_rows(module: str, tensors: int, total: int) -> N
     at = bert(module=module)
     assert at.selectbox(key="module").value == module
     assert len(table(at)) == tensors
-    assert said(summary(at)).startswith(f"{module}: **{tensors} tensors, {total:,} parameters**")
+    assert visible_text(summary(at)).startswith(f"{module}: **{tensors} tensors, {total:,} parameters**")
 
 
 def test_layer_1_is_not_layer_10() -> None:
@@ -348,7 +348,7 @@ def test_both_classes_are_named_where_they_differ(models_dir: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
     at = opened("parameters", model="mine")
-    assert any("saved as BertForMaskedLM, counted as BertModel" in said(line.value) for line in at.markdown)
+    assert any("saved as BertForMaskedLM, counted as BertModel" in visible_text(line.value) for line in at.markdown)
     assert not any("saved as" in line.value for line in opened("parameters").markdown)
 
 
@@ -367,7 +367,7 @@ def test_a_bad_name_is_one_sentence_and_the_sidebar_stays(page: str, name: str, 
     at = opened(page, model=name)
     assert not at.exception
     (error,) = at.error
-    sentence = said(error.value)
+    sentence = visible_text(error.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert "Traceback" not in sentence
@@ -390,7 +390,7 @@ def test_no_name_and_no_link_leads_out_of_the_models_folder(models_dir: Path) ->
 def test_a_broken_file_is_named(models_dir: Path) -> None:
     write_model(models_dir / "broken", BROKEN, cut=5)
     (error,) = opened("parameters", model="broken").error
-    assert "model.safetensors is cut off" in said(error.value)
+    assert "model.safetensors is cut off" in visible_text(error.value)
 
 
 def test_a_folder_of_pickles_is_refused(models_dir: Path) -> None:
@@ -398,7 +398,7 @@ def test_a_folder_of_pickles_is_refused(models_dir: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     at = opened("parameters", model="pickled")
     (error,) = at.error
-    assert "pytorch_model.bin" in said(error.value)
+    assert "pytorch_model.bin" in visible_text(error.value)
     assert not at.exception
 
 

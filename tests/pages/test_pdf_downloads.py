@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from ui.cache.jobs import Job, JobBoard
 
 MM = 72 / 25.4
@@ -48,7 +48,7 @@ def test_without_a_browser_one_sentence_says_so_and_the_page_stays(monkeypatch: 
     monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
     at = in_column("parameters", "parameters_layers", view="Layers", model="bert-tiny")
     assert pressed(at, "parameters_layers", monkeypatch) is None
-    (sentence,) = [said(each.value) for each in at.error]
+    (sentence,) = [visible_text(each.value) for each in at.error]
     assert "A .pdf file is drawn by Chrome or Chromium, and there is none" in sentence
     assert at.button(key="parameters_layers_pdf_make")
     assert at.get("plotly_chart")

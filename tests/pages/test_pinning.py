@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import FIRST, PAGES
 from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.view_notes import cached_sections
@@ -85,7 +85,7 @@ def test_views_of_three_pages_are_a_lesson_with_their_notes() -> None:
     assert (tokens.title, tokens.note, tokens.text) == ("Tokens", PAGES["tokens"].question, "Mine.")
     assert (parameters.title, parameters.query, parameters.text) == ("Parameters: Layers", {"view": ("Layers",)}, None)
     assert labels(at) == ["Pinned (3)"]
-    assert said(shown(at).radio(key="pinned_chosen").options[0]) == "1. no"
+    assert visible_text(shown(at).radio(key="pinned_chosen").options[0]) == "1. no"
     for text in (each.value for each in (*at.markdown, *at.caption) if "evil" in each.value):
         assert "](" not in text
 
@@ -157,12 +157,12 @@ def test_a_dropped_file_that_is_no_lesson_is_one_sentence() -> None:
     at = shown(opened("tokens"))
     at.file_uploader(key="pinned_file_0").upload("*my*.yaml", b"title: 1\nsteps: []\n", "application/yaml").run()
     assert not at.exception
-    (error,) = [said(each.value) for each in at.error]
+    (error,) = [visible_text(each.value) for each in at.error]
     assert error == "The lesson *my*.yaml, field steps: write a list of 1 to 60 steps."
     at.session_state["lessons_open"] = True
     at.run()
     at.file_uploader(key="lessons_file_0").upload("a.yaml", b"\xff", "application/yaml").run()
-    assert "The lesson a.yaml is not text in UTF-8" in " ".join(said(each.value) for each in at.error)
+    assert "The lesson a.yaml is not text in UTF-8" in " ".join(visible_text(each.value) for each in at.error)
 
 
 def test_a_lesson_dropped_into_the_menu_is_offered_first_in_this_session_alone() -> None:
@@ -175,7 +175,7 @@ def test_a_lesson_dropped_into_the_menu_is_offered_first_in_this_session_alone()
     assert name.startswith("Tokens, 9 steps")
     assert "lesson=tokens&step=1" in address
     other = opened("tokens", lesson="tokens-more", step="1")
-    assert "There is no lesson" in said(other.warning[0].value)
+    assert "There is no lesson" in visible_text(other.warning[0].value)
 
 
 def test_more_views_than_a_lesson_has_steps_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,13 +185,15 @@ def test_more_views_than_a_lesson_has_steps_are_one_sentence(monkeypatch: pytest
     shown(at)
     at.text_area(key="pin_note").set_value("b")
     at.button(key="pin_submit").click().run()
-    assert "2 views would be pinned, more than the 1 steps of a lesson" in " ".join(said(e.value) for e in at.error)
+    assert "2 views would be pinned, more than the 1 steps of a lesson" in " ".join(
+        visible_text(e.value) for e in at.error
+    )
 
 
 def test_what_is_too_long_for_a_step_is_named() -> None:
     long = "bank " * VALUE
     at = shown(opened("representations", view="One word, two texts", first_text=long, word="bank"))
-    assert "no room for it: first_text" in said(" ".join(each.value for each in at.caption))
+    assert "no room for it: first_text" in visible_text(" ".join(each.value for each in at.caption))
     (step,) = lesson_file(pin(at)).steps
     assert step.query == {"view": ("One word, two texts",), "word": ("bank",)}
 

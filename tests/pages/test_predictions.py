@@ -20,7 +20,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.loading import PREDICTED
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import _decoded, metrics, opened, said, views
+from tests.pages.opened import _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import folded
 from ui.session import settings
 from ui.views.predictions.views import NO_HEAD, VIEWS, offered
@@ -54,9 +54,9 @@ def charts(at: AppTest) -> dict[str, Any]:
     return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
 
 
-def told(at: AppTest) -> str:
+def page_text(at: AppTest) -> str:
     """All Markdown of the page."""
-    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def boxes(at: AppTest, key: str) -> tuple[list[str], list[str]]:
@@ -72,11 +72,11 @@ def test_the_first_view_masks_the_longest_word_and_lists_the_best() -> None:
     best = np.sort(log_p[PYTHON])[::-1][:10]
     np.testing.assert_allclose(bars["x"][:10], np.exp(best), rtol=1e-4)
     rank = int((log_p[PYTHON] > log_p[PYTHON, ids[PYTHON]]).sum()) + 1
-    assert f"rank **{rank:,}** of 30,522" in told(at)
-    assert f"log-probability **{decimals(float(log_p[PYTHON, ids[PYTHON]]), 3)}** nats" in told(at)
+    assert f"rank **{rank:,}** of 30,522" in page_text(at)
+    assert f"log-probability **{decimals(float(log_p[PYTHON, ids[PYTHON]]), 3)}** nats" in page_text(at)
     _, notes = boxes(at, "predictions_text")
     assert notes == [decimals(float(np.exp(log_p[place, token])), 3) for place, token in enumerate(ids)]
-    assert BUNDLED[SPLADE].introduction in told(at)
+    assert BUNDLED[SPLADE].introduction in page_text(at)
     assert "mask" not in at.query_params
 
 
@@ -86,17 +86,17 @@ def test_masks_and_position_are_in_the_address_and_in_the_controls() -> None:
     ids, log_p = own(TEXT, (2, 4))
     assert at.multiselect(key="mask").value == [2, 4]
     assert at.selectbox(key="position_token").value == 3
-    assert f"**my**, seen by the model: probability **{np.exp(log_p[3, ids[3]]):.4f}**" in told(at)
+    assert f"**my**, seen by the model: probability **{np.exp(log_p[3, ids[3]]):.4f}**" in page_text(at)
     at.multiselect(key="mask").set_value([]).run()
     assert at.query_params["mask"] in ("none", ["none"])
-    assert "hidden behind" not in told(at)
+    assert "hidden behind" not in page_text(at)
     at.multiselect(key="mask").set_value([PYTHON]).run()
     assert "mask" not in at.query_params
 
 
 def test_a_typed_mask_has_no_original_and_is_the_first_position() -> None:
     at = shown(text="The capital of France is [MASK].")
-    assert "so there is no original word" in told(at)
+    assert "so there is no original word" in page_text(at)
     assert at.multiselect(key="mask").value == []
     assert at.selectbox(key="position_token").value == 6
     _, notes = boxes(at, "predictions_text")
@@ -124,13 +124,13 @@ def test_a_word_of_ones_own_is_compared() -> None:
 def test_masks_that_are_none_are_told_and_nothing_is_lost(address: str) -> None:
     at = shown(mask=address)
     assert at.multiselect(key="mask").value == [PYTHON]
-    assert any("There is no mask=" in said(each.value) for each in at.toast)
+    assert any("There is no mask=" in visible_text(each.value) for each in at.toast)
 
 
 def test_more_than_32_typed_masks_are_refused_in_a_sentence() -> None:
     at = shown(text="[MASK] " * 33)
     (error,) = at.error
-    assert "The text has 33 masks; at most 32 are read at once" in said(error.value)
+    assert "The text has 33 masks; at most 32 are read at once" in visible_text(error.value)
 
 
 def test_surprise_is_that_of_masking_one_by_one() -> None:
@@ -155,7 +155,7 @@ def test_the_last_row_of_the_lens_is_the_models_own_answer() -> None:
     last = folded(at, "predictions_lens").tail(len(ids))
     np.testing.assert_allclose(last["log-probability of the original"], log_p[range(8), ids], rtol=1e-4)
     assert (last["KL to the last layer"] == 0).all()
-    assert "The head was trained on the last layer alone" in told(at)
+    assert "The head was trained on the last layer alone" in page_text(at)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_lens_is_coloured_by_other_measures(measure: str, low: float, high: 
 
 def test_a_cell_of_the_lens_lists_its_words() -> None:
     at = shown(view="Lens", layer="embeddings", position="2")
-    assert "**embeddings**, position 2 **love**: the original token has rank **" in told(at)
+    assert "**embeddings**, position 2 **love**: the original token has rank **" in page_text(at)
     assert len(at.dataframe[0].value) == 10
 
 
@@ -203,13 +203,15 @@ def test_a_head_that_is_no_splade_one_is_told(models_dir: Path) -> None:
     save_tiny_head("bert", "masked-lm", models_dir / "tiny")
     at = opened("predictions", model="tiny", text="I love my pet python", view="Expanded terms")
     assert not at.exception
-    assert "no SPLADE one" in told(at)
+    assert "no SPLADE one" in page_text(at)
 
 
 def test_a_model_without_a_head_is_told_and_offered_one_with() -> None:
     at = opened("predictions")
     assert not at.exception
-    assert "'all-MiniLM-L6-v2' holds a base model (BertModel) and no task head, so it predicts nothing." in told(at)
+    assert "'all-MiniLM-L6-v2' holds a base model (BertModel) and no task head, so it predicts nothing." in page_text(
+        at
+    )
     at.button(key="open_splade").click().run()
     assert views(at)[:2] == ["Masked words", "Surprise"]
 
@@ -221,7 +223,7 @@ def test_half_a_head_is_told_and_leads_to_the_load_report(models_dir: Path) -> N
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     at = opened("predictions", model="half")
     assert not at.exception
-    assert "The head for masked-lm is not whole in 'half'" in told(at)
+    assert "The head for masked-lm is not whole in 'half'" in page_text(at)
     (link,) = [each.proto.json for each in at.get("bidi_component") if each.proto.id.endswith("-predictions_report")]
     assert "load_task=masked-lm" in link
 
@@ -245,7 +247,7 @@ def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir
     at = opened("predictions", model=family, text="I love my pet python", view=view)
     assert not at.exception
     if family == "t5":
-        assert "so it predicts nothing" in told(at) or "cannot show what" in told(at)
+        assert "so it predicts nothing" in page_text(at) or "cannot show what" in page_text(at)
     elif at.error:
         assert (family, view) == ("bart", "Lens")
     else:

@@ -20,7 +20,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, said, views
+from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
 from ui.widgets.lists import progress
@@ -56,7 +56,7 @@ def trained(**query: str) -> AppTest:
 
 def errors(at: AppTest) -> list[str]:
     assert not at.exception
-    return [said(each.value) for each in at.error]
+    return [visible_text(each.value) for each in at.error]
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_code_pooling_layer_and_seed_come_from_the_address(tmp_path: Path, monke
     at = check_view("predictions", "tiny", checks, view="Train a probe", **typed, **address)
     assert at.number_input(key="seed").value == 5
     assert at.selectbox(key="pooling").value == "max"
-    assert any("max pooling of layer 1, seed 5" in said(each.value) for each in at.caption)
+    assert any("max pooling of layer 1, seed 5" in visible_text(each.value) for each in at.caption)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_saved_probe_answers_again_and_another_file_is_refused(folder: Path) -
     at = trained()
     at.file_uploader(key="probe_upload").upload("mine.zip", data, "application/zip").run()
     assert not errors(at)
-    assert any("texts of 'own.csv': cls pooling of layer 1, seed 9" in said(each.value) for each in at.caption)
+    assert any("texts of 'own.csv': cls pooling of layer 1, seed 9" in visible_text(each.value) for each in at.caption)
     assert not [each for each in at.get("plotly_chart") if each.proto.id.endswith("-predictions_probe")]
     at.file_uploader(key="probe_upload").upload("mine.zip", b"no zip", "application/zip").run()
     assert "is no probe that was saved here" in errors(at)[0]
@@ -185,12 +185,12 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     cells = np.array(chart(at, "predictions_confusion")[0]["z"])
     assert cells.sum() == 3
     assert cells[2].sum() == 1  # of "odd", which is not a class
-    assert any("is no class of this head ('odd')" in said(each.value) for each in at.warning)
+    assert any("is no class of this head ('odd')" in visible_text(each.value) for each in at.warning)
     # The list starts with the mistakes, which have links with their text and the predicted class.
     (wrong,) = [each.value for each in at.dataframe if "right" in each.value]
     assert set(wrong["right"]) == {"no"}
     assert len(wrong) == cells.sum() - np.trace(cells)
-    assert any(f"{len(wrong)} of 3 texts" in said(each.value) for each in at.markdown)
+    assert any(f"{len(wrong)} of 3 texts" in visible_text(each.value) for each in at.markdown)
     for link in onward(at)[1:]:
         assert link["text"] == wrong["text"].iloc[0]
         assert link["target_class"] == wrong["answer"].iloc[0]
@@ -200,7 +200,7 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     known = {"labelled": "typed", "labelled_texts": TYPED}
     at = several("tiny", TYPED, **known)
     assert not errors(at)
-    assert any("8 texts of the list are among those" in said(each.value) for each in at.caption)
+    assert any("8 texts of the list are among those" in visible_text(each.value) for each in at.caption)
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 8
 
 
@@ -212,9 +212,9 @@ def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     assert not errors(at)
     at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run()
     assert not errors(at)
-    told = [said(each.value) for each in at.caption]
-    assert any("8 texts of 'own.csv'" in each for each in told)
-    assert any("1 row without a label left out." in each for each in told)
+    page_text = [visible_text(each.value) for each in at.caption]
+    assert any("8 texts of 'own.csv'" in each for each in page_text)
+    assert any("1 row without a label left out." in each for each in page_text)
     at.file_uploader(key="labelled_upload").upload("own.csv", b"words,kind\none,a\ntwo,a\n", "text/csv").run()
     assert "has one class, 'a'" in errors(at)[0]
     at = opened("predictions", model="sequence-classification", view="Several texts", texts_from="file")
@@ -222,4 +222,4 @@ def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     at.file_uploader(key="many_upload").upload("gold.csv", gold, "text/csv").run()
     assert not errors(at)
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 2
-    assert any("1 text without a gold label" in said(each.value) for each in at.warning)
+    assert any("1 text without a gold label" in visible_text(each.value) for each in at.warning)

@@ -12,7 +12,7 @@ import pytest
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.opened import SHELL, said
+from tests.pages.opened import SHELL, visible_text
 from ui.cache.jobs import Job, board
 from ui.widgets.files.report import SLIDES
 
@@ -71,7 +71,7 @@ def test_without_a_browser_the_panel_says_so_before_a_figure_is_drawn(monkeypatc
     monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
     at = panel("tokens", with_view=False, figures=("tokens",))
     assert made(at, monkeypatch) is None
-    (sentence,) = [said(each.value) for each in at.error]
+    (sentence,) = [visible_text(each.value) for each in at.error]
     assert "Chromium" in sentence
     assert at.button(key="report_make")
 
@@ -80,7 +80,7 @@ def test_without_the_package_the_panel_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "pptx", None)
     at = panel("architecture", view="Module tree")
     assert made(at, monkeypatch) is None
-    (sentence,) = [said(each.value) for each in at.error]
+    (sentence,) = [visible_text(each.value) for each in at.error]
     assert "python-pptx" in sentence
 
 

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, drawn, opened, said
+from tests.pages.opened import SHELL, drawn, opened, visible_text
 
 TEXT = "I love my pet python."
 VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "One word, two texts")
@@ -151,10 +151,10 @@ def test_the_largest_value_of_what_is_shown_is_named(own: Any) -> None:
     at = opened("representations", view="Values", layer="5")
     state = own.hidden_states[6][0]
     token, dimension = divmod(int(state.abs().argmax()), state.shape[1])
-    told = said(" ".join(each.value for each in at.markdown))
-    assert f"**{float(state[token, dimension]):.2f}** in dimension {dimension} of “**[CLS]**”" in told
+    page_text = visible_text(" ".join(each.value for each in at.markdown))
+    assert f"**{float(state[token, dimension]):.2f}** in dimension {dimension} of “**[CLS]**”" in page_text
     assert token == 0
-    assert "over all hidden states" in told
+    assert "over all hidden states" in page_text
 
 
 def test_a_negative_value_has_a_minus_sign(models_dir: Path) -> None:
@@ -166,8 +166,8 @@ def test_a_negative_value_has_a_minus_sign(models_dir: Path) -> None:
     largest = [float(state.flatten()[state.abs().argmax()]) for state in states]
     entry = next(entry for entry, value in enumerate(largest) if entry and value < 0)
     at = opened("representations", model="mine", view="Values", layer=str(entry - 1))
-    told = said(" ".join(each.value for each in at.markdown))
-    assert f"**−{-largest[entry]:.2f}** in dimension" in told
+    page_text = visible_text(" ".join(each.value for each in at.markdown))
+    assert f"**−{-largest[entry]:.2f}** in dimension" in page_text
 
 
 def test_the_pooler_output_is_the_models(own: Any) -> None:
@@ -183,9 +183,9 @@ def test_the_pooler_output_is_the_models(own: Any) -> None:
 def test_negative_numbers_of_the_pooler_have_a_minus(models_dir: Path) -> None:
     save_tiny("mpnet", models_dir / "mine")
     at = opened("representations", model="mine", **POOLER)
-    told = said(" ".join(each.value for each in at.markdown))
-    assert "all between −1 and 1" in told
-    assert not re.search(r"[^\w`]-\d", told)
+    page_text = visible_text(" ".join(each.value for each in at.markdown))
+    assert "all between −1 and 1" in page_text
+    assert not re.search(r"[^\w`]-\d", page_text)
 
 
 def test_one_word_in_two_texts_begins_at_one_and_falls() -> None:
@@ -201,8 +201,8 @@ def test_the_two_vectors_of_a_word_are_compared_in_numbers(second: str) -> None:
     typed = {"word": "python", "first_text": TEXT, "second_text": second}
     at = opened("representations", view="One word, two texts", **typed)
     curve = [f"{value:.4f}" for value in drawn(at)["data"][0]["y"]]
-    told = said(" ".join(each.value for each in at.markdown))
-    assert f"cosine **{curve[1]}** in the embeddings and **{curve[-1]}** after the last layer" in told
+    page_text = visible_text(" ".join(each.value for each in at.markdown))
+    assert f"cosine **{curve[1]}** in the embeddings and **{curve[-1]}** after the last layer" in page_text
     assert (curve[-1] == "1.0000") == (second == TEXT)
 
 

@@ -28,7 +28,7 @@ from bertviz_core.trace.subwords.reference_tokenizers import BYTES, reference_to
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, _decoded, opened, said
+from tests.pages.opened import SHELL, _decoded, opened, visible_text
 from ui.cache import memoize as decorator
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
@@ -99,7 +99,7 @@ def charts(at: AppTest) -> list[dict[str, Any]]:
 
 def words(at: AppTest) -> str:
     """All Markdown, captions and boxes of the page."""
-    return said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.info, *at.error]))
+    return visible_text(" ".join(each.value for each in [*at.markdown, *at.caption, *at.info, *at.error]))
 
 
 def z(at: AppTest) -> np.ndarray:
@@ -307,8 +307,8 @@ def test_what_has_no_effect_on_a_view_is_not_there(view: str, there: set[str]) -
 
 
 def test_an_empty_list_is_told_what_to_do() -> None:
-    (told,) = typed(" ").error
-    assert said(told.value).startswith("The list is empty. Write at least one sentence")
+    (message,) = typed(" ").error
+    assert visible_text(message.value).startswith("The list is empty. Write at least one sentence")
 
 
 def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -490,4 +490,4 @@ def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkey
 def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("sentences", model="bert-base-uncased")
     assert not at.exception
-    assert "not on this machine" in said(at.info[0].value)
+    assert "not on this machine" in visible_text(at.info[0].value)

@@ -21,7 +21,7 @@ from bertviz_core.sentences.two_models.comparison import sentence_comparison
 from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import _decoded, opened, said
+from tests.pages.opened import _decoded, opened, visible_text
 from ui.examples import EXAMPLES
 
 MODEL = "all-MiniLM-L6-v2"
@@ -48,8 +48,8 @@ def vectors(name: str, sentences: tuple[str, ...]) -> np.ndarray:
     return np.asarray(library.encode(list(sentences), normalize_embeddings=True), dtype=np.float64)
 
 
-def told(at: AppTest) -> str:
-    return " ".join(said(each.value) for each in at.markdown)
+def page_text(at: AppTest) -> str:
+    return " ".join(visible_text(each.value) for each in at.markdown)
 
 
 def test_the_collapse_of_the_bundled_pair_is_seen_at_once() -> None:
@@ -62,8 +62,11 @@ def test_the_collapse_of_the_bundled_pair_is_seen_at_once() -> None:
     first, second = ((each @ each.T) for each in (vectors(MODEL, THREE), vectors(FINE_TUNED, THREE)))
     for found, expected in zip(maps, (first, second, second - first), strict=True):
         assert found == pytest.approx(expected, abs=1e-5)
-    assert "The mean cosine of two sentences of this list rose from 0.21 to 0.78; 0 of 3 keep their nearest" in told(at)
-    assert "there nearly every pair is more alike than nearly any pair was" in told(at)
+    assert (
+        "The mean cosine of two sentences of this list rose from 0.21 to 0.78; 0 of 3 keep their nearest"
+        in page_text(at)
+    )
+    assert "there nearly every pair is more alike than nearly any pair was" in page_text(at)
     nearest = at.dataframe[-1].value
     assert nearest["nearest in first"].tolist() == [2, 1, 1]
     assert nearest["nearest in second"].tolist() == [3, 3, 2]
@@ -76,10 +79,10 @@ def test_a_longer_list_has_its_cka_and_the_library_says_the_same() -> None:
     at = page(listed)
     both = vectors(MODEL, listed), vectors(FINE_TUNED, listed)
     cka = plain_cka(*both)
-    assert f"CKA of the vectors is **{cka:.4f}**" in told(at)
+    assert f"CKA of the vectors is **{cka:.4f}**" in page_text(at)
     found = open_model(MODEL).compute("sentences-compared", *listed, other=FINE_TUNED)
-    assert what_changed(found) in told(at)
-    assert f"{found.same_nearest} of 8 sentences keep the nearest one" in told(at)
+    assert what_changed(found) in page_text(at)
+    assert f"{found.same_nearest} of 8 sentences keep the nearest one" in page_text(at)
 
 
 def test_pooling_and_layer_of_the_page_count_for_both_and_are_in_the_code(models_dir: Path) -> None:
@@ -93,7 +96,9 @@ def test_pooling_and_layer_of_the_page_count_for_both_and_are_in_the_code(models
     maps = [np.array(trace["z"]) for trace in charts(at)[0] if trace["type"] == "heatmap"]
     assert maps[0] == pytest.approx(found.first_cosines, abs=1e-5)
     assert maps[1] == pytest.approx(found.second_cosines, abs=1e-5)
-    assert any("two: The checkpoint says nothing about sentence vectors" in said(each.value) for each in at.caption)
+    assert any(
+        "two: The checkpoint says nothing about sentence vectors" in visible_text(each.value) for each in at.caption
+    )
     assert "pooling='max'" in at.code[-1].value
 
 
@@ -109,7 +114,7 @@ def test_each_model_has_its_own_prompt(models_dir: Path) -> None:
 def test_the_same_model_twice_few_sentences_and_no_other_model_are_one_sentence_each() -> None:
     at = page(other=MODEL)
     assert "The same model stands on both sides" in at.info[0].value
-    assert "stayed at about 0.21; 3 of 3 keep their nearest neighbour" in told(at)
+    assert "stayed at about 0.21; 3 of 3 keep their nearest neighbour" in page_text(at)
     at = page(THREE[:2])
     assert not at.exception
     assert "at least 3 sentences" in at.info[0].value

@@ -19,7 +19,7 @@ from bertviz_core.figures.sentences.ranking import moved_words, rise_text
 from bertviz_core.predictions.scoring.results import Ranking
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close, printed
 
 QUERY = "the river bank"
@@ -57,7 +57,7 @@ def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | 
     np.testing.assert_allclose(traces[0]["x"], expected.scores[order], atol=1e-6)
     ends = [list(trace["y"]) for trace in traces if trace.get("mode") == "lines"]
     assert ends == [[row, expected.data.cosine_rank[index] - 1] for row, index in enumerate(order)]
-    assert any(moved_words(expected.data) in said(each.value) for each in at.markdown)
+    assert any(moved_words(expected.data) in visible_text(each.value) for each in at.markdown)
     values = printed(at.code[-1].value)
     np.testing.assert_array_equal(values[0], order)
     np.testing.assert_allclose(values[1], expected.scores, atol=1e-6)
@@ -113,7 +113,7 @@ def test_the_command_prints_the_ranking(
 
 def test_a_model_without_the_head_is_refused_in_a_sentence() -> None:
     (info,) = page("all-MiniLM-L6-v2").info
-    assert "choose a cross-encoder" in said(info.value)
+    assert "choose a cross-encoder" in visible_text(info.value)
     with pytest.raises(BertvizError, match="choose a cross-encoder"):
         open_model("all-MiniLM-L6-v2").rank(QUERY, TEXTS)
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
-from tests.pages.opened import _decoded, metrics, opened, said
+from tests.pages.opened import _decoded, metrics, opened, sentence
 
 TEACHING = "Sinan loves a beautiful day"
 
@@ -43,7 +43,7 @@ def pieces(at: AppTest, key: str = "tokens_text") -> list[str]:
 
 def words(at: AppTest) -> str:
     """All Markdown of the page."""
-    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+    return " ".join(sentence(line.value) for line in (*at.markdown, *at.caption))
 
 
 def test_the_default_text_is_read_by_the_bundled_model() -> None:
@@ -168,7 +168,7 @@ def test_no_text_is_too_strange(text: str, notice: str | None) -> None:
     assert not at.exception
     assert at.error if len(text) > 200_000 else not at.error
     if notice:
-        assert any(notice in said(each.value) for each in at.warning)
+        assert any(notice in sentence(each.value) for each in at.warning)
     for line in (*at.markdown, *at.caption, *at.warning):
         assert re.search(r"(?<!\\)<img", line.value) is None  # the caption quotes the text, with its marks escaped
         assert "evil.example" not in line.value
@@ -181,16 +181,16 @@ def test_a_model_without_weights_shows_all_but_the_neighbours(models_dir: Path) 
     assert not at.exception
     assert not at.error
     assert rows(at)[5]["token"] == "python"
-    (told,) = at.info
-    assert "need the model's weights" in said(told.value)
+    (message,) = at.info
+    assert "need the model's weights" in sentence(message.value)
     assert set(charts(at)) == {"tokens_text", "tokens_second"}
 
 
 def test_a_model_without_tokenizer_is_refused_in_one_sentence() -> None:
     at = opened("tokens", model="bert-base-uncased")
     assert not at.exception
-    (told,) = at.info
-    assert "The tokenizer of 'bert-base-uncased' is not on this machine" in said(told.value)
+    (message,) = at.info
+    assert "The tokenizer of 'bert-base-uncased' is not on this machine" in sentence(message.value)
     assert not at.dataframe
 
 
@@ -222,7 +222,7 @@ def test_a_second_tokenizer_that_is_not_here_is_refused_by_name() -> None:
     assert "bert-base-uncased" in box.options
     box.set_value("bert-base-uncased").run()
     assert not at.exception
-    assert any("'bert-base-uncased' is not on this machine" in said(each.value) for each in at.warning)
+    assert any("'bert-base-uncased' is not on this machine" in sentence(each.value) for each in at.warning)
     assert len(rows(at)) == 8
 
 
@@ -238,16 +238,16 @@ def test_another_familys_spellings_are_explained(models_dir: Path) -> None:
         tokenizer_object=Tokenizer.from_str(text), cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>",
         unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "attention_mask"],
     ).save_pretrained(folder)  # fmt: skip
-    told = words(opened("tokens", model="other", pair="the bank"))
-    assert "**<s>** begins the input; in models such as BERT its last vector" in told
-    assert "**</s>** ends each text" in told
-    assert "[CLS]" not in told
-    assert "**No token types**" in told
+    message = words(opened("tokens", model="other", pair="the bank"))
+    assert "**<s>** begins the input; in models such as BERT its last vector" in message
+    assert "**</s>** ends each text" in message
+    assert "[CLS]" not in message
+    assert "**No token types**" in message
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("family", "size", "said"),
+    ("family", "size", "sentence"),
     [
         ("distilbert", {}, "but this model does not read them."),
         ("bert", {"type_vocab_size": 1}, "but this model has a single type and gives it to every token."),
@@ -255,9 +255,9 @@ def test_another_familys_spellings_are_explained(models_dir: Path) -> None:
     ],
 )
 def test_token_types_that_the_model_does_not_read_distinguish_nothing(
-    models_dir: Path, family: str, size: dict[str, int], said: str
+    models_dir: Path, family: str, size: dict[str, int], sentence: str
 ) -> None:
     save_tiny(family, models_dir / "other", **size)
-    told = words(opened("tokens", model="other", pair="the bank"))
-    assert said in told
-    assert ("distinguish the two texts" in told) == (size.get("type_vocab_size", 0) > 1)
+    message = words(opened("tokens", model="other", pair="the bank"))
+    assert sentence in message
+    assert ("distinguish the two texts" in message) == (size.get("type_vocab_size", 0) > 1)

@@ -23,7 +23,7 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
+from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.words.controls import EXAMPLE
@@ -56,9 +56,9 @@ def folded(at: AppTest, key: str) -> Any:
     return place.dataframe[0].value
 
 
-def told(at: AppTest) -> str:
+def page_text(at: AppTest) -> str:
     """All Markdown of the page."""
-    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = ()) -> torch.Tensor:
@@ -87,10 +87,10 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert metrics(at)["Clean"] == decimals(clean)
     assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
     assert [each.value for each in at.caption].count(escape_markdown(f"Text: “{TEXT}”")) == 2  # below each figure
-    assert "**python** adds most" in told(at)
+    assert "**python** adds most" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0
-    assert f"**{frame['word'][weakest]}** takes most away from the" in told(at)
+    assert f"**{frame['word'][weakest]}** takes most away from the" in page_text(at)
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_curves_fall_from_the_text_to_its_masks() -> None:
             <= row["random, without, greatest"] + 1e-6
         )
     area = float((frame["leave-one-out, without"].iloc[0] - frame["leave-one-out, without"]).mean())
-    assert f"leave-one-out: comprehensiveness **{decimals(area, 3)}**" in told(at)
+    assert f"leave-one-out: comprehensiveness **{decimals(area, 3)}**" in page_text(at)
     names = {each.get("name") for each in charts(at)["words_curves"]["data"]} - {None}
     assert names == {"random order, mean and band", "leave-one-out", "integrated gradients"}
 
@@ -147,13 +147,13 @@ def test_curves_fall_from_the_text_to_its_masks() -> None:
 def test_no_method_is_refused_in_a_sentence() -> None:
     at = shown(view="Remove word by word")
     at.segmented_control(key="methods").set_value([]).run()
-    assert "choose at least one" in said(at.error[0].value)
+    assert "choose at least one" in visible_text(at.error[0].value)
 
 
 @pytest.mark.slow
 def test_the_ledger_of_the_sidebars_two_texts_is_their_cosine() -> None:
     at = shown(view="Pairs", pair="")
-    assert "write a second text in the sidebar" in said(at.info[0].value)
+    assert "write a second text in the sidebar" in visible_text(at.info[0].value)
     assert not at.error
     for button, texts in (("put_example", (TEXT, SECOND_TEXT)), ("put_example_1", EXAMPLE)):
         at = shown(view="Pairs", pair="")
@@ -195,11 +195,11 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
         np.testing.assert_allclose([row[f"share: LABEL_{place}"] for place in range(3)], expected, atol=1e-5)
     np.testing.assert_array_equal(charts(at)["words_classes"]["data"][0]["z"], frame[frame.columns[2:]])
     best = frame.loc[frame[f"share: {labels[0]}"].idxmax(), "word"]
-    assert f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most for it" in told(at)
+    assert f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most for it" in page_text(at)
     one = shown(view="Classes", model="three", classes="LABEL_1", words_classes_table="true")
     assert list(folded(one, "words_classes").columns[2:]) == ["share: LABEL_1"]
     one.multiselect(key="classes").set_value([]).run()
-    assert "choose at least one" in said(one.error[0].value)
+    assert "choose at least one" in visible_text(one.error[0].value)
 
 
 @pytest.mark.sample(1)
@@ -237,12 +237,12 @@ def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
     assert len(frame) == 6
     assert np.abs(frame["share: yes"]).max() > 1e-6
     np.testing.assert_allclose(frame["share: yes"], -frame["share: no"], atol=1e-6)
-    assert "mine" in told(at)
+    assert "mine" in page_text(at)
 
 
 def test_a_model_without_classes_is_told_how_to_get_them() -> None:
     at = shown(view="Classes")
-    assert "on the page Predictions, view Train a probe" in said(at.info[0].value)
+    assert "on the page Predictions, view Train a probe" in visible_text(at.info[0].value)
     assert not at.error
     assert not at.get("plotly_chart")
 
@@ -253,14 +253,14 @@ def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.
     address = {"model": "bytes", "text": "a river", "pair": "the bank"}
     at = shown(**address, words_shares_table="true", units="tokens")
     assert not at.error
-    assert "nothing in its place" in told(at)
+    assert "nothing in its place" in page_text(at)
     frame = folded(at, "words_shares")
     dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
     np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
     for view in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
         at = shown(**address, **view)
         assert not at.error
-        assert "no mask token" in said(at.info[0].value)
+        assert "no mask token" in visible_text(at.info[0].value)
 
 
 def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:
@@ -277,11 +277,11 @@ def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:
 
     at = shown(model="tags", words_shares_table="true", units="tokens", target_at="3")
     best = int(logits(None, 3).argmax())
-    assert f"Target: **logit of 'LABEL_{best}' at token 3**" in told(at)
+    assert f"Target: **logit of 'LABEL_{best}' at token 3**" in page_text(at)
     expected = [float(logits(None, 3)[best] - logits(place, 3)[best]) for place in range(1, len(ids) - 1)]
     np.testing.assert_allclose(folded(at, "words_shares")["share"], expected, atol=1e-5)
     at = shown(model="tags", view="Classes", words_classes_table="true", units="tokens", target_at="3")
-    assert "each tag at token 3" in told(at)
+    assert "each tag at token 3" in page_text(at)
     frame = folded(at, "words_classes")
     for label in range(5):
         expected = [float(logits(None, 3)[label] - logits(place, 3)[label]) for place in range(1, len(ids) - 1)]
@@ -291,4 +291,4 @@ def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:
 def test_a_gradient_that_needs_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000")
     at = shown(method="integrated gradients", text="One more python, please.")
-    assert "measure by leave-one-out instead" in said(at.error[0].value)
+    assert "measure by leave-one-out instead" in visible_text(at.error[0].value)

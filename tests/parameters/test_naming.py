@@ -180,11 +180,11 @@ def test_what_is_packaged_is_what_would_be_asked(model_type: str, monkeypatch: p
     monkeypatch.setattr(catalog, "_library", lambda: empty)
     imported = catalog.type_facts.__wrapped__(model_type)
     assert imported is not None
-    told, written = asdict(imported), asdict(packaged)
-    classes = told.pop("classes")
+    imported_facts, written = asdict(imported), asdict(packaged)
+    classes = imported_facts.pop("classes")
     assert classes
     assert classes.items() <= written.pop("classes").items()
-    assert told == written
+    assert imported_facts == written
 
 
 def test_a_name_is_known_or_not_without_the_library() -> None:

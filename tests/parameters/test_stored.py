@@ -52,7 +52,7 @@ def eight_bits(name: str, weight: torch.Tensor) -> Tensors:
 
 
 @pytest.mark.parametrize(
-    ("pack", "told", "method"),
+    ("pack", "meta", "method"),
     [
         (gptq, {"quant_method": "gptq", "bits": 4}, "gptq"),
         (gptq, {"quant_method": "awq"}, "awq"),
@@ -62,7 +62,7 @@ def eight_bits(name: str, weight: torch.Tensor) -> Tensors:
     ],
 )
 def test_a_quantized_file_counts_the_parameters_of_the_model_before_that(
-    pack: object, told: object, method: str, tmp_path: Path
+    pack: object, meta: object, method: str, tmp_path: Path
 ) -> None:
     model = saved(tmp_path)
     tensors: Tensors = {}
@@ -70,7 +70,7 @@ def test_a_quantized_file_counts_the_parameters_of_the_model_before_that(
         tensors |= pack(name, tensor) if "encoder" in name and tensor.ndim == 2 else {name: tensor}
     save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "quantization_config": told}))
+    (tmp_path / "config.json").write_text(json.dumps({**config, "quantization_config": meta}))
     ledger = counted(tmp_path)
     assert ledger.total == sum(parameter.numel() for parameter in model.parameters())
     assert ledger.architecture == type(model).__name__

@@ -41,9 +41,9 @@ def test_classes_are_the_pipelines(name: str) -> None:
         ask = pipeline("text-classification", model=own, tokenizer=tokenizer.tokenizer, top_k=None)
         for prediction, expected in zip(predictions, ask(list(TEXTS)), strict=True):
             values = prediction.logits if prediction.probabilities is None else prediction.probabilities
-            told = dict(zip(prediction.labels, values.tolist(), strict=True))
+            probability_of = dict(zip(prediction.labels, values.tolist(), strict=True))
             assert prediction.scoring == scoring
-            assert told == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
+            assert probability_of == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
             if scoring == "softmax":
                 assert expected[0]["label"] == prediction.labels[prediction.best]
                 assert values.sum() == pytest.approx(1, abs=1e-6)
@@ -56,8 +56,8 @@ def test_a_pair_is_read_as_one_and_its_next_sentence_told() -> None:
     expected = {each["label"]: each["score"] for each in ask({"text": TEXT, "text_pair": PAIR})}
     (prediction,) = class_predictions(head, [pair])
     assert prediction.probabilities is not None
-    told = dict(zip(prediction.labels, prediction.probabilities.tolist(), strict=True))
-    assert told == pytest.approx(expected, abs=1e-5)
+    probability_of = dict(zip(prediction.labels, prediction.probabilities.tolist(), strict=True))
+    assert probability_of == pytest.approx(expected, abs=1e-5)
     follows, tokenizer, _ = tiny_head("bert", "next-sentence")
     assert class_predictions(follows, [pair])[0].labels == ("is the next sentence", "is another sentence")
     with pytest.raises(BertvizError, match="give the second text"):

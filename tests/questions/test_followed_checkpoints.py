@@ -336,7 +336,7 @@ def test_texts_that_no_checkpoint_can_read_are_one_sentence(training: Training, 
         model = AutoModel.from_pretrained(place)
         model.save_pretrained(base / place.name)
         AutoTokenizer.from_pretrained(place).save_pretrained(base / place.name)
-    for ask, said in (
+    for ask, message in (
         (lambda: training.follow(" "), "The text is empty"),
         (lambda: training.scores(TEXTS, ["cat"] * len(TEXTS)), r"No gold label \('cat'\) is a class of the head"),
         (lambda: training.scores(TEXTS, GOLD[:2]), "give one for each"),
@@ -344,7 +344,7 @@ def test_texts_that_no_checkpoint_can_read_are_one_sentence(training: Training, 
         (lambda: training.layers(TEXTS[:3]), "at least 4"),
         (lambda: open_training(base).follow(TEXT), "no head that answers one text"),
     ):
-        with pytest.raises(BertvizError, match=said):
+        with pytest.raises(BertvizError, match=message):
             ask()
     assert open_training(base).follow(TEXT, SECOND).data.cosine is not None
 

@@ -213,7 +213,7 @@ def test_long_texts_are_read_from_files() -> None:
 
 def test_what_a_caller_can_cause_is_one_sentence(corpus: Corpus) -> None:
     model = open_model(MODEL)
-    for ask, said in (
+    for ask, message in (
         (lambda: model.compute("effectz", TEXT), "There is no figure 'effectz'. Did you mean 'effects'?"),
         (lambda: model.compute("effects", TEXT, colour="red"), "'effects' has no option 'colour'; those it has: layer"),
         (lambda: model.compute("corpus-map"), "'corpus-map' is about a corpus; use open_corpus."),
@@ -221,5 +221,5 @@ def test_what_a_caller_can_cause_is_one_sentence(corpus: Corpus) -> None:
         (lambda: open_corpus(corpus.path).compute("effects"), "'effects' is about a model; use open_model."),
         (lambda: model.figure("training-log"), "'training-log' is about a training run; use open_training."),
     ):
-        with pytest.raises(BertvizError, match=re.escape(said)):
+        with pytest.raises(BertvizError, match=re.escape(message)):
             ask()

@@ -136,14 +136,14 @@ def spelled(opened: Kept, options: Options, job: AnswerJob[Answer[str]]) -> Answ
 
 
 def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_any_other() -> None:
-    letters, told = (
+    letters, progress = (
         long_question(lambda opened, options: AnswerCost(len(options.text())), noun="letters")(spelled),
         Told(),
     )
     assert letters(Kept(), Options(("abc",))).result == "abc"
-    assert letters(Kept(), Options(("abc",)), told).result == "abc"
-    assert told.steps == [(1, 3), (2, 3), (3, 3)]
-    assert told.shown == ["a", "ab", "abc"]
+    assert letters(Kept(), Options(("abc",)), progress).result == "abc"
+    assert progress.steps == [(1, 3), (2, 3), (3, 3)]
+    assert progress.shown == ["a", "ab", "abc"]
     assert letters.noun == "letters"
     assert letters.cost is not None
     assert letters.cost(Kept(), Options(("abc",))).steps == 3
@@ -151,7 +151,7 @@ def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_a
 
 
 def test_a_part_of_the_work_tells_how_far_the_whole_is() -> None:
-    told = Told()
+    progress = Told()
     for done in (0, 3):
-        after(told, 7, 10)(done, 3)
-    assert told.steps == [(7, 10), (10, 10)]
+        after(progress, 7, 10)(done, 3)
+    assert progress.steps == [(7, 10), (10, 10)]

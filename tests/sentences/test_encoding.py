@@ -157,16 +157,16 @@ def test_the_store_never_gives_another_plans_vectors(tmp_path: Path, changes: di
 def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 8)
     _, loaded, tokenizer = bundled()
-    store, told = SentenceStore(tmp_path, 10**8), []
+    store, progress_calls = SentenceStore(tmp_path, 10**8), []
 
     def stop(done: int, total: int) -> None:
-        told.append((done, total))
+        progress_calls.append((done, total))
         if done == 3:
             raise SupersededError
 
     with pytest.raises(SupersededError):
         sentence_vectors(loaded, tokenizer, SENTENCES, plan(), progress=stop, store=store)
-    assert told[-1] == (3, 5)
+    assert progress_calls[-1] == (3, 5)
     found = sentence_vectors(loaded, tokenizer, SENTENCES, plan(), store=store)
     assert (found.from_store, found.computed) == (3, 2)
 

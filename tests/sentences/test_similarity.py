@@ -66,14 +66,14 @@ def test_closest_pairs_are_the_best_of_all_pairs(
     vectors: Any, measure: Measure, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(similarity, "BLOCK_ROWS", rows)
-    told: list[tuple[int, int]] = []
-    found = closest_pairs(vectors, 9, measure, lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    found = closest_pairs(vectors, 9, measure, lambda done, total: calls.append((done, total)))
     matrix = definition(vectors, measure)
     every = [(matrix[i, j], i, j) for i in range(COUNT) for j in range(i + 1, COUNT)]
     expected = sorted(every, key=lambda each: each[0] if measure == "euclidean" else -each[0])[:9]
     assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == [pair[1:] for pair in expected]
     np.testing.assert_allclose(found.score, [pair[0] for pair in expected], atol=1e-5)
-    assert told[-1] == (COUNT, COUNT)
+    assert calls[-1] == (COUNT, COUNT)
 
 
 def test_more_pairs_than_there_are_gives_all(vectors: Any) -> None:

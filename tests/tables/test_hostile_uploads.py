@@ -37,11 +37,11 @@ def test_a_hostile_file_is_a_table_or_a_sentence(name: str, make: Callable[[], b
         assert len(found.sentences) <= SETTINGS.max_sentences
         assert max(map(len, found.sentences)) <= SETTINGS.max_characters
     except TextError as error:
-        told = str(error)
+        outcome = str(error)
     else:
-        told = f"read as {name!r}"
-    assert repr(name) in told
-    assert len(told) < 2_000
+        outcome = f"read as {name!r}"
+    assert repr(name) in outcome
+    assert len(outcome) < 2_000
     assert resident() - before < GROWTH
 
 

@@ -322,21 +322,21 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
 
 
 def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Opened) -> None:
-    tokens, told = tokenize(bert[1], TEXT), []
+    tokens, progress_calls = tokenize(bert[1], TEXT), []
 
     def progress(done: int, layers: int) -> None:
-        told.append((done, layers))
+        progress_calls.append((done, layers))
         if stop and done == 2:
             raise SupersededError
 
     stop = False
     layers = trace(bert[0], tokens, progress).num_hidden_layers
-    assert told == [(done, layers) for done in range(1, layers + 1)]
-    stop, told = True, []
+    assert progress_calls == [(done, layers) for done in range(1, layers + 1)]
+    stop, progress_calls = True, []
     cache = TraceCache(10**9)
     with pytest.raises(SupersededError):
         cache.trace(bert[0], tokens, progress=progress)
-    assert told == [(1, layers), (2, layers)]
+    assert progress_calls == [(1, layers), (2, layers)]
     with traces.RUN_LOCK.place() as next_one:
         assert next_one.ahead == 0
     assert len(cache) == 0
@@ -344,12 +344,12 @@ def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Open
 
 def test_the_memory_said_before_a_run_is_what_its_trace_takes(bert: Opened) -> None:
     tokens = tokenize(bert[1], TEXT)
-    found, said = trace(bert[0], tokens), run_cost(bert[0], len(tokens))
+    found, message = trace(bert[0], tokens), run_cost(bert[0], len(tokens))
     beside = (
         tokens.input_ids.nbytes + 4 * len(TEXT) + (0 if found.pooler_output is None else found.pooler_output.nbytes)
     )
-    assert found.nbytes == said.nbytes + beside
-    assert said.seconds == 0  # too little work to measure the machine
+    assert found.nbytes == message.nbytes + beside
+    assert message.seconds == 0  # too little work to measure the machine
     assert run_cost(bert[0], 10_000).seconds > 0
     assert run_cost(bert[0], len(tokens), runs=1_000_000).seconds > 0  # many small runs are a lot of work
 

@@ -100,8 +100,12 @@ def test_the_card_says_of_the_maps_what_a_run_finds(make: Any) -> None:
     card = capabilities(source, config_ledger("m", config), model_facts("m", config))
     (maps,) = [each.answer for each in card if each.name == "Attention maps"]
     found = trace(model, tokens_of(7)).attention_source
-    said = {"exact, with q, k and v": ("recorded",), "maps only": ("eager",), "with a learned sink": ("eager", "none")}
-    assert found in said[maps]
+    message = {
+        "exact, with q, k and v": ("recorded",),
+        "maps only": ("eager",),
+        "with a learned sink": ("eager", "none"),
+    }
+    assert found in message[maps]
 
 
 def test_a_model_that_is_recorded_is_compared_before_its_first_run_and_once() -> None:

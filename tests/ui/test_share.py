@@ -14,7 +14,7 @@ from tests.helpers.hostile_addresses import unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from ui import session, share
 from ui.address.registry import NUMBERS, ROWS
 from ui.widgets.lists import progress
@@ -375,7 +375,7 @@ def test_a_link_names_the_corpus_though_it_is_the_first() -> None:
     ],
 )
 def test_the_panel_says_whose_pages_may_show_the_frame(ancestors: tuple[str, ...], words: str) -> None:
-    assert said(share.frame_words(ancestors)).startswith(words)
+    assert visible_text(share.frame_words(ancestors)).startswith(words)
 
 
 @pytest.mark.slow

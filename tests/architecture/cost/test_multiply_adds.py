@@ -237,8 +237,8 @@ def peak_by_the_profiler(model_type: str, batch: int, seq: int) -> int:
     model, inputs = eager_tiny(model_type), ids(seq, batch)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as log, torch.no_grad():
         model(input_ids=inputs)
-    held = np.cumsum([each.nbytes() for each in log.profiler.kineto_results.events() if each.name() == "[memory]"])
-    return int(held.max())
+    shares = np.cumsum([each.nbytes() for each in log.profiler.kineto_results.events() if each.name() == "[memory]"])
+    return int(shares.max())
 
 
 @pytest.mark.sample(2)

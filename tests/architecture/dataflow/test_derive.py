@@ -43,8 +43,8 @@ RELATIVE = {"bloom", "deberta", "deberta-v2", "funnel", "lilt", "mpnet", "mt5", 
 SHORTENS = {"canine", "funnel"}
 
 
-def card(told: Faces) -> dict[str, str]:
-    return {each.name: each.answer for each in told.card.capabilities}
+def card(derived: Faces) -> dict[str, str]:
+    return {each.name: each.answer for each in derived.card.capabilities}
 
 
 def order_words(rows: list[Row]) -> list[str]:
@@ -88,7 +88,7 @@ def test_absolute_positions_are_those_that_tell_equal_words_apart_before_the_fir
 def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> None:
     model: Any = tiny_model(model_type)
     model = model.get_encoder() if model.config.is_encoder_decoder else model
-    told = faces(model_type).facts
+    derived = faces(model_type).facts
     ids = torch.tensor([[7, 8, 9, 10]])
     try:
         with torch.no_grad():
@@ -97,25 +97,25 @@ def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> N
                 for types in ([0, 0, 0, 0], [0, 0, 1, 1])
             )
     except TypeError:  # it takes no such argument
-        assert told.types == ""
+        assert derived.types == ""
         return
-    assert (told.types != "") == (not torch.allclose(one, other, atol=1e-6))
+    assert (derived.types != "") == (not torch.allclose(one, other, atol=1e-6))
 
 
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.sample(4)
 def test_the_factor_of_the_scores_is_what_the_family_hands_to_the_attention_function(model_type: str) -> None:
-    told = faces(model_type)
-    if not told.facts.recorded:
+    derived = faces(model_type)
+    if not derived.facts.recorded:
         return  # it does not call that function; its factor is compared below, or unknown
-    model: Any = AutoModel.from_config(AutoConfig.for_model(**told.config)).eval()
+    model: Any = AutoModel.from_config(AutoConfig.for_model(**derived.config)).eval()
     model = model.get_encoder() if model.config.is_encoder_decoder else model
     model.set_attn_implementation(register())
     with torch.no_grad(), recording() as records:
         model(input_ids=torch.full((1, 5), 9))
-    stack = [row for row in told.facts.layers if row.stack == told.facts.layers[0].stack]
+    stack = [row for row in derived.facts.layers if row.stack == derived.facts.layers[0].stack]
     by_layer = [row.attention.scaling for row in stack if row.attention]
-    before = told.card.head_dim**-0.5 if model_type in SCALED_BEFORE and told.card.head_dim else 1.0
+    before = derived.card.head_dim**-0.5 if model_type in SCALED_BEFORE and derived.card.head_dim else 1.0
     found = {round(before * record.scaling, 6) for record in records}
     assert found == {round(each, 6) for each in by_layer if each is not None}
 
@@ -145,23 +145,23 @@ def test_windows_are_read_off_the_masks() -> None:
 
 def test_a_pooler_that_a_class_leaves_out_is_the_familys() -> None:
     config = tiny_config("bert").to_dict()
-    told = model_facts("bert", config, "masked-lm")
-    assert (told.pooler, told.base_class, told.model_class) == (True, "BertModel", "BertForMaskedLM")
+    derived = model_facts("bert", config, "masked-lm")
+    assert (derived.pooler, derived.base_class, derived.model_class) == (True, "BertModel", "BertForMaskedLM")
     assert not model_facts("distilbert", tiny_config("distilbert").to_dict(), "masked-lm").pooler
 
 
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.sample(4)
 def test_every_face_tells_the_same_norms(model_type: str) -> None:
-    told = faces(model_type)
-    order = told.facts.layers[0].order
-    assert card(told).get("Normalisation", "") == told.design.order == order
-    for flow in told.flows:
+    derived = faces(model_type)
+    order = derived.facts.layers[0].order
+    assert card(derived).get("Normalisation", "") == derived.design.order == order
+    for flow in derived.flows:
         assert flow.order == order
-    typical = told.flows[len(told.flows) // 2]
+    typical = derived.flows[len(derived.flows) // 2]
     if typical.blocks:
-        (heading, _), *_ = told.stack.sums
-        drawn = [row for row in told.stack.rows if row.group == heading and not row.apart]
+        (heading, _), *_ = derived.stack.sums
+        drawn = [row for row in derived.stack.rows if row.group == heading and not row.apart]
         assert [word for word in order_words(flow_rows(typical)) if word in KEPT] == [
             word for word in order_words(drawn) if word in KEPT
         ]
@@ -175,55 +175,60 @@ KEPT = ("norm", "add", "add & norm")
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.sample(4)
 def test_every_face_tells_the_same_positions_and_types(model_type: str) -> None:
-    told = faces(model_type)
-    boxes = [box.label for row in told.stack.rows if not row.apart for box in row.boxes]
-    positions = card(told)["Positions"]
-    assert positions == " and ".join(told.facts.positions)
-    shown = [table for table in told.facts.tables[:3] if table.role in ("position", "token type")]
-    few = len(told.facts.tables) <= 3
+    derived = faces(model_type)
+    boxes = [box.label for row in derived.stack.rows if not row.apart for box in row.boxes]
+    positions = card(derived)["Positions"]
+    assert positions == " and ".join(derived.facts.positions)
+    shown = [table for table in derived.facts.tables[:3] if table.role in ("position", "token type")]
+    few = len(derived.facts.tables) <= 3
     assert not few or ("position" in boxes) == any(table.role == "position" for table in shown)
     assert "position" not in boxes or "absolute" in positions
-    types = card(told)["Token types"]
+    types = card(derived)["Token types"]
     assert not few or ("token type" in boxes) == types.isdecimal()
-    for flow in told.flows:
-        assert set(flow.positions) <= set(told.facts.positions)
+    for flow in derived.flows:
+        assert set(flow.positions) <= set(derived.facts.positions)
 
 
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.sample(4)
 def test_every_face_tells_the_same_gate_windows_pooler_and_class(model_type: str) -> None:
-    told = faces(model_type)
-    answers, labels = card(told), [box.label for row in told.stack.rows for box in row.boxes]
+    derived = faces(model_type)
+    answers, labels = card(derived), [box.label for row in derived.stack.rows for box in row.boxes]
     gated = answers.get("Feed-forward") == "gated"
-    assert all(flow.gated is gated for flow in told.flows)
+    assert all(flow.gated is gated for flow in derived.flows)
     assert any(label == "gated feed-forward" for label in labels) is gated
     local = re.match(r"in (\d+) of", answers.get("Local attention", ""))
     count = int(local[1]) if local else 0
-    assert sum(flow.window is not None for flow in told.flows) == count
-    assert told.design.kind == "encoder-decoder" or told.design.local_layers == count
-    if told.terms.layers:
-        assert sum(each.window is not None for each in told.terms.layers) == count
-    assert (answers["Pooler"] == "yes") == ("pooler" in labels) == told.card.has_pooler
-    assert told.card.has_pooler == any(row.part == "pooler" for row in told.tree.rows if row.depth == 1)
-    assert told.tree.architecture == told.card.architecture == told.ledger.architecture == told.facts.model_class
+    assert sum(flow.window is not None for flow in derived.flows) == count
+    assert derived.design.kind == "encoder-decoder" or derived.design.local_layers == count
+    if derived.terms.layers:
+        assert sum(each.window is not None for each in derived.terms.layers) == count
+    assert (answers["Pooler"] == "yes") == ("pooler" in labels) == derived.card.has_pooler
+    assert derived.card.has_pooler == any(row.part == "pooler" for row in derived.tree.rows if row.depth == 1)
+    assert (
+        derived.tree.architecture
+        == derived.card.architecture
+        == derived.ledger.architecture
+        == derived.facts.model_class
+    )
 
 
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.sample(4)
 def test_drawn_counts_add_up_to_the_model(model_type: str) -> None:
-    told = faces(model_type)
-    layers = {"encoder": [row for row in told.ledger.layers if row.component == "encoder"]}
-    layers["decoder"] = [row for row in told.ledger.layers if row.component == "decoder"]
+    derived = faces(model_type)
+    layers = {"encoder": [row for row in derived.ledger.layers if row.component == "encoder"]}
+    layers["decoder"] = [row for row in derived.ledger.layers if row.component == "decoder"]
     both = [name for name, rows in layers.items() if rows]
     inside = {
-        name: sum(row.count or 0 for row in told.stack.rows if row.group == heading)
-        for name, (heading, _) in zip(both, told.stack.sums, strict=True)
+        name: sum(row.count or 0 for row in derived.stack.rows if row.group == heading)
+        for name, (heading, _) in zip(both, derived.stack.sums, strict=True)
     }
     for name, drawn in inside.items():
         assert drawn == layers[name][len(layers[name]) // 2].total
-    headings = [heading for heading, _ in told.stack.sums]
-    outside = sum(row.count or 0 for row in told.stack.rows if row.group not in headings)
-    assert outside + sum(row.total for rows in layers.values() for row in rows) == told.ledger.total
+    headings = [heading for heading, _ in derived.stack.sums]
+    outside = sum(row.count or 0 for row in derived.stack.rows if row.group not in headings)
+    assert outside + sum(row.total for rows in layers.values() for row in rows) == derived.ledger.total
 
 
 @pytest.mark.slow
@@ -235,10 +240,10 @@ def test_the_document_of_families_tells_the_same() -> None:
     assert set(rows) == set(FAMILIES)
     maps = {"exact, with q, k and v": ("recorded", "yes"), "maps only": ("eager", "no"), "none": ("none", "no")}
     for model_type, row in rows.items():
-        told = faces(model_type)
-        assert (row[attention], row[qkv]) == maps[card(told)["Attention maps"]], model_type
+        derived = faces(model_type)
+        assert (row[attention], row[qkv]) == maps[card(derived)["Attention maps"]], model_type
         if row[pooler] != "-":
-            assert (row[pooler] != "no") == told.card.has_pooler, model_type
+            assert (row[pooler] != "no") == derived.card.has_pooler, model_type
 
 
 def test_at_least_sixty_types_are_compared() -> None:

@@ -24,9 +24,9 @@ def test_sizes_ascend_and_are_in_proportion() -> None:
 
 
 def test_what_a_work_takes_is_measured() -> None:
-    taken = works.grown(lambda: bytearray(64 * 1024**2))
-    assert taken["nbytes"] >= 60 * 1024**2
-    assert taken["clock"] > 0
+    used = works.grown(lambda: bytearray(64 * 1024**2))
+    assert used["nbytes"] >= 60 * 1024**2
+    assert used["clock"] > 0
     assert works.grown(lambda: None)["nbytes"] < 1024**2
 
 

@@ -231,10 +231,10 @@ def test_tensors_of_two_shapes_have_no_common_histogram(settings: Settings, base
 
 
 def test_progress_may_end_the_reading(settings: Settings, base: Path) -> None:
-    told: list[tuple[int, int, str]] = []
+    calls: list[tuple[int, int, str]] = []
     checkpoint = opened(base, settings)
-    compare_checkpoints(checkpoint, checkpoint, lambda *facts: told.append(facts))
-    assert told[-1][0] == told[-1][1]
+    compare_checkpoints(checkpoint, checkpoint, lambda *facts: calls.append(facts))
+    assert calls[-1][0] == calls[-1][1]
 
     def stop(done: int, total: int, name: str) -> None:
         raise SupersededError

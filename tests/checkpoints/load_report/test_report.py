@@ -78,7 +78,7 @@ def saved(folder: Path, config: Any, task: str) -> Tensors:
     return load_file(folder / "model.safetensors")
 
 
-def told(folder: Path, task: str, **options: Any) -> tuple[set[str], set[str], set[Any]]:
+def loading_info(folder: Path, task: str, **options: Any) -> tuple[set[str], set[str], set[Any]]:
     """The lists of transformers after loading."""
     auto = getattr(transformers, TASK_CLASSES[task])
     with quietly():
@@ -111,7 +111,7 @@ def test_the_lists_are_those_of_from_pretrained(family: str, tmp_path: Path) -> 
         # Each family has every change and each task two of them; over the families, each task has every change.
         for task in [each for turn, each in enumerate(tasks) if (first + place + turn) % len(CHANGES) < 2]:
             report = load_report(str(tmp_path), task, FOLDERS)
-            assert lists(report) == told(tmp_path, task), (change, task)
+            assert lists(report) == loading_info(tmp_path, task), (change, task)
             balanced(report)
             assert (report.repair is not None) == (change == "prefixed"), (change, task, report.repair)
 
@@ -133,7 +133,7 @@ def test_the_bundled_model_for_every_task() -> None:
 
     for task in TASK_CLASSES:
         report = load_report(source, task, FOLDERS)
-        assert lists(report) == told(bundled_folder(), task), task
+        assert lists(report) == loading_info(bundled_folder(), task), task
         balanced(report)
     whole = load_report(source, "base", FOLDERS)
     assert (whole.matched, whole.expected, whole.from_file, whole.total) == (103, 103, 22_713_216, 22_713_216)
@@ -145,7 +145,7 @@ def test_the_bundled_model_for_every_task() -> None:
 def test_the_number_of_labels_is_that_of_from_pretrained(tmp_path: Path, labels: int) -> None:
     saved(tmp_path, tiny_config("bert", num_labels=3), "sequence-classification")
     report = load_report(str(tmp_path), "sequence-classification", FOLDERS, labels)
-    assert lists(report) == told(tmp_path, "sequence-classification", num_labels=labels)
+    assert lists(report) == loading_info(tmp_path, "sequence-classification", num_labels=labels)
     assert report.num_labels == labels
     assert len(report.mismatched) == (0 if labels == 3 else 2)
     if labels != 3:
@@ -170,11 +170,11 @@ def test_experts_are_put_together_as_the_loader_does(tmp_path: Path, change: str
     assert (report.matched, report.expected) == (matched, 20)
     if change == "cut":
         with pytest.raises(RuntimeError, match="conversion"):
-            told(tmp_path, "base")
+            loading_info(tmp_path, "base")
         assert report.not_converted == report.new == ("layers.0.mlp.experts.gate_up_proj",)
         assert "cannot be put together" in report.suggestion
     else:
-        assert lists(report) == told(tmp_path, "base")
+        assert lists(report) == loading_info(tmp_path, "base")
 
 
 HEAD_OF_PRETRAINING = {
@@ -248,7 +248,7 @@ def test_a_repair_does_what_it_promises(
     assert f"{repair.after} of {repair.expected} match" in report.suggestion
     monkeypatch.chdir(tmp_path)
     exec(repair.code, {})  # the suggested code, executed like by a reader
-    assert len(told(tmp_path, "base")[0]) == repair.expected - repair.after
+    assert len(loading_info(tmp_path, "base")[0]) == repair.expected - repair.after
     again = load_report(str(tmp_path), "base", FOLDERS)
     assert (again.matched, again.repair) == (repair.after, None)
 
@@ -292,15 +292,15 @@ def test_keys_that_meet_are_told(tmp_path: Path) -> None:
     stored = {**tensors, **{f"bert.{name}": value + 1 for name, value in tensors.items()}}
     write(tmp_path, stored)
     report = load_report(str(tmp_path), "base", FOLDERS)
-    assert lists(report) == told(tmp_path, "base") == (set(), set(), set())
+    assert lists(report) == loading_info(tmp_path, "base") == (set(), set(), set())
     assert len(report.ignored) == len(tensors)
     assert all("comes first" in row.note for row in report.ignored)
     with quietly():
-        taken = transformers.AutoModel.from_pretrained(tmp_path).state_dict()
+        used = transformers.AutoModel.from_pretrained(tmp_path).state_dict()
     for row in report.rows:
         if row.status == "matched":
             (key,) = row.stored_names
-            assert torch.equal(taken[row.name], stored[key])
+            assert torch.equal(used[row.name], stored[key])
 
 
 def test_a_resized_vocabulary_is_named(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_resized_vocabulary_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "labels", "said"),
+    ("name", "task", "labels", "message"),
     [
         ("bert-base-uncased", "base", None, "not on this machine"),
         ("all-MiniLM-L6-v2", "no-such-task", None, "No task"),
@@ -327,9 +327,9 @@ def test_a_resized_vocabulary_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_reported_is_said(
-    settings: Settings, name: str, task: str, labels: int | None, said: str
+    settings: Settings, name: str, task: str, labels: int | None, message: str
 ) -> None:
-    with pytest.raises((CheckpointError, UnsupportedModelError), match=said):
+    with pytest.raises((CheckpointError, UnsupportedModelError), match=message):
         load_report(name, task, settings, labels)
 
 

@@ -30,10 +30,10 @@ def test_a_file_becomes_a_corpus_that_info_describes(tmp_path: Path, command: Co
     done = command("corpus", "embed", MODEL, str(tmp_path / "rows.csv"), "-o", str(out), "--dtype", "float32")
     assert (done.returncode, done.stdout) == (0, "")
     assert "9 vectors of 384 numbers are in" in done.stderr
-    told = json.loads(command("corpus", "info", str(out), "--json").stdout)
-    assert (told["rows"], told["dimensions"], told["model"], told["pooling"]) == (9, 384, MODEL, "mean")
-    assert [column["name"] for column in told["columns"]] == ["id", "kind", "text", "tokens", "truncated"]
-    assert told["revision"]
+    output = json.loads(command("corpus", "info", str(out), "--json").stdout)
+    assert (output["rows"], output["dimensions"], output["model"], output["pooling"]) == (9, 384, MODEL, "mean")
+    assert [column["name"] for column in output["columns"]] == ["id", "kind", "text", "tokens", "truncated"]
+    assert output["revision"]
     np.testing.assert_allclose(np.linalg.norm(open_corpus(out).vectors(), axis=1), 1, atol=1e-5)
 
 

@@ -58,21 +58,21 @@ def expected(name: str, corpus: Corpus) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("words", CASES, ids=lambda words: words.split()[0])
 def test_a_file_shows_what_the_functions_give(
-    words: str, corpus: Corpus, command: Command, taken: list[FigureSpec], tmp_path: Path
+    words: str, corpus: Corpus, command: Command, drawn_figures: list[FigureSpec], tmp_path: Path
 ) -> None:
     name, *options = shlex.split(words)
     done = command("figure", name, str(corpus.path), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    figure, numbers = taken[0].drawn(LIGHT), expected(name, corpus)
+    figure, numbers = drawn_figures[0].drawn(LIGHT), expected(name, corpus)
     trace = figure.data[0]
     if numbers is not None:
         shown = {"corpus-map": "z", "corpus-duplicates": "y", "corpus-clusters": "x"}[name]
         np.testing.assert_array_equal(np.asarray(getattr(trace, shown)), numbers)
     if name == "corpus-search":
-        assert (len(trace.x), "Only rows with kind=a." in taken[0].caption) == (3, True)
+        assert (len(trace.x), "Only rows with kind=a." in drawn_figures[0].caption) == (3, True)
     if name == "corpus-heads":
         assert np.asarray(trace.z).shape == (6, 12)
-        assert "kind: a" in taken[0].title
+        assert "kind: a" in drawn_figures[0].title
     if name == "corpus-probe":
         assert list(trace.x) == list(range(7))
     assert done.stderr.endswith("a.svg.\n")
@@ -83,7 +83,7 @@ def test_every_figure_of_a_corpus_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("corpus-search", "none came"),
         ("corpus-map --set coloured=colour", "no column 'colour'"),
@@ -95,12 +95,12 @@ def test_every_figure_of_a_corpus_is_tried() -> None:
     ],
 )
 def test_a_wrong_setting_is_refused_in_one_line(
-    words: str, said: str, corpus: Corpus, command: Command, tmp_path: Path
+    words: str, message: str, corpus: Corpus, command: Command, tmp_path: Path
 ) -> None:
     name, *options = shlex.split(words)
     done = command("figure", name, str(corpus.path), *options, "-o", str(tmp_path / "a.svg"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr.splitlines()[-1]
+    assert message in done.stderr.splitlines()[-1]
     assert not (tmp_path / "a.svg").exists()
 
 

@@ -30,13 +30,13 @@ def test_json_has_the_nearest_rows_with_their_columns(tmp_path: Path, command: C
     corpus, expected = wide(tmp_path / "mine"), made_columns()
     done = command("corpus", "search", str(corpus.path), QUERY, "-k", "4", "--where", "kind=a", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert (told["method"], told["model"], told["rows"], told["where"]) == ("exact", MODEL, ROWS, "kind=a")
-    assert told["searched"] == sum(kind == "a" for kind in expected["kind"][:ROWS])
-    assert len(told["hits"]) == 4
-    scores = [hit["score"] for hit in told["hits"]]
+    output = json.loads(done.stdout)
+    assert (output["method"], output["model"], output["rows"], output["where"]) == ("exact", MODEL, ROWS, "kind=a")
+    assert output["searched"] == sum(kind == "a" for kind in expected["kind"][:ROWS])
+    assert len(output["hits"]) == 4
+    scores = [hit["score"] for hit in output["hits"]]
     assert scores == sorted(scores, reverse=True)
-    for hit in told["hits"]:
+    for hit in output["hits"]:
         assert hit["kind"] == "a"
         assert hit["year"] == expected["year"][hit["row"]]
         assert hit["text"] == expected["text"][hit["row"]]
@@ -44,7 +44,7 @@ def test_json_has_the_nearest_rows_with_their_columns(tmp_path: Path, command: C
     vector = np.mean(embedded, axis=0).astype(np.float32)
     mask = np.array([kind == "a" for kind in expected["kind"][:ROWS]])
     ranked = nearest_rows(corpus.vectors(), vector, 4, mask)
-    assert [hit["row"] for hit in told["hits"]] == ranked.rows.tolist()
+    assert [hit["row"] for hit in output["hits"]] == ranked.rows.tolist()
     np.testing.assert_allclose(scores, ranked.scores, atol=1e-5)
 
 

@@ -40,8 +40,8 @@ def test_as_a_shell_runs_it() -> None:
 @pytest.mark.slow
 def test_every_view_of_a_masked_lm(run: Command) -> None:
     surprise = json.loads(run(SPLADE, "Paris is a city.", "--view", "surprise", "--json").stdout)
-    told = [value for value in surprise["surprise"] if value is not None]
-    assert surprise["perplexity"] == pytest.approx(float(np.exp(np.mean(told))), rel=1e-4)
+    output = [value for value in surprise["surprise"] if value is not None]
+    assert surprise["perplexity"] == pytest.approx(float(np.exp(np.mean(output))), rel=1e-4)
     lens = json.loads(run(SPLADE, GAP, "--view", "lens", "--json", "--top", "2").stdout)
     assert np.array(lens["top"]).shape == (3, 9, 2)
     assert lens["top"][2][6][0] == "city"
@@ -115,11 +115,11 @@ def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path
     rows = "\n".join(f"{text},{label}" for text, label in zip(texts, gold, strict=True))
     (tmp_path / "gold.csv").write_text(f"text,label\n{rows}\n")
     done = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label", "--json")
-    told = json.loads(done.stdout)
-    assert told["accuracy"] == pytest.approx(2 / 3)
-    assert told["mistakes"] == [3]
-    assert [each["answer"] for each in told["predictions"]] == said
-    assert np.array(told["confusion"]).sum() == 3
+    output = json.loads(done.stdout)
+    assert output["accuracy"] == pytest.approx(2 / 3)
+    assert output["mistakes"] == [3]
+    assert [each["answer"] for each in output["predictions"]] == said
+    assert np.array(output["confusion"]).sum() == 3
     assert "1 text without a gold label" in done.stderr
     table = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label").stdout
     assert table.startswith("accuracy 0.6667")

@@ -92,16 +92,16 @@ def test_none_are_found_where_none_are() -> None:
 
 def test_it_can_be_left(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicates, "BLOCK_ROWS", 32)
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
     def progress(done: int, total: int) -> None:
-        told.append((done, total))
+        calls.append((done, total))
         if done == 5:
             raise SupersededError
 
     with pytest.raises(SupersededError):
         duplicate_groups(vectors, 0.9, progress)
-    assert told == [(done, 28) for done in range(1, 6)]
+    assert calls == [(done, 28) for done in range(1, 6)]
 
 
 @pytest.mark.parametrize("threshold", [0.49, 1.01, float("nan")])

@@ -60,9 +60,9 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     labels = pa.chunked_array([pa.array([examples.labels[row] for row in rows] + [None] * (ROWS - len(rows)))])
     monkeypatch.setattr(type(corpus), "column", lambda *_: labels)
     monkeypatch.setattr(probes_module, "texts_of", lambda _, chosen: [examples.texts[rows[row]] for row in chosen])
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     scores = corpus_probe_scores(
-        corpus, loaded, tokenizer, "topic", seed=1, progress=lambda done, total: told.append((done, total))
+        corpus, loaded, tokenizer, "topic", seed=1, progress=lambda done, total: calls.append((done, total))
     )
     labelled = labelled_sample(corpus, "topic")
     vectors = layer_vectors(loaded, tokenizer, labelled.texts, "mean")
@@ -71,5 +71,5 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     np.testing.assert_array_equal(scores.control_accuracy, expected.control_accuracy)
     assert scores.accuracy[-1].mean() > 2 * scores.majority
     assert scores.texts == "topic in mine"
-    assert told[0][1] == len(rows)
-    assert told[-1][0] == told[-1][1] > len(rows)
+    assert calls[0][1] == len(rows)
+    assert calls[-1][0] == calls[-1][1] > len(rows)

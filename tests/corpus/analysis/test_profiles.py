@@ -35,9 +35,9 @@ def model() -> tuple[LoadedModel, TextTokenizer]:
 @pytest.mark.slow
 def test_means_and_spreads_are_those_of_single_traces(corpus: Corpus, model: tuple[LoadedModel, TextTokenizer]) -> None:
     loaded, tokenizer = model
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     found = head_profiles(
-        corpus, loaded, tokenizer, SAMPLE, "kind", SEED, lambda done, total: told.append((done, total))
+        corpus, loaded, tokenizer, SAMPLE, "kind", SEED, lambda done, total: calls.append((done, total))
     )
     columns = made_columns()
     single = np.array(
@@ -54,7 +54,7 @@ def test_means_and_spreads_are_those_of_single_traces(corpus: Corpus, model: tup
         assert part.sentences == len(own)
         np.testing.assert_allclose(part.mean, own.mean(axis=0), rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(part.spread, own.std(axis=0), rtol=1e-3, atol=1e-6)
-    assert told == [(done, SAMPLE) for done in range(1, SAMPLE + 1)]
+    assert calls == [(done, SAMPLE) for done in range(1, SAMPLE + 1)]
     assert (found.corpus, found.model, found.seed, found.column) == ("mine", DEFAULT_MODEL, SEED, "kind")
 
 

@@ -57,9 +57,9 @@ def test_one_row_and_equal_rows_have_a_place() -> None:
 
 
 def test_progress_goes_over_all_rows_twice_and_can_end_it(vectors: Any) -> None:
-    told: list[tuple[int, int]] = []
-    corpus_map(vectors, progress=lambda done, total: told.append((done, total)))
-    assert told == [(ROWS, 2 * ROWS), (2 * ROWS, 2 * ROWS)]
+    calls: list[tuple[int, int]] = []
+    corpus_map(vectors, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(ROWS, 2 * ROWS), (2 * ROWS, 2 * ROWS)]
 
     def leave(done: int, total: int) -> None:
         raise SupersededError

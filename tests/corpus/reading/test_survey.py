@@ -242,6 +242,6 @@ def test_shards_do_not_depend_on_how_rows_are_handed_over(
     assert sum(shard.rows for shard in whole) == len(sizes)
     for shard in whole:
         (part,) = shard.ranges
-        taken = sizes[part.start : part.stop]
-        assert 0 < shard.rows == len(taken) <= most_rows
-        assert sum(taken) <= most_nbytes or len(taken) == 1
+        used = sizes[part.start : part.stop]
+        assert 0 < shard.rows == len(used) <= most_rows
+        assert sum(used) <= most_nbytes or len(used) == 1

@@ -88,10 +88,10 @@ def test_a_corpus_that_was_begun_keeps_its_format(
     rows.write_text("text\nriver bank\nmoney\n")
     options = EmbeddingOptions(run_dtype=None, rows_per_shard=1)
     timed(monkeypatch, 3, 2, 4)
-    told: list[str] = []
-    made = embed_corpus("mine", str(rows), folder, settings, options, embed_shards, notify=told.append)
+    messages: list[str] = []
+    made = embed_corpus("mine", str(rows), folder, settings, options, embed_shards, notify=messages.append)
     assert (made.run_dtype, read_manifest(folder).run_dtype) == ("bfloat16", "bfloat16")
-    assert [each for each in told if each.startswith("Runs are in bfloat16")]
+    assert [each for each in messages if each.startswith("Runs are in bfloat16")]
     (folder / "shards" / "part-00001.parquet").unlink()
     write_manifest(folder, replace(made, complete=False))
     assert embed_corpus("mine", str(rows), folder, settings, options, embed_shards).run_dtype == "bfloat16"

@@ -32,12 +32,12 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def test_an_index_gives_true_rows_with_true_cosines(corpus: Corpus, settings: Settings) -> None:
-    told: list[tuple[int, int]] = []
-    facts = make_index(corpus, settings, lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    facts = make_index(corpus, settings, lambda done, total: calls.append((done, total)))
     index = open_index(corpus, settings)
     assert index is not None
     assert index.facts == facts == index_facts(corpus, settings)
-    assert told[-1] == (ROWS, ROWS)
+    assert calls[-1] == (ROWS, ROWS)
     assert (facts.rows, facts.dimensions, facts.fingerprint) == (ROWS, DIMENSIONS, corpus.fingerprint)
     vectors, hits = corpus.vectors(), 0
     for query in np.random.default_rng(3).standard_normal((40, DIMENSIONS)).astype(np.float32):

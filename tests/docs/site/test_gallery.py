@@ -17,17 +17,17 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.figures import all_figures
 from docs.site import gallery
 from docs.site.gallery import Example, command_line, drawn, example_of, python_line, sections, write_pictures
-from tests.cli.conftest import Command, bundled_in_memory, command, taken
+from tests.cli.conftest import Command, bundled_in_memory, command, drawn_figures
 from tests.cli.test_figure import alike, as_sent
 
-__all__ = ["bundled_in_memory", "command", "taken"]  # fixtures of the command line
+__all__ = ["bundled_in_memory", "command", "drawn_figures"]  # fixtures of the command line
 DRAWN = sorted(name for name, figure in all_figures().items() if not example_of(figure).needs)
 
 
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.sample(3)
 def test_the_line_and_the_command_draw_the_picture(
-    name: str, command: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, command: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     example = example_of(all_figures()[name])
@@ -39,7 +39,7 @@ def test_the_line_and_the_command_draw_the_picture(
     assert words[-2:] == ["-o", f"{name}.svg"]
     done = command(*words[3:-1], str(tmp_path / words[-1]))
     assert done.returncode == 0, done.stderr
-    assert alike(as_sent(taken[0].drawn(LIGHT)), picture)
+    assert alike(as_sent(drawn_figures[0].drawn(LIGHT)), picture)
 
 
 def test_lines_have_pair_task_and_options_as_they_are_spelled() -> None:

@@ -131,7 +131,7 @@ def test_a_shared_layer_says_how_often_it_runs_and_that_it_is_one() -> None:
 
 def test_without_attention_the_mixing_step_says_so() -> None:
     row = layer("encoder", 0, 1, 0, 0, 0, 0, 0, 0, FEED_FORWARD, NORMS, 0)
-    bare = architecture(told=facts(mixes=True))
+    bare = architecture(model_facts=facts(mixes=True))
     texts = notes(model_stack(bare, ledger("fnet", (row,), EMBEDDINGS, embeddings=TABLES), LIGHT))
     assert any("no attention" in text for text in texts)
     assert not any("heads" in text for text in texts)
@@ -143,8 +143,8 @@ def test_many_tables_are_drawn_as_three_boxes_with_the_count_of_all() -> None:
         for name, size in (("word", 97), ("a", 3), ("b", 5), ("c", 7), ("d", 11))
     )
     looked_up = tuple(StreamTable(each.name, "word" if "word" in each.name else "other", 3) for each in tables)
-    told = architecture(told=facts(tables=looked_up))
-    texts = notes(model_stack(told, ledger("wide", (), tables, embeddings=123 * HIDDEN), LIGHT))
+    model_facts = architecture(model_facts=facts(tables=looked_up))
+    texts = notes(model_stack(model_facts, ledger("wide", (), tables, embeddings=123 * HIDDEN), LIGHT))
     assert [text for text in texts if re.search(r"\d × 38", text)] == ["word 97 × 38", "a 3 × 38"]
     assert any(text.startswith("3 more tables") for text in texts)
     assert counts(texts) == [123 * HIDDEN] * 2  # and the sum of all once
@@ -165,8 +165,10 @@ def test_stack_of_a_model_without_sizes_is_drawn() -> None:
 
 def test_names_are_shown_as_text_never_as_html() -> None:
     table = parameter(f"embeddings.{ACTIVE}_embeddings.weight", (97, HIDDEN), "embeddings")
-    told = facts(tables=(StreamTable(table.name, "other", 97),))
-    figure = model_stack(architecture(ACTIVE, told=told), ledger(ACTIVE, (), (table,), embeddings=97 * HIDDEN), LIGHT)
+    model_facts = facts(tables=(StreamTable(table.name, "other", 97),))
+    figure = model_stack(
+        architecture(ACTIVE, model_facts=model_facts), ledger(ACTIVE, (), (table,), embeddings=97 * HIDDEN), LIGHT
+    )
     assert figure.layout.title.text.endswith(f"— {ACTIVE_ESCAPED}")
     assert any(f"<b>{ACTIVE_ESCAPED}</b>" in (note.text or "") for note in figure.layout.annotations)
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)

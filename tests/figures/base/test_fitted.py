@@ -176,10 +176,10 @@ def test_words_of_a_lying_bar_stand_upright_clear_of_its_title_and_of_each_other
     assert lying.tickangle == 0
     assert lying.title.font.size == TEXT_SIZE
     assert (lying.ticktext[0], lying.ticktext[-1]) == (words[0], words[-1])
-    said, behind = lying.title.text.partition("<")[0], lying.title.text.count("\u00a0")
+    message, behind = lying.title.text.partition("<")[0], lying.title.text.count("\u00a0")
     assert lying.title.text == lying.title.text.strip()  # plotly removes spaces at the ends
     narrowest = 0.2 * TEXT_SIZE  # a space in Source Sans
-    assert said == "probability"
+    assert message == "probability"
     assert behind * narrowest >= label_width(words[0], TEXT_SIZE) / 2
     steps = (lying.len * plot_width(figure, phone) - label_width(lying.title.text, TEXT_SIZE)) / max(
         len(lying.ticktext) - 1, 1

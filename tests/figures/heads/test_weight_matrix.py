@@ -225,7 +225,7 @@ def test_on_a_phone_the_chain_runs_down_and_no_two_boxes_meet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("added", "name", "remainder", "said"),
+    ("added", "name", "remainder", "message"),
     [
         (0.0, "", False, None),
         (float("-inf"), "mask", False, "mask<br>− ∞<br><b>−∞</b>"),
@@ -233,14 +233,14 @@ def test_on_a_phone_the_chain_runs_down_and_no_two_boxes_meet() -> None:
         (0.25, "terms", True, "rest<br>+ 0.25"),
     ],
 )
-def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainder: bool, said: str | None) -> None:
+def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainder: bool, message: str | None) -> None:
     figure = cell_arithmetic(cell(added, name, remainder), NAMES, None, "x", LIGHT)
     texts = [note.text for note in figure.layout.annotations if note.text]
     assert any(f"({SIZE}, {COLUMNS})" in text for text in texts)
-    if said is not None:
-        assert any(text.startswith(said) for text in texts)
+    if message is not None:
+        assert any(text.startswith(message) for text in texts)
     boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
-    assert len(boxes) == (11 if said is not None else 10)
+    assert len(boxes) == (11 if message is not None else 10)
 
 
 def test_what_goes_back_is_drawn_as_it_is() -> None:

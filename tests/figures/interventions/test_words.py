@@ -23,13 +23,13 @@ def test_every_token_has_the_number_and_the_colour_of_its_word(shares: WordAttri
     figure = spec.drawn(theme)
     written = [trace for trace in figure.data if trace.mode == "text"]
     notes = [text.lstrip("\u200f") for text in written[1].text]
-    told = shares.per_token()
-    expected = ["" if np.isnan(value) else f"{value:.3f}" for value in told]
+    per_token = shares.per_token()
+    expected = ["" if np.isnan(value) else f"{value:.3f}" for value in per_token]
     assert [note.replace("−", "-") for note in notes] == expected
     filled = [trace.fillcolor for trace in figure.data if trace.mode == "lines" and trace.fillcolor]
     bar = next(trace for trace in figure.data if trace.mode == "markers" and trace.marker.colorbar.tickvals)
-    strongest = int(np.nanargmax(np.abs(told)))
-    share = (round(float(told[strongest]) / bar.marker.cmax * 12) / 12 + 1) / 2
+    strongest = int(np.nanargmax(np.abs(per_token)))
+    share = (round(float(per_token[strongest]) / bar.marker.cmax * 12) / 12 + 1) / 2
     assert colour_at(diverging(theme), share) in filled
     assert bar.marker.cmin == -bar.marker.cmax
     assert all(word in spec.alt for word in shares.words)

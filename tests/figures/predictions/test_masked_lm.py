@@ -151,8 +151,8 @@ def test_in_a_narrow_place_the_lens_is_turned_where_only_that_gives_words_room(
     cells, *traces = figure.data
     assert cells.meta == {"turned": turned}
     np.testing.assert_array_equal(cells.z.T if turned else cells.z, result.entropy)
-    told = np.array(cells.customdata, dtype=object)
-    assert ("0.1 0.500" in told[1, 0]) if turned else ("0.1 0.500" in told[0, 1])
+    hover_data = np.array(cells.customdata, dtype=object)
+    assert ("0.1 0.500" in hover_data[1, 0]) if turned else ("0.1 0.500" in hover_data[0, 1])
     layers, tokens = (
         (figure.layout.xaxis, figure.layout.yaxis) if turned else (figure.layout.yaxis, figure.layout.xaxis)
     )

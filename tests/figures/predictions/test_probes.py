@@ -27,16 +27,16 @@ def gold(count: int) -> GoldScores:
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_lines_are_means_with_their_spread(theme: str) -> None:
-    told = scores()
-    traces = {trace.name: trace for trace in probe_figure(told, 2).drawn(theme_named(theme)).data}
+    probe_scores = scores()
+    traces = {trace.name: trace for trace in probe_figure(probe_scores, 2).drawn(theme_named(theme)).data}
     for name, values in (
-        ("accuracy", told.accuracy),
-        ("macro-F1", told.macro_f1),
-        ("control task", told.control_accuracy),
+        ("accuracy", probe_scores.accuracy),
+        ("macro-F1", probe_scores.macro_f1),
+        ("control task", probe_scores.control_accuracy),
     ):
         np.testing.assert_allclose(traces[name].y, 100 * values.mean(axis=1), rtol=1e-5)
         assert list(traces[name].x) == [0, 1, 2, 3]
-    np.testing.assert_allclose(traces["accuracy"].error_y.array, 100 * told.accuracy.std(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(traces["accuracy"].error_y.array, 100 * probe_scores.accuracy.std(axis=1), rtol=1e-5)
     assert set(np.round(traces["most frequent class"].y, 4)) == {60}
 
 

@@ -21,7 +21,9 @@ def test_each_bar_is_the_cosine_of_its_row(theme: Theme) -> None:
     np.testing.assert_array_equal(bars.x, COSINES)
     assert list(bars.y) == [0, 1, 2, 3]
     assert [text.strip() for text in numbers.text] == ["0.5000", "0.2500", "0.1250", "−0.0625"]
-    assert [f"norm {norm:.4f}" in told for norm, told in zip(NORMS, bars.customdata, strict=True)] == [True] * 4
+    assert [f"norm {norm:.4f}" in hover_text for norm, hover_text in zip(NORMS, bars.customdata, strict=True)] == [
+        True
+    ] * 4
     assert list(figure.layout.yaxis.tickvals) == [0, 1, 2, 3]
     assert list(figure.layout.yaxis.ticktext) == ["snake", "##py", "snake", "&lt;b&gt;x&lt;/b&gt;"]
     assert figure.layout.yaxis.autorange == "reversed"

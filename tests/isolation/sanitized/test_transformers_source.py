@@ -135,8 +135,8 @@ def popped(path: Path, function: str) -> set[str]:
     """Names that a function removes from its keyword arguments."""
     tree = next(tree for each, tree in trees() if each == path)
     (body,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
-    taken = [node for node in ast.walk(body) if isinstance(node, ast.Call) and called(node) in ("pop", "get")]
-    return {str(call.args[0].value) for call in taken if call.args and isinstance(call.args[0], ast.Constant)}
+    used = [node for node in ast.walk(body) if isinstance(node, ast.Call) and called(node) in ("pop", "get")]
+    return {str(call.args[0].value) for call in used if call.args and isinstance(call.args[0], ast.Constant)}
 
 
 def declared(tree: ast.Module) -> set[str]:

@@ -76,7 +76,7 @@ def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "message"),
     [
         ("model.onnx", "exported graph"),
         ("onnx/model.onnx", "exported graph"),
@@ -86,7 +86,7 @@ def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> Non
     ],
 )
 def test_other_formats_are_refused_in_one_sentence_with_the_way_to_convert_them(
-    tmp_path: Path, file: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, file: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The library, the command and the page say the same, whether there is a config.json or not."""
     bare, folder = tmp_path / "bare", save_tiny("bert", tmp_path / "models" / "mine")
@@ -94,13 +94,13 @@ def test_other_formats_are_refused_in_one_sentence_with_the_way_to_convert_them(
     for place in (bare, folder):
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         (place / file).write_bytes(b"\x80\x04.")
-    with pytest.raises(CheckpointError, match=said) as error:
+    with pytest.raises(CheckpointError, match=message) as error:
         read_header(folder)
     sentence = str(error.value)
     assert file in sentence
     assert sentence.endswith("save_pretrained(FOLDER), which writes model.safetensors.")
     assert sentence.count(". ") == 0
-    with pytest.raises(CheckpointError, match=said):
+    with pytest.raises(CheckpointError, match=message):
         open_model(folder).sentences(["a cat"])
     with pytest.raises(CheckpointError, match=f"no config.json, and holds its weights only as {file}"):
         open_model(bare)
@@ -112,7 +112,7 @@ def test_other_formats_are_refused_in_one_sentence_with_the_way_to_convert_them(
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder.parent))
     page = opened("sentences", model="mine")
     assert not page.exception
-    assert any(said in each.value.replace("\\", "") for each in page.error)
+    assert any(message in each.value.replace("\\", "") for each in page.error)
 
 
 def test_weights_beside_other_formats_are_opened(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def test_scores_are_those_of_scikit_learn_on_vectors_computed_outside(layer: int
     scaler = StandardScaler().fit(own)
     whole = LogisticRegression(max_iter=1000).fit(scaler.transform(own), gold)
     logits = vectors()[layer] @ probe.weight.T + probe.bias
-    told = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(told, whole.predict_proba(scaler.transform(own)), atol=2e-3)
+    softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(softmax, whole.predict_proba(scaler.transform(own)), atol=2e-3)
     assert scores.majority == max(np.unique(gold, return_counts=True)[1]) / len(gold)
 
 
@@ -87,8 +87,8 @@ def test_of_two_classes_the_probabilities_are_scikit_learns_too() -> None:
     scaler = StandardScaler().fit(rows[0])
     whole = LogisticRegression(max_iter=1000).fit(scaler.transform(rows[0]), labels)
     logits = rows[0] @ probe.weight.T + probe.bias
-    told = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(told, whole.predict_proba(scaler.transform(rows[0])), atol=1e-5)
+    softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(softmax, whole.predict_proba(scaler.transform(rows[0])), atol=1e-5)
 
 
 @pytest.mark.slow

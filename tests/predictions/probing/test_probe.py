@@ -142,9 +142,9 @@ def test_answers_of_many_texts_are_the_pipelines() -> None:
     head, tokenizer, own = tiny_head("bert", "sequence-classification", num_labels=3)
     predictions = text_predictions(head, tokenizer, TEXTS)
     ask = pipeline("text-classification", model=own, tokenizer=tokenizer.tokenizer)
-    told = ask(list(TEXTS))
-    assert list(predictions.answers) == [each["label"] for each in told]
-    np.testing.assert_allclose(predictions.scores, [each["score"] for each in told], atol=1e-5)
+    pipeline_answers = ask(list(TEXTS))
+    assert list(predictions.answers) == [each["label"] for each in pipeline_answers]
+    np.testing.assert_allclose(predictions.scores, [each["score"] for each in pipeline_answers], atol=1e-5)
     head, tokenizer, own = tiny_head("bert", "token-classification", num_labels=3)
     groups = pipeline("token-classification", model=own, tokenizer=tokenizer.tokenizer, aggregation_strategy="simple")
     tagged = text_predictions(head, tokenizer, TEXTS)

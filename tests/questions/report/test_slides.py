@@ -199,10 +199,10 @@ def test_figures_and_drawings_become_pictures_of_slides_with_their_texts() -> No
         section("p", page=drawn_page()),
         section("t"),
     ]
-    told: list[tuple[int, int]] = []
-    made = slide_pictures(sections, LIGHT, lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    made = slide_pictures(sections, LIGHT, lambda done, total: calls.append((done, total)))
     assert list(made) == ["f", "p"]
-    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
     for each in made.values():
         width, height = struct.unpack(">II", each.png[16:24])
         assert width * 9 == height * 16

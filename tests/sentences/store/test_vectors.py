@@ -251,9 +251,9 @@ def test_what_a_killed_writer_left_is_used_or_removed(
 def test_a_full_disk_is_told_once_and_what_was_kept_stays(tmp_path: Path) -> None:
     put(SentenceStore(tmp_path, 10**9), range(5))
     command = [sys.executable, "-c", WRITER, str(tmp_path), "0", "3", "4096"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     words = "Sentence vectors cannot be kept on disk now (File too large); they are computed each time."
-    assert told == [f"{number} {words}" for number in range(3)]
+    assert output == [f"{number} {words}" for number in range(3)]
     store = SentenceStore(tmp_path, 10**9)
     assert has(store, range(5)) == set(range(5))
     assert (len(shards(tmp_path)), list(tmp_path.rglob("*.part"))) == (1, [])
@@ -320,9 +320,9 @@ def test_a_damaged_shard_is_set_aside_and_the_others_are_used(tmp_path: Path, da
         assert has(each, range(600)) == set(range(300, 600))
     put(store, range(300))
     assert has(store, range(600)) == set(range(600))
-    told = damage is not Path.unlink
-    assert (tmp_path / SHARDS_FOLDER / SET_ASIDE).exists() == told
-    assert [("damaged" in notice, SET_ASIDE in notice) for notice in store.notices] == [(True, True)] * told
+    output = damage is not Path.unlink
+    assert (tmp_path / SHARDS_FOLDER / SET_ASIDE).exists() == output
+    assert [("damaged" in notice, SET_ASIDE in notice) for notice in store.notices] == [(True, True)] * output
 
 
 def test_files_of_others_in_the_folder_are_left_alone(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_hostile_lists_and_vectors() -> None:
 def test_a_model_that_names_its_dimensions_has_them_marked(key: str, file: str, tmp_path: Path) -> None:
     settings = Settings.from_environment(any_folder=True)
     folder = save_tiny("bert", tmp_path / "plain")
-    said = " ".join(open_model(folder).sentences(TEXTS).dimensions().data.notices)
-    assert "was not trained to be cut" in said
+    message = " ".join(open_model(folder).sentences(TEXTS).dimensions().data.notices)
+    assert "was not trained to be cut" in message
     named = Path(shutil.copytree(folder, tmp_path / "named"))
     before = json.loads((named / file).read_text()) if (named / file).exists() else {}
     (named / file).write_text(json.dumps({**before, key: [8, 4, True, -1, "16", 9_999]}))

@@ -83,16 +83,20 @@ def test_typed_pairs_have_two_tabs() -> None:
 
 
 def test_what_cannot_be_correlated_is_refused_in_one_sentence() -> None:
-    for gold, said in ((np.arange(2.0), "at least 3 pairs"), (np.ones(4), "same gold"), (np.arange(5001.0), "at most")):
-        with pytest.raises(TextError, match=said):
+    for gold, message in (
+        (np.arange(2.0), "at least 3 pairs"),
+        (np.ones(4), "same gold"),
+        (np.arange(5001.0), "at most"),
+    ):
+        with pytest.raises(TextError, match=message):
             check_gold(gold)
     model = open_model("all-MiniLM-L6-v2")
-    for texts, said in (
+    for texts, message in (
         (("a", "b"), "one after the other"),
         (("a", "b", "c"), "a number"),
         (("a", "b", "nan"), "finite"),
     ):
-        with pytest.raises(TextError, match=said):
+        with pytest.raises(TextError, match=message):
             model.compute("gold-cosines", *texts)
 
 

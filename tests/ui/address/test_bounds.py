@@ -16,7 +16,7 @@ def among_page() -> None:
     from ui.address.widgets import keep_among
 
     keep_among("key", ("a", "b", "c"), "b")
-    st.json({"held": st.session_state.get("key", "nothing")})
+    st.json({"state": st.session_state.get("key", "nothing")})
 
 
 def within_page() -> None:
@@ -25,7 +25,7 @@ def within_page() -> None:
     from ui.address.widgets import keep_within
 
     keep_within("key", 1, 5)
-    st.json({"held": st.session_state.get("key", "nothing")})
+    st.json({"state": st.session_state.get("key", "nothing")})
 
 
 def span_page() -> None:
@@ -34,11 +34,11 @@ def span_page() -> None:
     from ui.address.widgets import keep_span
 
     keep_span("key", 6)
-    st.json({"held": list(st.session_state.get("key", ["nothing"]))})
+    st.json({"state": list(st.session_state.get("key", ["nothing"]))})
 
 
 @pytest.mark.parametrize(
-    ("page", "held", "kept"),
+    ("page", "state", "kept"),
     [
         (among_page, None, "nothing"),
         (among_page, "c", "c"),
@@ -54,9 +54,9 @@ def span_page() -> None:
         (span_page, (7, 9), [4, 5]),
     ],
 )
-def test_what_is_kept(page: Any, held: Any, kept: Any) -> None:
+def test_what_is_kept(page: Any, state: Any, kept: Any) -> None:
     at = AppTest.from_function(page)
-    if held is not None:
-        at.session_state["key"] = held
+    if state is not None:
+        at.session_state["key"] = state
     assert not at.run().exception
-    assert json.loads(at.json[0].value) == {"held": kept}
+    assert json.loads(at.json[0].value) == {"state": kept}

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.opened import said
+from tests.pages.opened import visible_text
 from ui.address.query import MOST_CHARACTERS, refused, whole
 from ui.address.registry import NUMBERS, TYPED
 
@@ -59,7 +59,7 @@ def test_a_value_has_a_length(name: str, values: list[str], left_out: str | None
 
 
 def toasts(at: AppTest) -> list[str]:
-    return [said(each.value) for each in at.toast]
+    return [visible_text(each.value) for each in at.toast]
 
 
 def numbers_page() -> None:
@@ -134,8 +134,8 @@ def test_what_is_left_out_is_said_and_gone() -> None:
     assert not at.exception
     assert at.number_input(key="head").value == 0
     assert at.select_slider(key="layer").value == "2"
-    (told,) = toasts(at)
-    assert told.startswith("The address has head=99999999999999999999…, which no control accepts: numbers are whole")
+    (message,) = toasts(at)
+    assert message.startswith("The address has head=99999999999999999999…, which no control accepts: numbers are whole")
     assert "head" not in at.query_params
     assert not toasts(at.run())
 
@@ -145,8 +145,8 @@ def test_a_step_back_to_such_an_address_is_cleaned_too() -> None:
     assert at.number_input(key="head").value == 3
     at.query_params["head"] = "1e999"
     assert not at.run().exception
-    (told,) = toasts(at)
-    assert "head=1e999, which no control accepts" in told
+    (message,) = toasts(at)
+    assert "head=1e999, which no control accepts" in message
     assert at.number_input(key="head").value == 3
 
 

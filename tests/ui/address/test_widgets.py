@@ -27,11 +27,11 @@ def page() -> None:
     }
 
 
-def answers(held: dict[str, Any] | None = None, **query: str | list[str]) -> tuple[dict[str, Any], set[str]]:
+def answers(state: dict[str, Any] | None = None, **query: str | list[str]) -> tuple[dict[str, Any], set[str]]:
     at = AppTest.from_function(page, default_timeout=60)
     for name, value in query.items():
         at.query_params[name] = value
-    for name, value in (held or {}).items():
+    for name, value in (state or {}).items():
         at.session_state[name] = value
     at.run()
     assert not at.exception
@@ -54,7 +54,7 @@ def test_the_address_sets_what_is_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "name", "value"),
+    ("state", "name", "value"),
     [
         ({"colour": "blue"}, "choice", "red"),
         ({"word": "z"}, "select", "b"),
@@ -64,7 +64,7 @@ def test_the_address_sets_what_is_offered() -> None:
     ],
 )
 def test_what_another_model_left_becomes_the_nearest_or_the_default(
-    held: dict[str, Any], name: str, value: Any
+    state: dict[str, Any], name: str, value: Any
 ) -> None:
-    found, _ = answers(held)
+    found, _ = answers(state)
     assert found[name] == value

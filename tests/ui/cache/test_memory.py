@@ -61,9 +61,9 @@ def test_switches_leave_no_more_than_what_the_budgets_hold(models_dir: Path, mon
         read.append(weakref.ref(models.tokens(name, f"I love my pet python {switch}", None).input_ids))
     gc.collect()
     assert len({id(model) for reference in used if (model := reference()) is not None}) == 2, "two fit the budget"
-    held = [reference() is not None for reference in read]
-    assert held[-1]
-    assert not any(held[: SWITCHES // 2]), "of results the last ones are held"
+    memory = [reference() is not None for reference in read]
+    assert memory[-1]
+    assert not any(memory[: SWITCHES // 2]), "of results the last ones are cached"
     assert models.loaded_models().nbytes <= 2.5 * one
     assert decorator.results().nbytes <= 200_000
 

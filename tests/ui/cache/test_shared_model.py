@@ -34,12 +34,12 @@ def made() -> Iterator[Trace]:
 
 
 def test_an_atlas_is_made_once_and_counted(made: Trace) -> None:
-    shared, told = SharedModel(MODEL, made), []
-    atlas = atlas_of(shared, made, MapOptions(), lambda done, total: told.append(done))
-    heads = list(told)
+    shared, answers = SharedModel(MODEL, made), []
+    atlas = atlas_of(shared, made, MapOptions(), lambda done, total: answers.append(done))
+    heads = list(answers)
     assert heads
-    assert atlas_of(shared, made, MapOptions(), lambda done, total: told.append(done)) is atlas
-    assert told == heads
+    assert atlas_of(shared, made, MapOptions(), lambda done, total: answers.append(done)) is atlas
+    assert answers == heads
     assert decorator.results().nbytes >= retained_nbytes(atlas)
     assert atlas_of(shared, made, MapOptions(hide_special=True)) is not atlas
 

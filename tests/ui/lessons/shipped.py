@@ -34,7 +34,7 @@ def numbers(step: Step) -> list[str]:
     return re.findall(r"\d[\d,]*(?:\.\d+)?%?(?<!,)", words.replace(DEFAULT_MODEL, ""))
 
 
-def said(*values: int | str) -> list[str]:
+def number_texts(*values: int | str) -> list[str]:
     """Numbers as written in a lesson: whole ones with separators, others unchanged."""
     return [f"{each:,}" if isinstance(each, int) else each for each in values]
 

@@ -98,7 +98,7 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"page": "secrets"}, "step 2, field page: 'secrets' is no page; write one of overview, tokens"),
         ({"page": "../app"}, "step 2, field page"),
@@ -140,16 +140,16 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"question": "Why?", "try": [{**LINK, "query": {"step": 1}}]}, "step 2, link 1, field query: 'step'"),
     ],
 )
-def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(LessonError) as refused:
         read(tmp_path, with_step(**fields))
-    assert str(refused.value).startswith(f"The lesson mine.yaml, {said}")
+    assert str(refused.value).startswith(f"The lesson mine.yaml, {message}")
     assert str(refused.value).count("\n") == 0
     assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "has no fields"),
         ("- a\n- b\n", "has no fields"),
@@ -181,11 +181,11 @@ def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: s
     ],
     ids=range(24),
 )
-def test_a_bad_file_is_refused_in_one_sentence(content: Any, said: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_in_one_sentence(content: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(LessonError) as refused:
         read(tmp_path, content)
     assert str(refused.value).startswith("The lesson mine.yaml")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -257,10 +257,10 @@ def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path) -> None:
 def test_a_file_that_no_address_can_name_is_named(tmp_path: Path) -> None:
     for name in ("with blank", "a" * 100, "\u202eabc", ".hidden", "fine"):
         (tmp_path / f"{name}.yaml").write_text("title: T")
-    told = misnamed([tmp_path])
-    assert len(told) == 3
-    assert "The lesson 'with blank.yaml' has a name that no address can have" in " ".join(told)
-    assert "\u202e" not in " ".join(told)
+    messages = misnamed([tmp_path])
+    assert len(messages) == 3
+    assert "The lesson 'with blank.yaml' has a name that no address can have" in " ".join(messages)
+    assert "\u202e" not in " ".join(messages)
 
 
 def test_a_folder_that_is_none_has_no_lessons(tmp_path: Path) -> None:

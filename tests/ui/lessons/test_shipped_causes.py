@@ -21,7 +21,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.tokenization import load_tokenizer
-from tests.ui.lessons.shipped import cosine, lesson, model, numbers, said, tokens, vector, weights
+from tests.ui.lessons.shipped import cosine, lesson, model, number_texts, numbers, tokens, vector, weights
 
 STEPS = lesson("which-heads-and-words-matter").steps
 BANK, RIVER = "The bank raised its interest rates.", "We sat on the bank of the river."
@@ -70,13 +70,13 @@ def test_a_head_is_taken_away() -> None:
     note = (f"{clean:.3f}", len(effects), small, "0.01", 7, 5, f"{changed((5, 7)):.3f}")
     day = cosine(SINAN, WEATHER)
     ours, largest = (abs(changed((5, head), text=SINAN, pair=WEATHER) - day) for head in (7, 11))
-    assert numbers(STEPS[0]) == said(*note, f"{ours:.3f}", 11, f"{largest:.3f}")
+    assert numbers(STEPS[0]) == number_texts(*note, f"{ours:.3f}", 11, f"{largest:.3f}")
 
 
 def test_a_clear_map() -> None:
     own = weights(0, 2, BANK)
     assert min(own[place, place - 1] for place in range(1, len(own))) >= 0.99
-    assert numbers(STEPS[1]) == said(2, "0", "0.99", f"{abs(changed((0, 2)) - cosine(BANK, RIVER)):.4f}")
+    assert numbers(STEPS[1]) == number_texts(2, "0", "0.99", f"{abs(changed((0, 2)) - cosine(BANK, RIVER)):.4f}")
 
 
 def test_a_blurred_map() -> None:
@@ -84,7 +84,7 @@ def test_a_blurred_map() -> None:
     rows = [f"{own[names.index(name)]:.2f}" for name in ("[CLS]", "bank", "interest")]
     clear, blurred = (abs(changed(place) - cosine(BANK, RIVER)) for place in ((0, 2), (5, 7)))
     assert blurred > 150 * clear
-    assert numbers(STEPS[2]) == said(7, 5, *rows, 150)
+    assert numbers(STEPS[2]) == number_texts(7, 5, *rows, 150)
 
 
 @pytest.mark.slow
@@ -95,14 +95,14 @@ def test_zero_and_mean_disagree() -> None:
     assert mean[0] < 0
     note = (55, 6, 5, f"{-zero[6]:.4f}", f"{mean[6]:.4f}")
     assert "55 texts" in at_the_mean().reference
-    assert numbers(STEPS[3]) == said(*note, "0", f"{abs(zero[0]):.4f}", f"{-mean[0]:.4f}")
+    assert numbers(STEPS[3]) == number_texts(*note, "0", f"{abs(zero[0]):.4f}", f"{-mean[0]:.4f}")
 
 
 @pytest.mark.slow
 def test_heads_together() -> None:
     order, clean = greedy_order(InterventionRuns(target()), 6), cosine(BANK, RIVER)
     joint, total = changed(*order) - clean, sum(changed(place) - clean for place in order)
-    assert numbers(STEPS[4]) == said(6, f"{-joint:.3f}", f"{-total:.3f}", 20)
+    assert numbers(STEPS[4]) == number_texts(6, f"{-joint:.3f}", f"{-total:.3f}", 20)
 
 
 def test_a_word_is_taken_away() -> None:
@@ -110,7 +110,7 @@ def test_a_word_is_taken_away() -> None:
     shares = {word: clean - without(word) for word in tokens(BANK).tokens[1:-1]}
     assert min(shares, key=shares.__getitem__) == "raised"
     said_there = (f"{shares['bank']:.3f}", f"{clean:.3f}", f"{sum(shares.values()):.3f}", f"{shares['raised']:.3f}")
-    assert numbers(STEPS[5]) == said(*said_there)
+    assert numbers(STEPS[5]) == number_texts(*said_there)
 
 
 def test_shares_that_add_up() -> None:
@@ -122,7 +122,7 @@ def test_shares_that_add_up() -> None:
     lost = [f"{clean - without(word):.3f}" for word in ("rates", "bank")]
     note = (f"{-masks:.3f}", f"{shares['rates']:.3f}", f"{shares['bank']:.3f}", *lost)
     assert masks < 0
-    assert numbers(STEPS[6]) == said(*note)
+    assert numbers(STEPS[6]) == number_texts(*note)
 
 
 @pytest.mark.slow
@@ -133,4 +133,4 @@ def test_pairs_of_words() -> None:
     clean, total = cosine(BANK, RIVER), float(ledger.shares.sum())
     denied = cosine("It's an exchange or return", "It's not an exchange or return")
     rest = f"{total - clean:.3f}"
-    assert numbers(STEPS[7]) == said(2, *own, f"{total:.3f}", f"{clean:.3f}", rest, f"{denied:.3f}")
+    assert numbers(STEPS[7]) == number_texts(2, *own, f"{total:.3f}", f"{clean:.3f}", rest, f"{denied:.3f}")

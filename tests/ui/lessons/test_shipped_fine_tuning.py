@@ -14,7 +14,7 @@ from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.checkpoints.test_layer_similarity import plain_cka
-from tests.ui.lessons.shipped import lesson, numbers, said
+from tests.ui.lessons.shipped import lesson, number_texts, numbers
 
 STEPS = lesson("a-fine-tuning-that-collapsed").steps
 MODELS = (DEFAULT_MODEL, FINE_TUNED)
@@ -62,13 +62,13 @@ def test_two_checkpoints() -> None:
     shares = {name: moved[name] / whole[name] for name in second if whole[name]}
     most = max(shares, key=shares.__getitem__)
     assert most == "encoder.layer.5.attention.self.value.bias"
-    assert numbers(STEPS[0]) == said(len(second), f"{change:.2%}", f"{shares[most]:.1%}")
+    assert numbers(STEPS[0]) == number_texts(len(second), f"{change:.2%}", f"{shares[most]:.1%}")
 
 
 @pytest.mark.slow
 def test_what_it_has_learned() -> None:
     base, tuned = cosines(1)
-    assert numbers(STEPS[1]) == said(f"{base[0, 1]:.2f}", f"{tuned[0, 1]:.2f}", mean(base), mean(tuned))
+    assert numbers(STEPS[1]) == number_texts(f"{base[0, 1]:.2f}", f"{tuned[0, 1]:.2f}", mean(base), mean(tuned))
     assert nearest(tuned)[:, 0].tolist() == [1, 0, 3, 2, 5, 4]
     assert nearest(base)[:, 0].tolist() != [1, 0, 3, 2, 5, 4]
 
@@ -78,21 +78,21 @@ def test_a_sentence_from_elsewhere() -> None:
     with_python = {f"{tuned[0, 2]:.2f}", f"{tuned[1, 2]:.2f}"}
     assert with_python == {"0.80"}
     alone = (f"{matrix[place]:.2f}" for matrix, place in ((base, (0, 1)), (base, (0, 2)), (base, (1, 2))))
-    assert numbers(STEPS[2]) == said(*alone, f"{tuned[0, 1]:.2f}", *with_python, kept([base, tuned]), 3)
+    assert numbers(STEPS[2]) == number_texts(*alone, f"{tuned[0, 1]:.2f}", *with_python, kept([base, tuned]), 3)
     assert nearest(tuned)[:2, 0].tolist() == [2, 2]
 
 
 @pytest.mark.slow
 def test_ten_sentences() -> None:
     both = cosines(3)
-    assert numbers(STEPS[3]) == said(*map(mean, both), kept(both), 10)
+    assert numbers(STEPS[3]) == number_texts(*map(mean, both), kept(both), 10)
 
 
 def test_one_layer_earlier() -> None:
     earlier, last = cosines(4, 5), cosines(4)
     means, ends = [mean(each) for each in earlier], [mean(each) for each in last]
     assert STEPS[4].sentences == STEPS[3].sentences
-    assert numbers(STEPS[4]) == said("4", *means, kept(earlier), 10, means[0], ends[0], means[1], ends[1])
+    assert numbers(STEPS[4]) == number_texts("4", *means, kept(earlier), 10, means[0], ends[0], means[1], ends[1])
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_since_which_layer() -> None:
     near = [[nearest(alike(v[state]), 10) for v in (first, second)] for state in (1, 6)]
     shares = [np.mean([len({*a} & {*b}) / 10 for a, b in zip(one, other, strict=True)]) for one, other in near]
     written = numbers(STEPS[5])
-    assert written[:7] == said(len(texts), "4", *means[0], "5", *means[1])
+    assert written[:7] == number_texts(len(texts), "4", *means[0], "5", *means[1])
     assert (written[7], written[9]) == (f"{shares[1]:.0%}", f"{shares[0]:.0%}")
     for state, number in ((6, written[8]), (1, written[10])):
         assert f"{plain_cka(first[state], second[state]):.2f}" == number

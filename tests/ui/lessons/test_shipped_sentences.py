@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tests.ui.lessons.shipped import cosine, lesson, numbers, run, said, vector
+from tests.ui.lessons.shipped import cosine, lesson, number_texts, numbers, run, vector
 from ui.examples import EXAMPLES
 
 STEPS = lesson("what-makes-two-sentences-alike").steps
@@ -32,7 +32,7 @@ def test_one_number() -> None:
     sentences = lines("paraphrases")
     inside = [cosine(*sentences[place : place + 2]) for place in PAIRS]
     others = [cosine(sentences[i], sentences[j]) for i, j in all_pairs(sentences) if i // 2 != j // 2]
-    assert numbers(STEPS[0]) == said(384, f"{min(inside):.2f}", f"{max(inside):.2f}", "0.14")
+    assert numbers(STEPS[0]) == number_texts(384, f"{min(inside):.2f}", f"{max(inside):.2f}", "0.14")
     assert max(others) < 0.14
 
 
@@ -46,7 +46,7 @@ def test_the_sum() -> None:
     top = [f"{added[place]:.4f}" for place in places]
     special = added[0].sum(), added[-1].sum()
     answer = (*(f"{each:.3f}" for each in special), f"{sum(special) / added.sum():.0%}")
-    assert numbers(STEPS[1]) == said(7, 10, f"{added.sum():.4f}", *top, added.size, *answer)
+    assert numbers(STEPS[1]) == number_texts(7, 10, f"{added.sum():.4f}", *top, added.size, *answer)
     assert abs(added.sum() - cosine(first, second)) < 1e-5
 
 
@@ -60,20 +60,20 @@ def test_negation() -> None:
     words = run(sentences[1]).tokens.tokens
     columns = [f"{added[:, words.index(word)].sum():.3f}" for word in ("not", "restaurant")]
     note = (f"{opposites[0]:.2f}", f"{opposites[3]:.2f}", "0.74")
-    assert numbers(STEPS[2]) == said(*note, columns[0], f"{opposites[0]:.3f}", columns[1])
+    assert numbers(STEPS[2]) == number_texts(*note, columns[0], f"{opposites[0]:.3f}", columns[1])
 
 
 def test_word_order() -> None:
     sentences = lines("word order")
     last = f"{cosine(*sentences[:2]):.4f}"
     answer = (f"{cosine(*sentences[:2], layer=0):.4f}", last)
-    assert numbers(STEPS[3]) == said(last, f"{cosine(*sentences[6:]):.4f}", *answer)
+    assert numbers(STEPS[3]) == number_texts(last, f"{cosine(*sentences[6:]):.4f}", *answer)
 
 
 def test_homonyms() -> None:
     sentences = lines("homonyms")
     found = [f"{cosine(sentences[i], sentences[j]):.4f}" for i, j in ((1, 2), (2, 3), (4, 5), (6, 7))]
-    assert numbers(STEPS[4]) == said(*found)
+    assert numbers(STEPS[4]) == number_texts(*found)
     assert found[0] > found[1]
     for python in (6, 7):
         others = [cosine(sentences[python], sentences[place]) for place in range(6)]
@@ -87,10 +87,10 @@ def test_poolings() -> None:
     for pooled in ([each.mean(0) for each in states], [each[0] for each in states], [each.max(0) for each in states]):
         unit = [each / np.linalg.norm(each) for each in pooled]
         means.append(f"{np.mean([unit[i] @ unit[j] for i, j in all_pairs(sentences)]):.3f}")
-    assert numbers(STEPS[5]) == said(len(all_pairs(sentences)), *means, "0.7")
+    assert numbers(STEPS[5]) == number_texts(len(all_pairs(sentences)), *means, "0.7")
 
 
 def test_the_map() -> None:
     vectors = np.stack([vector(sentence) for sentence in lines("paraphrases")])
     spread = np.linalg.svd(vectors - vectors.mean(0), compute_uv=False) ** 2
-    assert numbers(STEPS[6]) == said(f"{spread[:2].sum() / spread.sum():.1%}")
+    assert numbers(STEPS[6]) == number_texts(f"{spread[:2].sum() / spread.sum():.1%}")

@@ -26,13 +26,13 @@ SECRET = "for this test"
 @pytest.fixture(autouse=True)
 def server(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """The server's uploaded files by session; sets its upload limit and cookie secret."""
-    held: dict[str, dict[str, Any]] = {}
-    runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=held))
+    state: dict[str, dict[str, Any]] = {}
+    runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=state))
     there = SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
     monkeypatch.setattr(streamlit_internals, "Runtime", there)
     monkeypatch.setattr(entrance.config, "get_option", lambda name: MEGABYTES)
     monkeypatch.setattr(streamlit_internals.starlette_websocket, "get_cookie_secret", lambda: SECRET)
-    return held
+    return state
 
 
 def response(

@@ -133,12 +133,12 @@ def test_the_shipped_limits_fit_into_the_shipped_containers(
     file: str, memory: int, in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")
-    said = {
+    message = {
         "compose.yaml": f"INSIDE_BERT_MEMORY:-{memory}g",
         "deploy/kubernetes.yaml": f"memory: {memory}Gi}}",
         "deploy/inside-bert.service": f"MemoryMax={memory}G",
     }
-    assert said[file] in text
+    assert message[file] in text
     limits = dict(re.findall(r"(INSIDE_BERT_(?:MAX|CHILD)_\w+)\W[^\n]*?(\d{1,18})\W*$", text, re.MULTILINE))
     assert len(limits) == 7
     for name, value in limits.items():

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
-from tests.pages.opened import said
+from tests.pages.opened import visible_text
 from ui.cache.jobs import board
 from ui.cache.memoize import results
 from ui.widgets.lists import progress
@@ -105,7 +105,7 @@ def test_what_takes_long_begins_when_one_reader_agrees() -> None:
 
 def test_what_fails_is_said_and_computed_anew_for_the_next() -> None:
     for _ in range(2):
-        assert [said(each.value) for each in shown("no").error] == ["There is no such text."]
+        assert [visible_text(each.value) for each in shown("no").error] == ["There is no such text."]
     assert COMPUTED == ["no", "no"]
 
 

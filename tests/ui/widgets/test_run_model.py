@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.settings import DEFAULT_MODEL
-from tests.pages.opened import SHELL, opened, said
+from tests.pages.opened import SHELL, opened, visible_text
 from ui import session
 from ui.cache import models, traces
 from ui.widgets import run_model
@@ -94,25 +94,25 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
 
 def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
     load_model()
-    told: list[str] = []
+    messages: list[str] = []
     queue = traces.RUN_LOCK
     monkeypatch.setattr(run_model, "QUIET_S", 0.0)
     with queue.place() as running:
         second = queue.place()
 
         def word(ahead: int) -> str:
-            told.append(waiting_words(ahead))
+            messages.append(waiting_words(ahead))
             if ahead == 2:
                 running.leave()
             elif ahead == 1:
                 second.leave()
-            return told[-1]
+            return messages[-1]
 
         waiting_words = run_model.waiting_words
         monkeypatch.setattr(run_model, "waiting_words", word)
         at = opened("representations", text=f"{TEXT} Again.")
     assert not at.exception
-    seen = list(dict.fromkeys(told))
+    seen = list(dict.fromkeys(messages))
     assert [sentence for sentence in seen if "ahead" in sentence] == [
         "Waiting for the model: 2 runs are ahead of this one.",
         "Waiting for the model: one run is ahead of this one.",
@@ -127,7 +127,7 @@ def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.Monk
     queue = traces.RUN_LOCK
     with queue.place(), queue.place():
         at = opened("representations", text=f"{TEXT} Another.")
-    assert [said(error.value) for error in at.error] == [
+    assert [visible_text(error.value) for error in at.error] == [
         "The model is busy: 1 run waits for it already, and no more may wait here; try again in a moment."
     ]
     assert counted == []

@@ -83,9 +83,9 @@ def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: s
     at = opened(name, layer=address, **view_with_layers)
     assert not at.exception
     assert layer(at) == shown
-    (told,) = toasts(at)
-    assert "There is no layer" in told
-    assert len(told) < 200
+    (message,) = toasts(at)
+    assert "There is no layer" in message
+    assert len(message) < 200
     at.run()
     assert layer(at) == shown
     assert not toasts(at)
@@ -96,8 +96,8 @@ def test_a_view_that_is_not_there_is_told_and_the_first_is_shown(address: str) -
     at = opened("architecture", view=address)
     assert not at.exception
     assert view(at) == "Module tree"
-    (told,) = toasts(at)
-    assert "There is no view" in told
+    (message,) = toasts(at)
+    assert "There is no view" in message
     at.run()
     assert not toasts(at)
 

@@ -168,7 +168,7 @@ def test_the_theme_brings_every_colour():
     assert not re.search(r"#[0-9a-fA-F]{3,6}\b", view.JS + view.CSS), "colours come with the message"
 
 
-def said(monkeypatch, words):
+def browser_message(monkeypatch, words):
     monkeypatch.setattr(view, "component_state", {"v": {"look": words}}.get)
 
 
@@ -192,15 +192,15 @@ def test_what_the_browser_holds_is_not_missing(monkeypatch):
         "complete": False,
         "serial": 4,
     }
-    said(monkeypatch, words)
+    browser_message(monkeypatch, words)
     state = view.attention_state("v", atlas)
     assert state.heads == ((1, 2), (2, 3), (0, 1))
     assert state.missing == ((1, 2),)
     assert state.cell == (1, 2, 8, 0)
     assert state.holds_atlas
-    said(monkeypatch, {**words, "range": [0, 4, 0, 4]})
+    browser_message(monkeypatch, {**words, "range": [0, 4, 0, 4]})
     assert view.attention_state("v", atlas).missing == ((0, 1),)
-    said(monkeypatch, {**words, "complete": True})
+    browser_message(monkeypatch, {**words, "complete": True})
     assert view.attention_state("v", atlas).missing == ()
     _, other = atlas_of(10, 3, 4)
     state = view.attention_state("v", other)
@@ -212,9 +212,9 @@ def test_heads_that_may_be_opened_next_go_ahead_of_the_click(monkeypatch):
     _, atlas = atlas_of(90, 3, 4)
     assert view.attention_state("v", atlas).ahead == ()  # the first message should be painted soon
     words = {"identity": identity(atlas), "heads": [[1, 2]], "maps": [[1, 2], [1, 3]], "atlas": True}
-    said(monkeypatch, words)
+    browser_message(monkeypatch, words)
     assert view.attention_state("v", atlas).ahead == ((1, 1), (1, 0), (0, 2), (2, 2))
-    said(monkeypatch, {**words, "complete": True})
+    browser_message(monkeypatch, {**words, "complete": True})
     assert view.attention_state("v", atlas).ahead == ()
 
 
@@ -237,7 +237,7 @@ def test_what_goes_ahead_is_little(seq):
 )
 def test_a_state_that_is_no_state_counts_as_none(monkeypatch, words):
     _, atlas = atlas_of(9, 3, 4)
-    said(monkeypatch, {**words, "identity": identity(atlas)} if isinstance(words, dict) else words)
+    browser_message(monkeypatch, {**words, "identity": identity(atlas)} if isinstance(words, dict) else words)
     state = view.attention_state("v", atlas)
     assert (state.heads, state.cell, state.range) == (((0, 0),), None, None)
 

@@ -93,13 +93,13 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def browser_message(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     words = dict(SAID)
     monkeypatch.setattr(corpus_map, "component_state", lambda key: {"message": words})
     return words
 
 
-def test_what_the_browser_says_is_taken(said: dict[str, Any]) -> None:
+def test_what_the_browser_says_is_taken(browser_message: dict[str, Any]) -> None:
     state = corpus_map.map_state("key", "i")
     assert state.window == MapWindow(0, 1, 0, 2)
     assert state.region == ((0, 0), (1, 0), (1, 1))
@@ -108,8 +108,8 @@ def test_what_the_browser_says_is_taken(said: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_window_that_is_none_is_the_whole(said: dict[str, Any], wrong: dict[str, Any]) -> None:
-    said |= wrong
+def test_a_window_that_is_none_is_the_whole(browser_message: dict[str, Any], wrong: dict[str, Any]) -> None:
+    browser_message |= wrong
     assert corpus_map.map_state("key", "i").window is None
 
 
@@ -117,6 +117,6 @@ def test_a_window_that_is_none_is_the_whole(said: dict[str, Any], wrong: dict[st
     "region",
     [[[0, 0], [1, 1]], [[0, 0]] * 3, [[0, 0], [1, 0], [2, 0]], [[0, 0, 0]] * 4, "abc", [None] * 3, [[0, 1]] * 999],
 )
-def test_a_region_that_is_none_selects_nothing(said: dict[str, Any], region: Any) -> None:
-    said["region"] = region
+def test_a_region_that_is_none_selects_nothing(browser_message: dict[str, Any], region: Any) -> None:
+    browser_message["region"] = region
     assert corpus_map.map_state("key", "i").region == ()

@@ -15,8 +15,8 @@ def test_the_proxy_takes_what_the_server_takes_and_the_document_says_so() -> Non
     proxy = re.search(r"client_max_body_size (\d+)m;", (ROOT / "deploy" / "nginx.conf").read_text())
     assert proxy is not None
     assert int(proxy[1]) == most + 1, "a request is larger than its file"
-    told = " ".join((ROOT / "docs" / "deployment.md").read_text().split())
-    assert f"Uploads end at {most} MB (`.streamlit/config.toml`; {most + 1} MB in `deploy/nginx.conf`" in told
+    documentation = " ".join((ROOT / "docs" / "deployment.md").read_text().split())
+    assert f"Uploads end at {most} MB (`.streamlit/config.toml`; {most + 1} MB in `deploy/nginx.conf`" in documentation
 
 
 def test_a_long_name_is_cut_and_keeps_its_ending() -> None:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.checkpoints.test_download import WANTED, repository
 from tests.helpers.hub_server import Hub, running_hub
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 from ui.cache.jobs import board
 
 WAIT_S = 30
@@ -40,10 +40,12 @@ def fetched(at: AppTest) -> AppTest:
 
 def test_the_offer_names_the_size_and_the_page_comes_after_it(hub: Hub) -> None:
     at = opened("tokens", model=NAME)
-    assert "not on this machine" in said(at.info[0].value)
+    assert "not on this machine" in visible_text(at.info[0].value)
     nbytes = sum(len(hub.repositories[HUB_ID][name]) for name in WANTED)
     assert at.button(key="download_model").label == f"Download {nbytes / 2**20:.1f} MiB from the Hub"
-    assert any("BERT tiny, uncased (2 layers of 128). Licence: Apache-2.0." in said(each.value) for each in at.caption)
+    assert any(
+        "BERT tiny, uncased (2 layers of 128). Licence: Apache-2.0." in visible_text(each.value) for each in at.caption
+    )
     at = fetched(at)
     assert not at.exception
     assert not at.error
@@ -57,7 +59,7 @@ def test_what_goes_wrong_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: p
     hub.cut = 10
     at = fetched(at)
     assert not at.exception
-    assert [said(error.value) for error in at.error][-1].startswith("The Hub ")
+    assert [visible_text(error.value) for error in at.error][-1].startswith("The Hub ")
     hub.cut = None
     at = fetched(at.button(key="retry_download").click().run())
     assert not at.exception
@@ -67,7 +69,7 @@ def test_what_goes_wrong_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: p
 def test_where_the_hub_is_switched_off_nothing_is_offered(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     at = opened("tokens", model=NAME)
-    assert any("switched off" in said(each.value) for each in at.caption)
+    assert any("switched off" in visible_text(each.value) for each in at.caption)
     assert not [button for button in at.button if button.key == "download_model"]
 
 
@@ -75,4 +77,4 @@ def test_a_hub_that_does_not_answer_is_named_beside_the_refusal(hub: Hub) -> Non
     hub.status = 503
     at = opened("tokens", model=NAME)
     assert not at.exception
-    assert [said(each.value) for each in at.caption if "Hub answered with a fault" in each.value]
+    assert [visible_text(each.value) for each in at.caption if "Hub answered with a fault" in each.value]

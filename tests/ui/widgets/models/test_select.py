@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, said
+from tests.pages.opened import opened, visible_text
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -34,7 +34,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     assert at.query_params["model"] == "mine"
     assert not at.sidebar.caption
     name = "team/" + "a-name-longer-than-the-box-" * 3
-    assert said(opened("overview", model=name).sidebar.caption[0].value) == name
+    assert visible_text(opened("overview", model=name).sidebar.caption[0].value) == name
 
 
 def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +62,11 @@ def test_a_model_that_is_not_here_leads_on(page: str, query: dict[str, str]) -> 
     at = opened(page, model="bert-base-uncased", **query)
     assert not at.exception
     assert not at.error
-    (told,) = [said(each.value) for each in at.info]
-    assert "not on this machine" in told
-    assert "hf download" not in told
+    (message,) = [visible_text(each.value) for each in at.info]
+    assert "not on this machine" in message
+    assert "hf download" not in message
     at.button(key="go_on").click().run()
     assert not at.exception
-    assert not any("not on this machine" in said(each.value) for each in at.info)
+    assert not any("not on this machine" in visible_text(each.value) for each in at.info)
     assert at.session_state["model"] == "all-MiniLM-L6-v2"
     assert "model" not in at.query_params

@@ -25,7 +25,7 @@ from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.trace.run import trace
 from tests.pages.labels import CONTEXT, NAMES, QUESTION, TAGS, TEXT, save_heads
-from tests.pages.opened import said
+from tests.pages.opened import visible_text
 from ui import session
 from ui.cache import models
 
@@ -117,9 +117,11 @@ def test_without_a_second_text_the_cosine_offers_an_example_and_hides_none() -> 
     at = chosen(DEFAULT_MODEL)
     assert not at.text
     assert not at.error
-    assert "write a second text in the sidebar" in said(at.info[0].value)
+    assert "write a second text in the sidebar" in visible_text(at.info[0].value)
     assert kinds(at) == ["cosine", "state", "direction"]
-    assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in said(at.get("button_group")[0].help)
+    assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in visible_text(
+        at.get("button_group")[0].help
+    )
     at.button(key="put_example").click().run()
     title, unit, value = shown(at)
     assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, session.SECOND_TEXT)
@@ -131,7 +133,7 @@ def test_without_a_second_text_the_cosine_offers_an_example_and_hides_none() -> 
 def test_the_cosine_is_to_the_second_text_of_the_sidebar() -> None:
     at = chosen(DEFAULT_MODEL, pair="The river is long.")
     assert shown(at)[2] == pytest.approx(cosine(TEXT, "The river is long."), abs=1e-5)
-    assert "Target: **cosine to 'The river is long.'**" in said(at.markdown[0].value)
+    assert "Target: **cosine to 'The river is long.'**" in visible_text(at.markdown[0].value)
 
 
 @pytest.mark.parametrize(
@@ -232,14 +234,14 @@ def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
     title = "value of dimension 99 of token 2, after layer 3"
     assert shown(at) == (title, "(no unit)", pytest.approx(float(states[4][2, 99]), abs=1e-5))
     at.number_input(key="target_dimension").set_value(384).run()
-    assert "There is no dimension 384; here are dimensions 0 to 383" in said(at.error[0].value)
+    assert "There is no dimension 384; here are dimensions 0 to 383" in visible_text(at.error[0].value)
 
 
 @pytest.mark.parametrize(("name", "words"), [("answers", "its answer is looked for"), ("pretraining", "asked of two")])
 def test_what_needs_a_second_text_asks_for_it(name: str, words: str) -> None:
     kind = "answer" if name == "answers" else "class"
     at = chosen(name, target=kind)
-    assert words in said(at.info[0].value)
+    assert words in visible_text(at.info[0].value)
     assert not at.error
     assert not chosen(name, text=QUESTION, pair=CONTEXT, target=kind).error
     assert kind not in kinds(chosen(name, pair=CONTEXT, alone=True))
