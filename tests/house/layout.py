@@ -14,7 +14,25 @@ MOST_SHORT_FILES = 9
 UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
 PREFIXES = ("cli_", "sentence_", "head_", "attention_")
 MOST_INNER_IMPORTS = 4
-MOST_FOUND = 60
+VAGUE_NAMES = {"found": 60} | dict.fromkeys(
+    (
+        "asked",
+        "come_to",
+        "given",
+        "goes_on",
+        "held",
+        "kept",
+        "meant",
+        "said",
+        "seen",
+        "stands",
+        "taken",
+        "told",
+        "wanted",
+    ),
+    0,
+)
+"""Words that say nothing about the content of a name -> how many names may have them, in all sources."""
 
 
 def python_files(root: Path) -> Iterator[Path]:
@@ -75,8 +93,8 @@ class Names(NamedTuple):
 
     inner_imports: tuple[str, ...]
     """"line module" of each import inside a function."""
-    found: tuple[int, ...]
-    """Lines of variables and parameters called `found`."""
+    vague: tuple[tuple[str, int], ...]
+    """Word of VAGUE_NAMES and line of each variable, parameter and function that is called so."""
     classes: tuple[str, ...]
     """Names of the classes."""
 
@@ -84,20 +102,19 @@ class Names(NamedTuple):
 @cache
 def names(path: Path) -> Names:
     """Walk a file once for all rules."""
-    imports, lines, classes = set(), [], []
+    imports, vague, classes = set(), [], []
     nodes = [(node, False) for node in ast.parse(path.read_text(encoding="utf-8")).body]
     while nodes:
         node, inside = nodes.pop()
         if inside:
             imports.update(f"{node.lineno} {name}" for name in _imported(node))
-        stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
-        if stored or (isinstance(node, ast.arg) and node.arg == "found"):
-            lines.append(node.lineno)
+        if (name := _bound(node).strip("_").lower()) in VAGUE_NAMES:
+            vague.append((name, node.lineno))
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
         within = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         nodes += [(child, within) for child in ast.iter_child_nodes(node)]
-    return Names(tuple(sorted(imports)), tuple(sorted(lines)), tuple(classes))
+    return Names(tuple(sorted(imports)), tuple(sorted(vague)), tuple(classes))
 
 
 def inner_imports(root: Path) -> list[str]:
@@ -117,9 +134,22 @@ def _imported(node: ast.AST) -> list[str]:
     return [name.name for name in node.names] if isinstance(node, ast.Import) else []
 
 
-def found_names(root: Path) -> list[str]:
-    """Local variables and parameters called `found`, which says nothing about their content."""
-    return [f"{path.relative_to(root)}:{line}" for path in python_files(root) for line in names(path).found]
+def _bound(node: ast.AST) -> str:
+    """The name that a node gives to a variable, a parameter or a function; "" for other nodes."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else ""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
+
+
+def vague_names(root: Path) -> dict[str, list[str]]:
+    """Word of VAGUE_NAMES -> where variables, parameters and functions are called so."""
+    places: dict[str, list[str]] = {word: [] for word in VAGUE_NAMES}
+    for path in python_files(root):
+        for word, line in names(path).vague:
+            places[word].append(f"{path.relative_to(root)}:{line}")
+    return places
 
 
 def repeated_classes(root: Path) -> list[str]:

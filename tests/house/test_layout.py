@@ -24,7 +24,8 @@ def wrong(tmp_path: Path) -> Path:
     (tmp_path / "pages" / "long.py").write_text("\n" * 101)
     (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 351)
     (tmp_path / "bertviz_core" / "late.py").write_text(
-        "def late():\n    from ui.heads import head_1\n\n\ndef later(found):\n    import ui.heads\n    found = 1\n" * 3
+        "def late():\n    from ui.heads import head_1\n\n\ndef later(found):\n    import ui.heads\n    found = 1\n\n\n"
+        "def _asked():\n    KEPT = 1\n\n\n" * 3
     )
     return tmp_path
 
@@ -56,10 +57,15 @@ def test_imports_stand_at_the_top(wrong: Path) -> None:
 
 
 @pytest.mark.slow
-def test_found_is_seldom_a_name(wrong: Path) -> None:
-    names = layout.found_names(ROOT)
-    assert len(names) <= layout.MOST_FOUND, len(names)
-    assert len(layout.found_names(wrong)) == 6
+@pytest.mark.parametrize("word", layout.VAGUE_NAMES)
+def test_vague_words_are_seldom_names(word: str) -> None:
+    places = layout.vague_names(ROOT)[word]
+    assert len(places) <= layout.VAGUE_NAMES[word], places
+
+
+def test_variables_parameters_and_functions_are_counted(wrong: Path) -> None:
+    places = {word: len(lines) for word, lines in layout.vague_names(wrong).items() if lines}
+    assert places == {"found": 6, "asked": 3, "kept": 3}
 
 
 @pytest.mark.slow

@@ -23,9 +23,9 @@ from tests.ui.lessons.shipped import (
     layer_parameters,
     lesson,
     model,
+    number_texts,
     numbers,
     run,
-    said,
     tokens,
     total_parameters,
     weights,
@@ -67,21 +67,21 @@ def test_counts_of_bert_base() -> None:
     assert total_parameters(768, 12) == 109_482_240  # as in the source documents
     assert total_parameters(1024, 24) == 335_141_888
     large = (24, 12, 16, 12, 1_024, 768, total_parameters(1024, 24), 64, VOCABULARY)
-    assert numbers(first) == said(total_parameters(768, 12), 12, 768, *large)
+    assert numbers(first) == number_texts(total_parameters(768, 12), 12, 768, *large)
     assert (768 // 12, 1_024 // 16) == (64, 64)
     encoder = 12 * layer_parameters(768)
     whole = (embedding_parameters(768), encoder, 768 * 768 + 768, total_parameters(768, 12))
     answer = (feed_forward_parameters(768), layer_parameters(768))
-    assert numbers(second) == said(*whole, 30_522, 768, 30_522, 768, 30_522 * 768, *answer)
+    assert numbers(second) == number_texts(*whole, 30_522, 768, 30_522, 768, 30_522 * 768, *answer)
     assert round(feed_forward_parameters(768) / layer_parameters(768), 2) == 0.67
     parts = (attention_parameters(768), 768, 768, 768, feed_forward_parameters(768), 4 * 768)
-    assert numbers(third) == said(12, layer_parameters(768), *parts, 12, 12, layer_parameters(768), encoder)
+    assert numbers(third) == number_texts(12, layer_parameters(768), *parts, 12, 12, layer_parameters(768), encoder)
     assert round(feed_forward_parameters(768) / attention_parameters(768), 2) == 2.0
 
 
 def test_tokens_of_the_text() -> None:
     assert tokens(SINAN).tokens == ("[CLS]", "sin", "##an", "loves", "a", "beautiful", "day", "[SEP]")
-    assert numbers(LESSON.steps[3]) == said(VOCABULARY, 8, 6, total_parameters(384, 6), 3)
+    assert numbers(LESSON.steps[3]) == number_texts(VOCABULARY, 8, 6, total_parameters(384, 6), 3)
     assert tokens("Anna loves").tokens[1] == "anna"
     assert tokens("Wolfgang").tokens[1] == "wolfgang"
     assert tokens("Siobhan").tokens[1:-1] == ("si", "##ob", "##han")
@@ -90,13 +90,13 @@ def test_tokens_of_the_text() -> None:
 def test_hidden_states() -> None:
     states = run(SINAN).hidden_states
     assert states.shape == (7, 8, 384)
-    assert numbers(LESSON.steps[4]) == said(384)
+    assert numbers(LESSON.steps[4]) == number_texts(384)
     words = states[:, 1:-1]  # the page starts without [CLS] and [SEP]
     share = token_paths(words).explained.sum()
     before, after = states[:-1], states[1:]
     cosines = (before * after).sum(-1) / np.linalg.norm(before, axis=-1) / np.linalg.norm(after, axis=-1)
     turned = 1 - cosines.mean(-1)
-    assert numbers(LESSON.steps[5]) == said(
+    assert numbers(LESSON.steps[5]) == number_texts(
         6, 7, words.shape[1], f"{share:.1%}", 5, f"{turned[5]:.2f}", "0", 4, "0.08", "0.14"
     )
     assert turned.argmax() == 5
@@ -105,7 +105,7 @@ def test_hidden_states() -> None:
 
 def test_heads() -> None:
     assert tuple(model().model.get_parameter("encoder.layer.0.attention.self.query.weight").shape) == (384, 384)
-    assert numbers(LESSON.steps[6]) == said(12, 384, 384, 12, 384, 12, 384 // 12, 12, "0.00001")
+    assert numbers(LESSON.steps[6]) == number_texts(12, 384, 384, 12, 384, 12, 384 // 12, 12, "0.00001")
     assert compare_fused_and_per_head(model(), tokens(SINAN), 0, "query").max_difference < 0.00001
 
 
@@ -114,7 +114,7 @@ def test_attention() -> None:
     assert (step.query["layer"], step.query["head"]) == (("1",), ("8",))
     one, other = weights(1, 8), weights(1, 9)
     answer = (9, f"{other[2, 1]:.2f}", f"{other[6, 5]:.2f}")
-    assert numbers(step) == said(6, 12, 6 * 12, 1, 1, 8, f"{one[1, 2]:.2f}", *answer)
+    assert numbers(step) == number_texts(6, 12, 6 * 12, 1, 1, 8, f"{one[1, 2]:.2f}", *answer)
     assert all(one[place].argmax() == place + 1 for place in range(1, 6))
     assert all(other[place].argmax() in (0, place - 1) for place in range(1, 8))
 
@@ -123,7 +123,7 @@ def test_pooler() -> None:
     check = pooler_check(model(), run(SINAN))
     assert check is not None
     assert check.max_difference < 1e-6
-    assert numbers(LESSON.steps[8]) == said(384, "1", "1", f"{np.abs(check.output).max():.2f}", "0")
+    assert numbers(LESSON.steps[8]) == number_texts(384, "1", "1", f"{np.abs(check.output).max():.2f}", "0")
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_sentences() -> None:
     cosines = {pair: cosine(lines[pair[0]], lines[pair[1]]) for pair in combinations(range(len(lines)), 2)}
     inside = [value for (one, other), value in cosines.items() if one // 2 == other // 2]
     between = [value for (one, other), value in cosines.items() if one // 2 != other // 2]
-    assert numbers(step) == said(384, len(lines), "0.57", "0.14", "0.74", f"{max(inside):.3f}")
+    assert numbers(step) == number_texts(384, len(lines), "0.57", "0.14", "0.74", f"{max(inside):.3f}")
     assert min(inside) > 0.57
     assert max(between) < 0.14
     opposites = EXAMPLES["negation"][1].split("\n")
