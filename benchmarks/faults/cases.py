@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.load.visitor import Seen
+from benchmarks.load.visitor import VisitResult
 from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
@@ -26,9 +26,9 @@ def tiny(folder: Path, **layers: int) -> None:
     subprocess.run([sys.executable, "-c", MAKE, str(folder), *arguments], cwd=ROOT, check=True, capture_output=True)
 
 
-def row(case: str, saw: str, kept: str, promised: str, holds: bool) -> Row:
+def row(case: str, observed: str, outcome: str, promised: str, holds: bool) -> Row:
     """A row of the table: the case, what the reader saw, what was preserved, what is promised."""
-    return Row(case, shortened(saw), kept, promised, holds)
+    return Row(case, shortened(observed), outcome, promised, holds)
 
 
 def shortened(words: str) -> str:
@@ -37,16 +37,16 @@ def shortened(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def one_sentence(seen: Seen) -> bool:
+def one_sentence(visit: VisitResult) -> bool:
     """Whether a page refused with one message, without any other fault."""
-    return not seen.errors and len(set(seen.refusals)) == 1 and "Traceback" not in seen.refusals[0]
+    return not visit.errors and len(set(visit.refusals)) == 1 and "Traceback" not in visit.refusals[0]
 
 
-def went_well(seen: Seen) -> bool:
+def went_well(visit: VisitResult) -> bool:
     """Whether a page was drawn without a refusal."""
-    return not seen.errors and not seen.refusals
+    return not visit.errors and not visit.refusals
 
 
-def summary(pages: Sequence[Seen]) -> str:
+def summary(pages: Sequence[VisitResult]) -> str:
     """The first fault or refusal on some pages."""
-    return next((words for seen in pages for words in (*seen.errors, *seen.refusals)), "the page")
+    return next((words for visit in pages for words in (*visit.errors, *visit.refusals)), "the page")

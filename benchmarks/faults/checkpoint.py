@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.faults.cases import one_sentence, row, summary, tiny, went_well
 from benchmarks.load.server import Server, running
-from benchmarks.load.visitor import Seen, Visitor, visiting
+from benchmarks.load.visitor import Visitor, VisitResult, visiting
 from benchmarks.timing import Row
 
 TEXT, OTHER_TEXT = "I love my pet python", "The language of the river"
@@ -53,16 +53,16 @@ async def _shows_the_new(server: Server, folder: Path, words: str, change: Calla
         clicked = await visitor.click()
         after = await _look(visitor, folder.name, OTHER_TEXT)
     lives = await _lives(server)
-    seen = [each for each in (before, clicked, after) if each is not None]
+    visits = [each for each in (before, clicked, after) if each is not None]
     new = _states(before) == "4" and _states(after) == "3"
     return row(
         f"{words} under a running server",
         f"{_states(before)} hidden states before, {_states(after)} after"
-        if all(map(went_well, seen))
-        else summary(seen),
+        if all(map(went_well, visits))
+        else summary(visits),
         lives,
         "the new one, no traceback",
-        new and lives == LIVES and not any(each.errors for each in seen),
+        new and lives == LIVES and not any(each.errors for each in visits),
     )
 
 
@@ -100,19 +100,19 @@ async def _lives(server: Server) -> str:
     if not server.alive:
         return "THE SERVER IS DEAD"
     async with visiting(server.url) as visitor:
-        seen = await visitor.visit("representations", model=DEFAULT, text=TEXT)
+        visit = await visitor.visit("representations", model=DEFAULT, text=TEXT)
     if server.tracebacks():
         return "TRACEBACK IN THE LOG"
-    return LIVES if went_well(seen) else summary([seen])
+    return LIVES if went_well(visit) else summary([visit])
 
 
-def _look(visitor: Visitor, model: str, text: str = TEXT) -> Coroutine[None, None, Seen]:
+def _look(visitor: Visitor, model: str, text: str = TEXT) -> Coroutine[None, None, VisitResult]:
     return visitor.visit("representations", model=model, text=text)
 
 
-def _states(seen: Seen | None) -> str:
+def _states(visit: VisitResult | None) -> str:
     """The number of hidden states named by the page."""
-    words = next((words for words in (seen.words if seen else ()) if " hidden states of " in words), "")
+    words = next((words for words in (visit.words if visit else ()) if " hidden states of " in words), "")
     return words.partition(" hidden states of ")[0].rpartition(" ")[2] or "no"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.faults.cases import one_sentence, row, summary, tiny, went_well
 from benchmarks.load.server import environment, running
-from benchmarks.load.visitor import Seen, visiting
+from benchmarks.load.visitor import VisitResult, visiting
 from benchmarks.report import ROOT
 from benchmarks.timing import Row
 from tests.helpers.hub_server import Hub, running_hub
@@ -57,12 +57,12 @@ def _page(home: Path, words: str, endpoint: str) -> Row:
     with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": endpoint}) as server:
         visit, other = asyncio.run(_two(server.url))
         fine = went_well(other) and server.alive and not server.tracebacks()
-    kept = f"said after {visit.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
+    outcome = f"said after {visit.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
     holds = one_sentence(visit) and visit.seconds < SOON_S and fine
-    return row(f"the Hub {words}", summary([visit]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
+    return row(f"the Hub {words}", summary([visit]), outcome, f"one sentence in < {SOON_S:.0f} s", holds)
 
 
-async def _two(url: str) -> tuple[Seen, Seen]:
+async def _two(url: str) -> tuple[VisitResult, VisitResult]:
     """One visitor who opens a model of the Hub, and one with the bundled model."""
     async with visiting(url) as first, visiting(url) as second:
         visit, other = await asyncio.gather(first.visit("parameters", model=NAME), second.visit("parameters"))
@@ -77,9 +77,9 @@ def _half_a_header(home: Path, hub: Hub) -> Row:
         hub.cut = None
         again, _ = asyncio.run(_two(server.url))
         fine = server.alive and not server.tracebacks()
-    kept = "the next look, with the Hub well, shows the model" if went_well(again) else summary([again])
+    outcome = "the next look, with the Hub well, shows the model" if went_well(again) else summary([again])
     holds = one_sentence(visit) and visit.seconds < SOON_S and went_well(again) and fine
-    return row("the Hub breaks off within its answer", summary([visit]), kept, "one sentence, then the model", holds)
+    return row("the Hub breaks off within its answer", summary([visit]), outcome, "one sentence, then the model", holds)
 
 
 def _half_a_file(home: Path, hub: Hub) -> Row:
@@ -90,9 +90,11 @@ def _half_a_file(home: Path, hub: Hub) -> Row:
     half = [path for path in (home / "hub").rglob("snapshots/*/*.safetensors") if path.stat().st_size != whole]
     hub.cut = None
     healed, parameters = _fetched(home, hub)
-    kept = f"no half file among the model's; then fetched whole, {parameters:,} parameters" if not half else str(half)
+    outcome = (
+        f"no half file among the model's; then fetched whole, {parameters:,} parameters" if not half else str(half)
+    )
     holds = bool(refusal) and not opened and not half and not healed and parameters > 0
-    return row("the Hub sends half of the weights", refusal, kept, "one sentence, nothing half is used", holds)
+    return row("the Hub sends half of the weights", refusal, outcome, "one sentence, nothing half is used", holds)
 
 
 def _fetched(home: Path, hub: Hub) -> tuple[str, int]:

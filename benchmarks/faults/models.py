@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.faults.cases import one_sentence, row, summary, went_well
 from benchmarks.load.server import Server, running
-from benchmarks.load.visitor import Seen, Visitor, visiting
+from benchmarks.load.visitor import Visitor, VisitResult, visiting
 from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
@@ -97,10 +97,10 @@ async def _opened(server: Server, innocent: Visitor, name: str, kind: str, words
     )
 
 
-async def _pages(server: Server, name: str, kind: str) -> list[Seen]:
+async def _pages(server: Server, name: str, kind: str) -> list[VisitResult]:
     async with visiting(server.url) as visitor:
         return [await visitor.visit(page, model=name, text=TEXT) for page in PAGES[kind]]
 
 
-async def _look(visitor: Visitor, number: object) -> Seen:
+async def _look(visitor: Visitor, number: object) -> VisitResult:
     return await visitor.visit("tokens", text=f"another text {number}")

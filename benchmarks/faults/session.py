@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.faults.cases import row, summary, went_well
 from benchmarks.load.run import moment
 from benchmarks.load.server import Server, running
-from benchmarks.load.visitor import Seen, visiting
+from benchmarks.load.visitor import VisitResult, visiting
 from benchmarks.timing import Row
 
 GONE, QUIET_S = 12, 60.0
@@ -59,6 +59,6 @@ async def _ask_and_go(server: Server, threads: int) -> None:
             await moment(loop.time() + 0.01)
 
 
-async def _visit(server: Server, text: str) -> Seen:
+async def _visit(server: Server, text: str) -> VisitResult:
     async with visiting(server.url) as visitor:
         return await visitor.visit("attention", text=text)

@@ -126,9 +126,9 @@ def _attempts() -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 async def _try(visitor: Visitor, what: str, page: str, query: dict[str, str], harm: Harm) -> None:
-    seen = await visitor.visit(page, **query)
+    visit = await visitor.visit(page, **query)
     harm.requests[what] += 1
-    harm.errors.update(f"{what}: {line[:200]}" for line in seen.errors)
+    harm.errors.update(f"{what}: {line[:200]}" for line in visit.errors)
 
 
 def _write_anew(home: Path) -> None:

@@ -60,8 +60,8 @@ async def _switched(server: Server, names: list[str], switches: int) -> tuple[in
     async with visiting(server.url) as visitor:
         for number in range(switches):
             # 8 models and 6 pages: all pairs that occur have occurred after 24 switches.
-            seen = await visitor.visit(PAGES[number % len(PAGES)], model=names[number % len(names)])
-            wrong = [*seen.errors, *seen.refusals]
+            visit = await visitor.visit(PAGES[number % len(PAGES)], model=names[number % len(names)])
+            wrong = [*visit.errors, *visit.refusals]
             if wrong:
                 print(*wrong, sep="\n", file=sys.stderr)
             errors += len(wrong)

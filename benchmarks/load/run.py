@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.load.server import Server
-from benchmarks.load.visitor import Seen, Visitor, visiting
+from benchmarks.load.visitor import Visitor, VisitResult, visiting
 
 LOOK_S = 0.2
 GONE_S = 60
@@ -43,11 +43,11 @@ class Clicks:
     peak: int = 0
     """Peak memory of the server in bytes."""
 
-    def add(self, seen: Seen) -> None:
+    def add(self, visit: VisitResult) -> None:
         """Count a click."""
-        self.seconds.append(seen.seconds)
-        self.slowest = sorted([*self.slowest, (seen.seconds, seen.what)], reverse=True)[:SLOWEST]
-        self.errors.update(f"{seen.what}: {line[:300]}" for line in (*seen.errors, *seen.refusals))
+        self.seconds.append(visit.seconds)
+        self.slowest = sorted([*self.slowest, (visit.seconds, visit.what)], reverse=True)[:SLOWEST]
+        self.errors.update(f"{visit.what}: {line[:300]}" for line in (*visit.errors, *visit.refusals))
 
     def share(self, share: float) -> float:
         """Seconds within which this share of the clicks was answered."""
@@ -119,9 +119,9 @@ async def _visited(server: Server, phase: Phase, number: int, clicks: Clicks, en
         clicks.errors[f"no connection: {error}"] += 1
 
 
-async def _next(visitor: Visitor, phase: Phase, chance: random.Random) -> Seen:
-    seen = None if chance.random() < ANOTHER_PAGE else await visitor.click()
-    return seen or await visitor.visit(chance.choice(phase.pages), model=phase.model)
+async def _next(visitor: Visitor, phase: Phase, chance: random.Random) -> VisitResult:
+    visit = None if chance.random() < ANOTHER_PAGE else await visitor.click()
+    return visit or await visitor.visit(chance.choice(phase.pages), model=phase.model)
 
 
 async def _watched(server: Server, clicks: Clicks) -> None:

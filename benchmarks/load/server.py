@@ -97,7 +97,9 @@ def running(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[S
 
 def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """Environment variables of a process that ignores this machine's caches, models and settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_BERT_", "STREAMLIT_"))}
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_BERT_", "STREAMLIT_"))
+    }
     own = {
         "HOME": str(home),
         "HF_HOME": str(home / "hub"),
@@ -105,7 +107,7 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
         "INSIDE_BERT_MODELS_DIR": str(home / "models"),
         "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store"),
     }
-    return {**kept, **own, **(settings or {})}
+    return {**variables, **own, **(settings or {})}
 
 
 def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:

@@ -28,7 +28,7 @@ ANSWER_S = 60.0
 
 
 @dataclass(slots=True)
-class Seen:
+class VisitResult:
     """Result of one click."""
 
     what: str = ""
@@ -55,16 +55,16 @@ class Visitor:
         self._page = self._name = ""
         self._query: dict[str, str] = {}
 
-    async def visit(self, page: str, **query: str) -> Seen:
+    async def visit(self, page: str, **query: str) -> VisitResult:
         """Open a page of the dashboard by its name, with the parameters of its address."""
         self._page, self._query = self._pages.get(page, ""), query
         self._widgets, self._states, self._name = {}, {}, page or FIRST
         # Like a tab: the first page is requested by its name in the address, and its response lists all pages.
-        seen = await self._run(self._page, query, "", page)
-        seen.what, self._page = self._name, self._pages.get(page, "")
-        return seen
+        visit = await self._run(self._page, query, "", page)
+        visit.what, self._page = self._name, self._pages.get(page, "")
+        return visit
 
-    async def click(self) -> Seen | None:
+    async def click(self) -> VisitResult | None:
         """Change one of the page's widgets; None if it has none that can be changed."""
         found = list(self._widgets.values())
         self._chance.shuffle(found)
@@ -72,27 +72,27 @@ class Visitor:
             state = clicked(each, self._states.get(each.proto.id), self._chance)
             if state is not None:
                 self._states[state.id] = state
-                seen = await self._run(self._page, self._query, each.fragment)
-                seen.what = f"{self._name}, {getattr(each.proto, 'label', '') or each.kind}"
-                return seen
+                visit = await self._run(self._page, self._query, each.fragment)
+                visit.what = f"{self._name}, {getattr(each.proto, 'label', '') or each.kind}"
+                return visit
         return None
 
     async def ask(self, page: str = "", **query: str) -> None:
         """Request a page without waiting for it."""
         await self._socket.send(self._question(self._pages.get(page, ""), query, "").SerializeToString())
 
-    async def _run(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> Seen:
-        seen, started = Seen(), perf_counter()
+    async def _run(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> VisitResult:
+        visit, started = VisitResult(), perf_counter()
         try:
             async with asyncio.timeout(ANSWER_S):
                 await self._socket.send(self._question(page, query, fragment, name).SerializeToString())
-                await self._receive(seen, fragment)
+                await self._receive(visit, fragment)
         except ConnectionClosed as closed:
-            seen.errors.append(f"the connection broke: {closed}")
+            visit.errors.append(f"the connection broke: {closed}")
         except TimeoutError:
-            seen.errors.append(f"no answer within {ANSWER_S:.0f} s")
-        seen.seconds = perf_counter() - started
-        return seen
+            visit.errors.append(f"no answer within {ANSWER_S:.0f} s")
+        visit.seconds = perf_counter() - started
+        return visit
 
     def _question(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> BackMsg:
         message = BackMsg()
@@ -104,22 +104,22 @@ class Visitor:
         message.rerun_script.cached_message_hashes.extend(self._cached)
         return message
 
-    async def _receive(self, seen: Seen, fragment: str) -> None:
+    async def _receive(self, visit: VisitResult, fragment: str) -> None:
         """Receive messages until the end of the run; the widgets of a whole page replace earlier ones."""
         before, self._widgets = self._widgets, dict(self._widgets) if fragment else {}
         while True:
             message = self._whole(ForwardMsg.FromString(await self._socket.recv()))
             kind = message.WhichOneof("type")
             if kind == "delta":
-                self._take(message.delta, seen)
+                self._take(message.delta, visit)
             elif kind == "navigation":
                 pages = message.navigation.app_pages
                 self._pages = {"" if page.is_default else page.url_pathname: page.page_script_hash for page in pages}
             elif kind in ("page_not_found", "session_event"):
-                seen.errors.append(f"{kind}: {message}"[:300])
+                visit.errors.append(f"{kind}: {message}"[:300])
             elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
-                    seen.errors.append("the script did not compile")
+                    visit.errors.append("the script did not compile")
                 if message.script_finished == ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY:
                     self._widgets = before | self._widgets
                 return
@@ -132,12 +132,12 @@ class Visitor:
             self._cached[message.hash] = message
         return message
 
-    def _take(self, delta: Delta, seen: Seen) -> None:
+    def _take(self, delta: Delta, visit: VisitResult) -> None:
         if delta.WhichOneof("type") != "new_element":
             return
         element = delta.new_element
         kind = element.WhichOneof("type") or ""
-        _note(element, kind, seen)
+        _note(element, kind, visit)
         found = widget(element, delta.fragment_id)
         if found is not None:
             self._widgets[found.proto.id] = found
@@ -146,13 +146,13 @@ class Visitor:
             self._states[state.id] = state
 
 
-def _note(element: Element, kind: str, seen: Seen) -> None:
+def _note(element: Element, kind: str, visit: VisitResult) -> None:
     if kind == "exception":
-        seen.errors.append(f"{element.exception.type}: {element.exception.message}"[:300])
+        visit.errors.append(f"{element.exception.type}: {element.exception.message}"[:300])
     elif kind == "alert" and element.alert.format == Alert.ERROR:
-        seen.refusals.append(as_read(element.alert.body))
+        visit.refusals.append(as_read(element.alert.body))
     elif kind in ("alert", "markdown", "heading"):
-        seen.words.append(as_read(getattr(element, kind).body))
+        visit.words.append(as_read(getattr(element, kind).body))
 
 
 def as_read(escaped: str) -> str:

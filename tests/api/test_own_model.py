@@ -57,8 +57,8 @@ def test_a_changed_weight_is_seen_by_the_next_question_and_by_no_earlier_answer(
 
 def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) -> None:
     model, tokenizer = own
-    seen: list[str] = []
-    model.base_model.register_forward_hook(lambda *_: seen.append("run"))
+    recorded: list[str] = []
+    model.base_model.register_forward_hook(lambda *_: recorded.append("run"))
     model(**tokenizer(TEXTS[0], return_tensors="pt")).logits.sum().backward()
     model.base_model.pooler.dense.weight.requires_grad_(False)
 
@@ -68,7 +68,7 @@ def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) 
             (name, each.requires_grad, None if each.grad is None else each.grad.sum().item(), each.data_ptr())
             for name, each in model.named_parameters()
         ]
-        return [modules, weights, model.config._attn_implementation, model.dtype, model.device, list(seen)]
+        return [modules, weights, model.config._attn_implementation, model.dtype, model.device, list(recorded)]
 
     before = state()
     opened = open_model(model, tokenizer=tokenizer)

@@ -134,8 +134,8 @@ def test_measures_of_a_text_of_several_tiles() -> None:
     distance = np.abs(np.arange(LONG)[:, None] - np.arange(LONG))
     near = distance <= 30
     found = measures_of_head(made(np.zeros((1, LONG, 2)), np.zeros((1, LONG, 2)), near[None]), 1, 0)
-    seen = near.sum(axis=1)
-    expected = [np.log(seen).mean(), ((near * distance).sum(axis=1) / seen).mean(), 0, (1 / seen).mean()]
+    shown_map = near.sum(axis=1)
+    expected = [np.log(shown_map).mean(), ((near * distance).sum(axis=1) / shown_map).mean(), 0, (1 / shown_map).mean()]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -210,11 +210,11 @@ def test_rollout_is_read_like_attention_and_has_an_atlas_of_one_column() -> None
     atlas = attention_atlas(found, reading, max_side=3)
     assert atlas.thumbnails.shape == (2, 1, 3, 3)
     for layer in range(2):
-        seen = attention_map(found, layer, None, reading)
+        shown_map = attention_map(found, layer, None, reading)
         given = attention_map(found, layer, None, reading, layer_map=rollout[layer])
-        np.testing.assert_array_equal(seen.weights, given.weights)
-        np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-6)
-        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(seen.weights, 3))
+        np.testing.assert_array_equal(shown_map.weights, given.weights)
+        np.testing.assert_allclose(shown_map.weights.sum(axis=1) + shown_map.hidden_share, 1, atol=1e-6)
+        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(shown_map.weights, 3))
         expected = counted(rollout[layer], PIECES.special)
         assert atlas.measures.entropy[layer, 0] == pytest.approx(expected["entropy"], abs=1e-5)
 
@@ -226,9 +226,9 @@ def test_value_zeroing_is_read_like_rollout() -> None:
     atlas = attention_atlas(found, reading, max_side=3, layer_maps=zeroed)
     assert atlas.thumbnails.shape == (2, 1, 3, 3)
     for layer in range(2):
-        seen = attention_map(found, layer, None, reading, layer_map=zeroed[layer])
-        np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-6)
-        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(seen.weights, 3))
+        shown_map = attention_map(found, layer, None, reading, layer_map=zeroed[layer])
+        np.testing.assert_allclose(shown_map.weights.sum(axis=1) + shown_map.hidden_share, 1, atol=1e-6)
+        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(shown_map.weights, 3))
         expected = counted(zeroed[layer], PIECES.special)
         assert atlas.measures.distance[layer, 0] == pytest.approx(expected["distance"], abs=1e-5)
     with pytest.raises(ValueError, match="without the map of the layer"):

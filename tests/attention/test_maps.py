@@ -42,18 +42,18 @@ def pair() -> Trace:
 
 
 def test_the_default_reading_is_the_map_itself(pair: Trace) -> None:
-    seen = attention_map(pair, 1, 2)
-    np.testing.assert_array_equal(seen.weights, attention_probs(pair, 1, 2))
-    assert seen.queries.labels == seen.keys.labels == PIECES.tokens
-    assert (seen.layer, seen.head, seen.options) == (1, 2, MapOptions())
-    assert (seen.hidden_share == 0).all()
+    shown_map = attention_map(pair, 1, 2)
+    np.testing.assert_array_equal(shown_map.weights, attention_probs(pair, 1, 2))
+    assert shown_map.queries.labels == shown_map.keys.labels == PIECES.tokens
+    assert (shown_map.layer, shown_map.head, shown_map.options) == (1, 2, MapOptions())
+    assert (shown_map.hidden_share == 0).all()
 
 
 def test_merged_words_are_sums_over_keys_and_means_over_queries(pair: Trace) -> None:
-    seen = attention_map(pair, 1, 0, MapOptions(words=True))
-    assert seen.keys.labels == ("[CLS]", "python", ",", "[SEP]", "my", "pets", "[SEP]")
-    assert seen.keys.positions == WORDS
-    np.testing.assert_allclose(seen.weights, merged(attention_probs(pair, 1, 0)), atol=1e-6)
+    shown_map = attention_map(pair, 1, 0, MapOptions(words=True))
+    assert shown_map.keys.labels == ("[CLS]", "python", ",", "[SEP]", "my", "pets", "[SEP]")
+    assert shown_map.keys.positions == WORDS
+    np.testing.assert_allclose(shown_map.weights, merged(attention_probs(pair, 1, 0)), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_merged_words_are_sums_over_keys_and_means_over_queries(pair: Trace) -> 
     ],
 )
 def test_hidden_tokens_are_counted_not_renormalised(pair: Trace, reading: MapOptions, shown: tuple[int, ...]) -> None:
-    seen, probs = attention_map(pair, 1, 1, reading), attention_probs(pair, 1, 1)
-    assert seen.queries.positions == seen.keys.positions == tuple((position,) for position in shown)
+    shown_map, probs = attention_map(pair, 1, 1, reading), attention_probs(pair, 1, 1)
+    assert shown_map.queries.positions == shown_map.keys.positions == tuple((position,) for position in shown)
     rest = [position for position in range(len(PIECES)) if position not in shown]
-    np.testing.assert_allclose(seen.weights, probs[np.ix_(shown, shown)], atol=1e-7)
-    np.testing.assert_allclose(seen.hidden_share, probs[np.ix_(shown, rest)].sum(axis=1), atol=1e-6)
+    np.testing.assert_allclose(shown_map.weights, probs[np.ix_(shown, shown)], atol=1e-7)
+    np.testing.assert_allclose(shown_map.hidden_share, probs[np.ix_(shown, rest)].sum(axis=1), atol=1e-6)
 
 
 @pytest.mark.parametrize("block", BLOCKS[1:])
@@ -77,8 +77,8 @@ def test_a_block_is_queries_of_one_text_and_keys_of_one_text(pair: Trace, block:
     """Text A is [CLS] py ##th ##on , [SEP], text B is my pet ##s [SEP]."""
     sides = {"A": range(6), "B": range(6, 10)}
     queries, keys = (sides[name] for name in block.split(" to "))
-    seen = attention_map(pair, 1, 2, MapOptions(block=block))
-    np.testing.assert_allclose(seen.weights, attention_probs(pair, 1, 2)[np.ix_(queries, keys)], atol=1e-7)
+    shown_map = attention_map(pair, 1, 2, MapOptions(block=block))
+    np.testing.assert_allclose(shown_map.weights, attention_probs(pair, 1, 2)[np.ix_(queries, keys)], atol=1e-7)
 
 
 @pytest.mark.parametrize("name", WITH_MAPS)
@@ -90,13 +90,13 @@ def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
     for found in run.traces:
         probs = attention_probs(found, LAYERS - 1, HEADS - 1)
         for reading in ALL_READINGS:
-            seen = attention_map(found, LAYERS - 1, HEADS - 1, reading)
-            np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-5)
-            sums = [probs[list(query)].mean(axis=0) for query in seen.queries.positions]
-            kept = [position for key in seen.keys.positions for position in key]
-            np.testing.assert_allclose(seen.weights.sum(axis=1), [row[kept].sum() for row in sums], atol=1e-5)
-            assert (seen.weights >= 0).all()
-            assert (seen.hidden_share >= 0).all()
+            shown_map = attention_map(found, LAYERS - 1, HEADS - 1, reading)
+            np.testing.assert_allclose(shown_map.weights.sum(axis=1) + shown_map.hidden_share, 1, atol=1e-5)
+            sums = [probs[list(query)].mean(axis=0) for query in shown_map.queries.positions]
+            chosen = [position for key in shown_map.keys.positions for position in key]
+            np.testing.assert_allclose(shown_map.weights.sum(axis=1), [row[chosen].sum() for row in sums], atol=1e-5)
+            assert (shown_map.weights >= 0).all()
+            assert (shown_map.hidden_share >= 0).all()
     both = run.traces[1]
     for words in (False, True):
         whole = attention_map(both, 0, 0, MapOptions(words=words))
@@ -113,9 +113,9 @@ def test_words_and_punctuation_of_real_tokenizers_are_hidden_whole(name: str) ->
     run = family_run(name)
     assert run.traces is not None
     tokens = run.traces[1].tokens
-    seen = attention_map(run.traces[1], 0, 0, MapOptions(words=True, hide_special=True, hide_punctuation=True))
-    assert seen.keys.labels == ("I", "love", "my", "pet", "python", "The", "pythons", "my", "love")
-    hidden = [each for each in token_groups(tokens, words=True).positions if each not in seen.keys.positions]
+    shown_map = attention_map(run.traces[1], 0, 0, MapOptions(words=True, hide_special=True, hide_punctuation=True))
+    assert shown_map.keys.labels == ("I", "love", "my", "pet", "python", "The", "pythons", "my", "love")
+    hidden = [each for each in token_groups(tokens, words=True).positions if each not in shown_map.keys.positions]
     assert all(tokens.special[list(each)].all() or is_punctuation(tokens, each) for each in hidden)
 
 
@@ -138,8 +138,8 @@ def test_value_weighted_cells_are_the_norms_of_what_is_handed_over(layer: int) -
     for head in range(HEADS):
         probs = attention_probs(found, layer, head)
         expected = np.linalg.norm(probs[:, :, None] * vectors[head][None, :, :], axis=-1)
-        seen = attention_map(found, layer, head, reading, norms)
-        np.testing.assert_allclose(seen.weights, expected, atol=1e-5)
+        shown_map = attention_map(found, layer, head, reading, norms)
+        np.testing.assert_allclose(shown_map.weights, expected, atol=1e-5)
         hidden = attention_map(found, layer, head, MapOptions("value-weighted", hide_special=True), norms)
         np.testing.assert_allclose(
             hidden.weights.sum(axis=1) + hidden.hidden_share, expected[1:-1].sum(axis=1), atol=1e-5
@@ -148,8 +148,8 @@ def test_value_weighted_cells_are_the_norms_of_what_is_handed_over(layer: int) -
 
 def test_value_weighted_words_are_merged_like_weights(pair: Trace) -> None:
     norms = np.random.default_rng(1).random((3, len(PIECES))).astype(np.float32)
-    seen = attention_map(pair, 1, 2, MapOptions("value-weighted", words=True), norms)
-    np.testing.assert_allclose(seen.weights, merged(attention_probs(pair, 1, 2) * norms[2]), atol=1e-6)
+    shown_map = attention_map(pair, 1, 2, MapOptions("value-weighted", words=True), norms)
+    np.testing.assert_allclose(shown_map.weights, merged(attention_probs(pair, 1, 2) * norms[2]), atol=1e-6)
 
 
 def test_a_text_of_several_tiles_is_read_like_one() -> None:
@@ -158,20 +158,24 @@ def test_a_text_of_several_tiles_is_read_like_one() -> None:
     ids = tuple(position // 3 for position in range(seq))
     tokens = spelled(" ".join(f"t{position}" for position in range(seq)), word_ids=ids)
     found = random_trace(2, seq, tokens=tokens)
-    seen = attention_map(found, 1, 1, MapOptions(words=True))
+    shown_map = attention_map(found, 1, 1, MapOptions(words=True))
     probs = attention_probs(found, 1, 1)
     starts = np.arange(0, seq, 3)
     sizes = np.diff(np.append(starts, seq))
     expected = np.add.reduceat(np.add.reduceat(probs, starts, axis=0), starts, axis=1) / sizes[:, None]
-    np.testing.assert_allclose(seen.weights, expected, atol=1e-6)
+    np.testing.assert_allclose(shown_map.weights, expected, atol=1e-6)
 
 
 def test_a_row_that_sees_nothing_stays_empty() -> None:
     mask = np.ones((1, len(PIECES), len(PIECES)), dtype=bool)
     mask[:, 6] = False
-    seen = attention_map(random_trace(3, len(PIECES), mask=mask, tokens=PIECES), 1, 0, MapOptions(hide_special=True))
-    sums = seen.weights.sum(axis=1) + seen.hidden_share
-    np.testing.assert_allclose(sums, [0 if positions == (6,) else 1 for positions in seen.queries.positions], atol=1e-6)
+    shown_map = attention_map(
+        random_trace(3, len(PIECES), mask=mask, tokens=PIECES), 1, 0, MapOptions(hide_special=True)
+    )
+    sums = shown_map.weights.sum(axis=1) + shown_map.hidden_share
+    np.testing.assert_allclose(
+        sums, [0 if positions == (6,) else 1 for positions in shown_map.queries.positions], atol=1e-6
+    )
 
 
 def test_a_map_is_not_changed_by_reading() -> None:

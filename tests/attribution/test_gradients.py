@@ -134,14 +134,14 @@ def test_shuffled_weights_change_the_picture() -> None:
     target = word_target(head, tokenizer, tokenize(tokenizer, TEXT), "bank", 2)
     before = integrated_gradients(target, tokenizer).shares
     weight = head.base.model.encoder.layer[1].output.dense.weight
-    kept = weight.detach().clone()
+    saved = weight.detach().clone()
     with torch.no_grad():
         weight.copy_(weight[:, torch.randperm(weight.shape[1], generator=torch.Generator().manual_seed(1))])
     try:
         after = integrated_gradients(target, tokenizer).shares
     finally:
         with torch.no_grad():
-            weight.copy_(kept)
+            weight.copy_(saved)
     assert np.corrcoef(before, after)[0, 1] < 0.99
 
 

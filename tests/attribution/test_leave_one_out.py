@@ -35,9 +35,9 @@ def test_each_share_is_the_difference_of_two_runs_made_alone(family: str) -> Non
     with torch.no_grad():
 
         def vector(ids: list[int]) -> torch.Tensor:
-            given = torch.tensor([ids])
+            row_ids = torch.tensor([ids])
             model = loaded.model.get_encoder() if family == "t5" else loaded.model
-            return model(input_ids=given, attention_mask=torch.ones_like(given)).last_hidden_state[0].mean(dim=0)
+            return model(input_ids=row_ids, attention_mask=torch.ones_like(row_ids)).last_hidden_state[0].mean(dim=0)
 
         pair = vector(tokenizer.tokenizer(PAIR)["input_ids"])
         ids = tokenizer.tokenizer(TEXT)["input_ids"]

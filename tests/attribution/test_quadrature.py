@@ -24,11 +24,11 @@ def test_polynomials_up_to_the_number_of_intervals_are_exact(intervals: int) -> 
 
 
 def test_nodes_stay_and_only_those_between_are_evaluated() -> None:
-    seen: list[float] = []
+    recorded: list[float] = []
     calls: list[tuple[int, int]] = []
 
     def evaluate(points: np.ndarray, progress: Any) -> np.ndarray:
-        seen.extend(points)
+        recorded.extend(points)
         progress(len(points), len(points))
         return np.stack([np.exp(-((4 * points - 1) ** 2)), np.sin(9 * points)], axis=1)
 
@@ -36,7 +36,7 @@ def test_nodes_stay_and_only_those_between_are_evaluated() -> None:
     for intervals in (4, 8, 16, 32):
         values = refined(values, intervals, evaluate, lambda *at: calls.append(at))
     points, weights = clenshaw_curtis(32)
-    np.testing.assert_allclose(sorted(seen), points, atol=1e-15)
+    np.testing.assert_allclose(sorted(recorded), points, atol=1e-15)
     assert calls == [(5, 5), (9, 9), (17, 17), (33, 33)]
     expected = [quad(lambda at: np.exp(-((4 * at - 1) ** 2)), 0, 1)[0], quad(lambda at: np.sin(9 * at), 0, 1)[0]]
     np.testing.assert_allclose(weights @ values, expected, atol=1e-12)

@@ -32,9 +32,9 @@ def cosine_without(positions: set[int]) -> float:
     vectors = []
     for text, gone in ((TEXT, positions), (PAIR, set())):
         ids = [mask if at in gone else each for at, each in enumerate(tokenizer.tokenizer(text)["input_ids"])]
-        given = torch.tensor([ids])
+        row_ids = torch.tensor([ids])
         with torch.no_grad():
-            state = loaded.model(input_ids=given, attention_mask=torch.ones_like(given)).last_hidden_state
+            state = loaded.model(input_ids=row_ids, attention_mask=torch.ones_like(row_ids)).last_hidden_state
         vectors.append(state[0].mean(dim=0))
     return float(torch.cosine_similarity(vectors[0], vectors[1], dim=0))
 

@@ -197,7 +197,7 @@ def head_request(name: str, text: str) -> Request:
 
 def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
     """(text and window, pixels, figure as JSON) of all different drawings of a figure."""
-    seen: set[str] = set()
+    drawn_texts: set[str] = set()
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
         given = head_request(name, TEXTS[text]) if name in LABEL_HEADS else None
@@ -211,13 +211,13 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
         new = {
             (window, pixels, drawn)
             for window, pixels in PLACES.items()
-            if (drawn := spec.drawn(theme_named("light", pixels)).to_json()) not in seen
+            if (drawn := spec.drawn(theme_named("light", pixels)).to_json()) not in drawn_texts
         }
         for window, pixels, drawn in sorted(new):
             yield f"{text}, {window} wide", pixels, drawn
         if not new:  # it does not depend on the text
             return
-        seen |= {drawn for _, _, drawn in new}
+        drawn_texts |= {drawn for _, _, drawn in new}
 
 
 @pytest.fixture(scope="module")
@@ -285,9 +285,9 @@ def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
     bar |= {"x": 0.5, "xref": "container", "xanchor": "center", "len": 0.86}
     title = {"text": "value \u00a0", "side": "right"}
     lying = go.Figure(go.Heatmap(z=[[0, 1]], colorbar={**bar, "title": title}))
-    seen = "; ".join(faults(board, [("", 355, lying.to_json())])[""])
-    assert "beside their frame" in seen
-    assert "title at its bar" in seen
+    drawn_texts = "; ".join(faults(board, [("", 355, lying.to_json())])[""])
+    assert "beside their frame" in drawn_texts
+    assert "title at its bar" in drawn_texts
     inside = go.Figure(
         go.Scatter(x=[0, 1], y=[0, 1], mode="text", text=["a long word", "b"]), {"xaxis": {"range": [0, 1]}}
     )

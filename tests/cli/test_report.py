@@ -29,7 +29,7 @@ OF_OTHERS = {"models", "task-head", "values", "change", "changes"}
 EVIL = '</script><img src=x onerror=alert(1)> & "python"'
 
 
-class Seen(HTMLParser):
+class ParsedPage(HTMLParser):
     """Parser of the sections, image descriptions, facts and addresses of a page."""
 
     def __init__(self, page: str) -> None:
@@ -71,10 +71,10 @@ def test_its_facts_are_those_of_the_commands(command: Command, tmp_path: Path) -
     assert page_facts["SHA-256 of the weights"] == BUNDLED[MODEL].digests[WEIGHTS]
     assert page_facts["Text"] == TEXT
     assert "torch 2.13.0" in page_facts["Made with"]
-    seen = Seen(page)
-    assert seen.sections == ["parameters", "attention"]
-    assert all(f"Model: {MODEL}" in label for label in seen.labels)
-    assert [TEXT in label for label in seen.labels] == [False, True]
+    parsed = ParsedPage(page)
+    assert parsed.sections == ["parameters", "attention"]
+    assert all(f"Model: {MODEL}" in label for label in parsed.labels)
+    assert [TEXT in label for label in parsed.labels] == [False, True]
 
 
 def test_the_command_in_it_draws_the_same_figure(command: Command, tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_its_command_says_all_that_the_figure_depends_on(
 
 def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Command, tmp_path: Path) -> None:
     page = made(command, tmp_path / "r.html", MODEL, EVIL, "--figure", "tokens", "--figure", "norms")
-    seen = Seen(page)
-    assert "img" not in seen.tags
-    assert seen.loaded == []
+    parsed = ParsedPage(page)
+    assert "img" not in parsed.tags
+    assert parsed.loaded == []
     assert facts(page)["Text"] == EVIL
     assert page.count("plotly.js v") == 1
 
@@ -118,13 +118,13 @@ def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Comm
 @pytest.mark.slow
 def test_without_a_choice_it_holds_what_the_model_has(command: Command, tmp_path: Path) -> None:
     page = made(command, tmp_path / "r.html", BASE)
-    seen, page_facts = Seen(page), facts(page)
-    assert seen.sections == [name for name in USUAL if name in ("overview", "parameters", "layers")]
+    parsed, page_facts = ParsedPage(page), facts(page)
+    assert parsed.sections == [name for name in USUAL if name in ("overview", "parameters", "layers")]
     assert page_facts["Parameters"] == "109,482,240"
     assert "not on this machine" in page_facts["Weights"]
     left_out = dict(list(page_facts.items())[-2:])  # of a text, and of weights
     assert [name for names in left_out for name in names.split(", ")] == [
-        *(name for name in USUAL if name not in (*seen.sections, *WITHOUT_TEXT)),
+        *(name for name in USUAL if name not in (*parsed.sections, *WITHOUT_TEXT)),
         *WITHOUT_TEXT,
     ]
     assert ["shows one text" in why or "The weights of" in why for why in left_out.values()] == [True, True]
@@ -135,7 +135,7 @@ def test_a_figure_that_was_asked_for_and_cannot_be_is_told_with_its_reason(comma
     done = command("report", MODEL, TEXT, "--figure", "tokens", "--figure", "classes", "-o", str(path))
     assert done.returncode == 0
     page = path.read_text(encoding="utf-8")
-    assert Seen(page).sections == ["tokens"]
+    assert ParsedPage(page).sections == ["tokens"]
     assert "head" in facts(page)["classes"]
     assert "Without classes: " in done.stderr
 

@@ -77,9 +77,13 @@ def pages_vectors(rows: Path, here: Settings) -> np.ndarray:
 @pytest.mark.slow
 def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, here: Settings) -> None:
     messages: list[str] = []
-    seen: list[tuple[int, int]] = []
+    recorded: list[tuple[int, int]] = []
     manifest = embedded(
-        rows, tmp_path / "out", here, progress=lambda done, total: seen.append((done, total)), notify=messages.append
+        rows,
+        tmp_path / "out",
+        here,
+        progress=lambda done, total: recorded.append((done, total)),
+        notify=messages.append,
     )
     corpus = open_corpus(tmp_path / "out")
     assert corpus.manifest == manifest
@@ -92,7 +96,7 @@ def test_vectors_are_those_of_the_sentences_page(rows: Path, tmp_path: Path, her
     assert corpus.column("truncated").to_pylist() == [
         len(text.split()) > 27 for text in corpus.column("text").to_pylist()
     ]
-    assert seen == [(done, ROWS) for done in (0, 10, 20, 30, 40, 47)]
+    assert recorded == [(done, ROWS) for done in (0, 10, 20, 30, 40, 47)]
     assert len(set(messages)) == len(messages)
     half = embedded(rows, tmp_path / "half", here, replace(PLAIN, vector_dtype="float16", rows_per_shard=17))
     vectors = open_corpus(tmp_path / "half").vectors()

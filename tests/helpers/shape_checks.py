@@ -55,12 +55,12 @@ def checked(function: Any) -> Any:
 
 def mark_first_examples(items: Iterable[pytest.Item]) -> None:
     """Mark the first example of every test that `make test` runs."""
-    seen = set()
+    recorded = set()
     for item in items:
         if not item.get_closest_marker("slow"):
             name = item.nodeid.partition("[")[0]
-            item.stash[FIRST] = name not in seen
-            seen.add(name)
+            item.stash[FIRST] = name not in recorded
+            recorded.add(name)
 
 
 def choose_checks(item: pytest.Item) -> None:

@@ -57,7 +57,7 @@ def cut_head(loaded: LoadedModel, layer: int, head: int, mean: np.ndarray | None
     weight, bias = row.output.module.weight, row.output.module.bias
     width = len(row.value.weight) // row.key_heads
     columns = slice(head * width, (head + 1) * width)
-    kept, kept_bias = weight.detach().clone(), None if bias is None else bias.detach().clone()
+    saved, kept_bias = weight.detach().clone(), None if bias is None else bias.detach().clone()
     transposed = type(row.output.module).__name__ == "Conv1D"
     with torch.no_grad():
         if mean is not None:
@@ -75,7 +75,7 @@ def cut_head(loaded: LoadedModel, layer: int, head: int, mean: np.ndarray | None
         yield row
     finally:
         with torch.no_grad():
-            weight.copy_(kept)
+            weight.copy_(saved)
             if bias is None:
                 row.output.module.bias = None
             else:

@@ -79,14 +79,14 @@ def test_shuffled_weights_change_the_picture() -> None:
     target, model = tiny_target("bert"), opened("bert")[0].model
     before = ablation_effects(target).heads
     query = model.encoder.layer[0].attention.self.query.weight
-    kept = query.detach().clone()
+    saved = query.detach().clone()
     with torch.no_grad():
-        query.copy_(kept[torch.randperm(len(kept), generator=torch.Generator().manual_seed(0))])
+        query.copy_(saved[torch.randperm(len(saved), generator=torch.Generator().manual_seed(0))])
     try:
         assert np.abs(ablation_effects(target).heads - before).max() > 1e-3
     finally:
         with torch.no_grad():
-            query.copy_(kept)
+            query.copy_(saved)
     np.testing.assert_array_equal(ablation_effects(target).heads, before)
 
 
@@ -94,14 +94,14 @@ def test_means_of_padded_batches_are_those_of_texts_alone() -> None:
     loaded, tokenizer = opened("bert")
     texts = (TEXT, "the bank", "i love the river bank, my python.")
     means = mean_activations(loaded, tokenizer, texts, "three texts")
-    seen: list[torch.Tensor] = []
+    recorded: list[torch.Tensor] = []
     module = loaded.model.encoder.layer[1].attention.output.dense
-    hook = module.register_forward_pre_hook(lambda _, args: seen.append(args[0][0]))
+    hook = module.register_forward_pre_hook(lambda _, args: recorded.append(args[0][0]))
     with torch.no_grad():
         for text in texts:
             loaded.model(**tokenizer.tokenizer(text, return_tensors="pt"))
     hook.remove()
-    rows = torch.cat(seen)
+    rows = torch.cat(recorded)
     np.testing.assert_allclose(means.heads[1].ravel(), rows.mean(dim=0), atol=1e-5)
     assert (means.texts, means.tokens) == (3, len(rows))
     assert len(means.feed_forward) == len(means.layers) == LAYERS
@@ -134,16 +134,16 @@ def test_what_is_seen_on_the_way_is_a_part_of_the_end() -> None:
     target, kinds = tiny_target("bert"), ("zero", "mean", "gradient")
     means = mean_activations(*opened("bert"))
     calls: list[tuple[int, int]] = []
-    seen: list[EffectComparison] = []
-    end = all_effects(target, kinds, means, lambda *step: calls.append(step), seen=seen.append)
+    partial: list[EffectComparison] = []
+    end = all_effects(target, kinds, means, lambda *step: calls.append(step), on_partial=partial.append)
     assert calls == [(1, 9), (2, 9), (3, 9), (4, 9), (5, 9), (6, 9), (9, 9)]
-    cells = [np.stack([effect_columns(each)[0] for each in comparison.effects]) for comparison in (*seen, end)]
+    cells = [np.stack([effect_columns(each)[0] for each in comparison.effects]) for comparison in (*partial, end)]
     for place, found in enumerate(cells[:-1]):
-        assert tuple(each.kind for each in seen[place].effects) == kinds
+        assert tuple(each.kind for each in partial[place].effects) == kinds
         known = ~np.isnan(found)
         assert known.all(axis=2).ravel().tolist() == [row <= place for row in range(9)]
         np.testing.assert_array_equal(found[known], cells[-1][known])
-    assert len(seen) == 6
+    assert len(partial) == 6
     assert not np.isnan(cells[-1]).any()
     np.testing.assert_array_equal(end.effects[1].heads, ablation_effects(target, "mean", means).heads)
 

@@ -71,12 +71,12 @@ def test_the_number_at_the_end_is_that_of_the_changed_model(kind: str) -> None:
         bypassed = value(ids)
     assert changed_value(target, tokenizer, Change("layer", 1)) == pytest.approx(bypassed, abs=1e-4)
     dense = own.bert.encoder.layer[1].attention.output.dense
-    kept, size = dense.weight.detach().clone(), dense.in_features // own.config.num_attention_heads
+    saved, size = dense.weight.detach().clone(), dense.in_features // own.config.num_attention_heads
     with torch.no_grad():
         dense.weight[:, size : 2 * size] = 0
     without = value(ids)
     with torch.no_grad():
-        dense.weight.copy_(kept)
+        dense.weight.copy_(saved)
     assert changed_value(target, tokenizer, Change("head", 1, 1)) == pytest.approx(without, abs=1e-4)
     assert len({round(each, 4) for each in (value(ids), value(masked), bypassed, without)}) == 4
 

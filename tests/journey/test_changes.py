@@ -62,14 +62,14 @@ def test_a_head_switched_off_equals_its_columns_set_to_zero(opened: OpenedModel)
     found = _changed(opened, "head-3.5")
     dense = opened.loaded.model.encoder.layer[3].attention.output.dense
     size = dense.in_features // 12
-    kept = dense.weight.detach().clone()
+    saved = dense.weight.detach().clone()
     with torch.no_grad():
         dense.weight[:, 5 * size : 6 * size] = 0
     try:
         lengths = _lengths(opened, opened.tokens(TEXT, None).input_ids)
     finally:
         with torch.no_grad():
-            dense.weight.copy_(kept)
+            dense.weight.copy_(saved)
     assert found.after.length == pytest.approx(lengths, abs=1e-4)
     assert found.before.length is not None
     assert np.abs(lengths[3:] - found.before.length[3:]).max() > 1e-2

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 def ran(command: Sequence[str | Path], cwd: Path) -> "subprocess.CompletedProcess[str]":
     """Run a command outside the source tree and without the tests' environment variables; fails if it fails."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "PYTHON"))}
-    environment = {**kept, "HOME": str(cwd), "INSIDE_BERT_ALLOW_HUB": "0"}
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "PYTHON"))}
+    environment = {**variables, "HOME": str(cwd), "INSIDE_BERT_ALLOW_HUB": "0"}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done

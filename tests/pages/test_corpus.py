@@ -107,13 +107,13 @@ def test_a_search_is_brute_force_and_opens_its_hits_elsewhere(corpus: Corpus) ->
     assert len(table) == 7
     assert set(table["source"]) == {"news"}
     named = SharedCorpus("made")
-    given = corpus_hits(named, Options(("A storm.",), values={"hits": "100"})).result
+    inputs = corpus_hits(named, Options(("A storm.",), values={"hits": "100"})).result
     vector = np.asarray(corpus.vectors(), float)
     unit = vector / np.linalg.norm(vector, axis=1, keepdims=True)
     model = named.model
     query = query_vector(corpus, model.loaded, model.tokenizer, model.source, named.settings, "A storm.")
     scores = unit @ (query / np.linalg.norm(query))
-    assert [hit.row for hit in given.hits] == np.argsort(-scores, kind="stable")[:100].tolist()
+    assert [hit.row for hit in inputs.hits] == np.argsort(-scores, kind="stable")[:100].tolist()
     sources, order = corpus.column("source").to_pylist(), np.argsort(-scores, kind="stable").tolist()
     only = [row for row in order if sources[row] == "news"]
     assert table["row"].tolist() == only[:7]

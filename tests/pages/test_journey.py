@@ -139,7 +139,7 @@ def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_fo
 def test_the_drawing_stays_while_the_page_asks_whether_to_compute_what_the_answer_rests_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "agreed_cost", lambda *given: run_model.agreed_work("work", "It takes minutes."))
+    monkeypatch.setattr(progress, "agreed_cost", lambda *arguments: run_model.agreed_work("work", "It takes minutes."))
     at = opened("journey", rests_on="true", target="state", text="A text that nobody has traced back before.")
     assert [each.value for each in at.info] == ["It takes minutes."]
     assert [each.label for each in at.button if each.key == "start_work"] == ["Begin"]

@@ -59,8 +59,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def page(model: str, view: str = "Late interaction", **query: str) -> AppTest:
-    given = {"sentences": "\n".join(TEXTS), "query_sentence": QUERY, **query}
-    return opened("sentences", view=view, model=model, **given)
+    inputs = {"sentences": "\n".join(TEXTS), "query_sentence": QUERY, **query}
+    return opened("sentences", view=view, model=model, **inputs)
 
 
 @pytest.mark.slow

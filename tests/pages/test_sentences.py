@@ -323,7 +323,7 @@ def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch)
     made = []
     for name in ("closest_pairs", "block_summary", "map_of"):
         found = getattr(questions, name)
-        monkeypatch.setattr(questions, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
+        monkeypatch.setattr(questions, name, lambda *arguments, f=found, n=name: [made.append(n), f(*arguments)][1])
     text = "\n".join(reversed(HOMONYMS))
     for _ in range(2):
         at = typed(text)

@@ -37,8 +37,8 @@ def saved(models_dir: Path) -> Path:
 
 
 def page(model: str, **query: str) -> AppTest:
-    given = {"sentences": "\n".join(TEXTS), "query_sentence": QUERY, **query}
-    return opened("sentences", view="Rank", model=model, **given)
+    inputs = {"sentences": "\n".join(TEXTS), "query_sentence": QUERY, **query}
+    return opened("sentences", view="Rank", model=model, **inputs)
 
 
 @pytest.mark.slow

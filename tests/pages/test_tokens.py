@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
-from tests.pages.opened import _decoded, metrics, opened, sentence
+from tests.pages.opened import _decoded, metrics, opened, visible_text
 
 TEACHING = "Sinan loves a beautiful day"
 
@@ -43,7 +43,7 @@ def pieces(at: AppTest, key: str = "tokens_text") -> list[str]:
 
 def words(at: AppTest) -> str:
     """All Markdown of the page."""
-    return " ".join(sentence(line.value) for line in (*at.markdown, *at.caption))
+    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def test_the_default_text_is_read_by_the_bundled_model() -> None:
@@ -129,7 +129,7 @@ def test_the_code_on_the_page_gives_the_numbers_on_the_page(models_dir: Path) ->
     save_tiny("bert", models_dir / "tiny")
     at = opened("tokens", model="tiny", tokens_explained="true")
     printed: list[Any] = []
-    exec(at.code[0].value, {"print": lambda *given: printed.append(given)})
+    exec(at.code[0].value, {"print": lambda *arguments: printed.append(arguments)})
     (norm,), (names, cosines) = printed
     bars = charts(at)["tokens_neighbours"]
     assert bars["data"][0]["x"] == pytest.approx(cosines.tolist(), abs=1e-5)
@@ -168,7 +168,7 @@ def test_no_text_is_too_strange(text: str, notice: str | None) -> None:
     assert not at.exception
     assert at.error if len(text) > 200_000 else not at.error
     if notice:
-        assert any(notice in sentence(each.value) for each in at.warning)
+        assert any(notice in visible_text(each.value) for each in at.warning)
     for line in (*at.markdown, *at.caption, *at.warning):
         assert re.search(r"(?<!\\)<img", line.value) is None  # the caption quotes the text, with its marks escaped
         assert "evil.example" not in line.value
@@ -182,7 +182,7 @@ def test_a_model_without_weights_shows_all_but_the_neighbours(models_dir: Path) 
     assert not at.error
     assert rows(at)[5]["token"] == "python"
     (message,) = at.info
-    assert "need the model's weights" in sentence(message.value)
+    assert "need the model's weights" in visible_text(message.value)
     assert set(charts(at)) == {"tokens_text", "tokens_second"}
 
 
@@ -190,7 +190,7 @@ def test_a_model_without_tokenizer_is_refused_in_one_sentence() -> None:
     at = opened("tokens", model="bert-base-uncased")
     assert not at.exception
     (message,) = at.info
-    assert "The tokenizer of 'bert-base-uncased' is not on this machine" in sentence(message.value)
+    assert "The tokenizer of 'bert-base-uncased' is not on this machine" in visible_text(message.value)
     assert not at.dataframe
 
 
@@ -222,7 +222,7 @@ def test_a_second_tokenizer_that_is_not_here_is_refused_by_name() -> None:
     assert "bert-base-uncased" in box.options
     box.set_value("bert-base-uncased").run()
     assert not at.exception
-    assert any("'bert-base-uncased' is not on this machine" in sentence(each.value) for each in at.warning)
+    assert any("'bert-base-uncased' is not on this machine" in visible_text(each.value) for each in at.warning)
     assert len(rows(at)) == 8
 
 

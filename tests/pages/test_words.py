@@ -66,9 +66,9 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
     folder = resolve(DEFAULT_MODEL, settings()).folder
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     ids = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(tokenizer(text)["input_ids"])]
-    given = torch.tensor([[each for at, each in enumerate(ids) if at not in dropped]])
+    row_ids = torch.tensor([[each for at, each in enumerate(ids) if at not in dropped]])
     with torch.no_grad():
-        state: torch.Tensor = model(input_ids=given, attention_mask=torch.ones_like(given)).last_hidden_state[0]
+        state: torch.Tensor = model(input_ids=row_ids, attention_mask=torch.ones_like(row_ids)).last_hidden_state[0]
     return torch.nn.functional.normalize(state.mean(dim=0), dim=0)
 
 
@@ -180,9 +180,9 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     ids = tokenizer(TEXT)["input_ids"]
 
     def numbers(masked: tuple[int, ...]) -> np.ndarray:
-        given = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(ids)]
+        row_ids = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(ids)]
         with torch.no_grad():
-            logits = model(input_ids=torch.tensor([given])).logits[0]
+            logits = model(input_ids=torch.tensor([row_ids])).logits[0]
         found: np.ndarray = (logits.softmax(dim=-1) if measure == "probability" else logits).numpy()
         return found
 
@@ -270,9 +270,9 @@ def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:
     ids = tokenizer(TEXT)["input_ids"]
 
     def logits(masked: int | None, place: int) -> np.ndarray:
-        given = [tokenizer.mask_token_id if at == masked else each for at, each in enumerate(ids)]
+        row_ids = [tokenizer.mask_token_id if at == masked else each for at, each in enumerate(ids)]
         with torch.no_grad():
-            found: np.ndarray = model(input_ids=torch.tensor([given])).logits[0, place].numpy()
+            found: np.ndarray = model(input_ids=torch.tensor([row_ids])).logits[0, place].numpy()
         return found
 
     at = shown(model="tags", words_shares_table="true", units="tokens", target_at="3")

@@ -26,7 +26,7 @@ from bertviz_core.questions.question import (
 )
 
 
-class Kept:
+class CachedModel:
     """A subject that caches all values without a limit."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def test_no_figure_is_drawn_by_two_questions(monkeypatch: pytest.MonkeyPatch) ->
         declare(doubled)
 
 
-def doubled(opened: Kept, options: Options) -> Answer[str]:
+def doubled(opened: CachedModel, options: Options) -> Answer[str]:
     """Return the text twice."""
     return Answer(2 * options.text(), (("m", "1"),), options.texts)
 
@@ -66,39 +66,39 @@ def test_the_key_of_an_answer_names_its_question_and_no_other_key_does() -> None
 def test_an_answer_is_computed_once_for_the_same_options() -> None:
     computed: list[str] = []
 
-    def counted(opened: Kept, options: Options) -> Answer[str]:
+    def counted(opened: CachedModel, options: Options) -> Answer[str]:
         """Return the text twice, and count the call."""
         computed.append(options.text())
         return doubled(opened, options)
 
-    letters, opened = question()(counted), Kept()
+    letters, opened = question()(counted), CachedModel()
     assert letters.__doc__ == counted.__doc__
     assert letters(opened, Options(("a",))) is letters(opened, Options(("a",)))
     assert letters(opened, Options(("b",))).result == "bb"
-    assert letters(Kept(), Options(("a",))).result == "aa"
+    assert letters(CachedModel(), Options(("a",))).result == "aa"
     assert computed == ["a", "b", "a"]
 
 
 def test_two_questions_of_one_name_keep_their_answers_apart() -> None:
     def first() -> Callable[..., Answer[int]]:
-        def letters(opened: Kept, options: Options) -> Answer[int]:
+        def letters(opened: CachedModel, options: Options) -> Answer[int]:
             return Answer(1)
 
         return letters
 
     def second() -> Callable[..., Answer[int]]:
-        def letters(opened: Kept, options: Options) -> Answer[int]:
+        def letters(opened: CachedModel, options: Options) -> Answer[int]:
             return Answer(2)
 
         return letters
 
-    opened = Kept()
+    opened = CachedModel()
     assert question()(first())(opened, Options()).result == 1
     assert question()(second())(opened, Options()).result == 2
 
 
 def test_a_refused_question_keeps_nothing() -> None:
-    opened = Kept()
+    opened = CachedModel()
     with pytest.raises(TextError):
         question()(doubled)(opened, Options())
     assert not opened.values
@@ -126,7 +126,7 @@ class Told:
         self.shown.append(so_far.result)
 
 
-def spelled(opened: Kept, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
+def spelled(opened: CachedModel, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
     """Return the text letter by letter."""
     text = options.text()
     for place, _ in enumerate(text, start=1):
@@ -140,13 +140,13 @@ def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_a
         long_question(lambda opened, options: AnswerCost(len(options.text())), noun="letters")(spelled),
         Told(),
     )
-    assert letters(Kept(), Options(("abc",))).result == "abc"
-    assert letters(Kept(), Options(("abc",)), progress).result == "abc"
+    assert letters(CachedModel(), Options(("abc",))).result == "abc"
+    assert letters(CachedModel(), Options(("abc",)), progress).result == "abc"
     assert progress.steps == [(1, 3), (2, 3), (3, 3)]
     assert progress.shown == ["a", "ab", "abc"]
     assert letters.noun == "letters"
     assert letters.cost is not None
-    assert letters.cost(Kept(), Options(("abc",))).steps == 3
+    assert letters.cost(CachedModel(), Options(("abc",))).steps == 3
     assert question()(doubled).cost is None
 
 

@@ -65,9 +65,9 @@ def arrays(value: Any) -> Iterator[Any]:
 def test_a_trace_holds_numpy_and_nothing_of_torch(bert: Opened) -> None:
     loaded, tokenizer = bert
     found = trace(loaded, tokenize(tokenizer, TEXT, PAIR))
-    kept = list(arrays(found))
-    assert {type(each) for each in kept} <= {np.ndarray, str, int, float, type(None)}
-    made = [each for each in kept if isinstance(each, np.ndarray)]
+    chosen = list(arrays(found))
+    assert {type(each) for each in chosen} <= {np.ndarray, str, int, float, type(None)}
+    made = [each for each in chosen if isinstance(each, np.ndarray)]
     assert not any(array.flags.writeable for array in made)
     assert found.query is not None
     assert {array.dtype for array in (found.hidden_states, found.pooler_output, *found.query)} == {np.dtype("float32")}
@@ -99,8 +99,8 @@ def test_a_fused_projection_is_not_kept_whole(tmp_path: Path) -> None:
         owner = value
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
-        kept = owner.nbytes if isinstance(owner, np.ndarray) else owner.untyped_storage().nbytes()
-        assert kept == value.nbytes
+        chosen = owner.nbytes if isinstance(owner, np.ndarray) else owner.untyped_storage().nbytes()
+        assert chosen == value.nbytes
 
 
 def test_the_bundled_model_equals_its_own_eager_run() -> None:
@@ -274,12 +274,12 @@ def test_the_cache_keeps_to_its_bytes_and_lets_go_of_the_longest_unused(bert: Op
     texts = ["my pet", "my bank", "my river", "my python"]
     one = cached(TraceCache(10**9), bert, "my language").nbytes
     cache = TraceCache(3 * one)
-    kept = {text: cached(cache, bert, text) for text in texts[:3]}
-    assert cached(cache, bert, texts[0]) is kept[texts[0]]
+    chosen = {text: cached(cache, bert, text) for text in texts[:3]}
+    assert cached(cache, bert, texts[0]) is chosen[texts[0]]
     cached(cache, bert, texts[3])
     assert cache.nbytes <= 3 * one
-    assert cached(cache, bert, texts[0]) is kept[texts[0]]
-    assert cached(cache, bert, texts[1]) is not kept[texts[1]]
+    assert cached(cache, bert, texts[0]) is chosen[texts[0]]
+    assert cached(cache, bert, texts[1]) is not chosen[texts[1]]
     small = TraceCache(one // 2)
     assert cached(small, bert, TEXT).tokens.text == TEXT
     assert (len(small), small.nbytes) == (0, 0)

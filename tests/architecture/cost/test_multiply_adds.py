@@ -208,18 +208,18 @@ def saved_by_a_real_run(model_type: str, batch: int, seq: int) -> int:
     inputs = ids(seq, batch)
     mask = torch.ones_like(inputs)
     before |= {inputs.untyped_storage().data_ptr(), mask.untyped_storage().data_ptr()}
-    kept: dict[int, torch.UntypedStorage] = {}
+    storages: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in before:
-            kept[storage.data_ptr()] = storage
+            storages[storage.data_ptr()] = storage
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = model(input_ids=inputs, **({"attention_mask": mask} if masked else {}))
     assert output is not None
-    return sum(storage.nbytes() for storage in kept.values())
+    return sum(storage.nbytes() for storage in storages.values())
 
 
 @pytest.mark.parametrize("model_type", ["bert", "modernbert", "xlnet"])

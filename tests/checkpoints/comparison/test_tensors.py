@@ -126,9 +126,9 @@ def test_a_buffer_is_no_part_of_the_change_of_all(settings: Settings, base: Path
 
 def test_names_that_one_side_lacks_and_shapes_that_differ_are_listed(settings: Settings, base: Path) -> None:
     def change(tensors: Tensors) -> Tensors:
-        kept = {name: value for name, value in tensors.items() if not name.startswith("pooler.dense.bias")}
+        shortened = {name: value for name, value in tensors.items() if not name.startswith("pooler.dense.bias")}
         table = "embeddings.word_embeddings.weight"
-        return {**kept, table: torch.ones(50, 12), "extra.weight": torch.ones(3, 5)}
+        return {**shortened, table: torch.ones(50, 12), "extra.weight": torch.ones(3, 5)}
 
     found = compared(base, edited(base, change), settings)
     assert [(each.name, each.shape) for each in found.added] == [("extra.weight", (3, 5))]

@@ -89,12 +89,12 @@ def test_a_wrong_option_is_refused_in_one_line(
 
 def test_no_corpus_other_weights_and_no_text_are_refused(tmp_path: Path, command: Command) -> None:
     made_corpus(tmp_path / "foreign", dimensions=384, rows=3, shards=1)
-    for given, words in (
+    for inputs, words in (
         ((str(tmp_path), QUERY), "is no corpus folder"),
         ((str(tmp_path / "foreign"), QUERY), "was made with 'all-MiniLM-L6-v2', revision 'r1'"),
         ((str(wide(tmp_path / "mine").path), " "), "give a text"),
     ):
-        done = command("corpus", "search", *given)
+        done = command("corpus", "search", *inputs)
         assert (done.returncode, done.stdout) == (2, "")
         assert words in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -102,11 +102,11 @@ def test_no_corpus_other_weights_and_no_text_are_refused(tmp_path: Path, command
 
 def test_columns_called_as_facts_of_a_hit_are_kept_beside_them() -> None:
     hit = CorpusHit(7, 0.5, "A bank.", {"score": 3, "row": None, "day": date(2026, 11, 22), "kind": "a"})
-    given = CorpusHits("q", "mine", MODEL, (hit,), "exact", "", 9, 9, None, 0.1, ())
-    assert hits_json(given)["hits"] == [
+    inputs = CorpusHits("q", "mine", MODEL, (hit,), "exact", "", 9, 9, None, 0.1, ())
+    assert hits_json(inputs)["hits"] == [
         {
             **{"row": 7, "score": 0.5, "text": "A bank.", "kind": "a", "day": "2026-11-22"},
             **{"score_input": 3, "row_input": None},
         }
     ]
-    assert "score=3" in hit_lines(given)[-1]
+    assert "score=3" in hit_lines(inputs)[-1]

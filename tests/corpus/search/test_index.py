@@ -69,8 +69,8 @@ def test_recall_is_that_of_rows_that_were_not_in_the_graph(
 ) -> None:
     """A search that always misses half of the near rows is detected."""
     ranked = index_module._ranked
-    monkeypatch.setattr(index_module, "_ranked", lambda *given: index_module.RankedRows(
-        ranked(*given).rows[::2], ranked(*given).scores[::2]
+    monkeypatch.setattr(index_module, "_ranked", lambda *arguments: index_module.RankedRows(
+        ranked(*arguments).rows[::2], ranked(*arguments).scores[::2]
     ))  # fmt: skip
     assert make_index(corpus, settings).recall == pytest.approx(0.5, abs=0.02)
 

@@ -16,10 +16,10 @@ def hits(count: int, text: str | None = "<b>A bank</b>") -> CorpusHits:
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])
 @pytest.mark.parametrize("count", [0, 1, 10, 60])
 def test_bars_are_the_cosines(theme: str, count: int) -> None:
-    given = hits(count)
-    figure = hits_figure(given).drawn(theme_named(theme))
+    inputs = hits(count)
+    figure = hits_figure(inputs).drawn(theme_named(theme))
     bars = next(trace for trace in figure.data if trace.type == "bar")
-    np.testing.assert_allclose(bars.x, [hit.score for hit in given.hits[:DRAWN]], rtol=1e-6)
+    np.testing.assert_allclose(bars.x, [hit.score for hit in inputs.hits[:DRAWN]], rtol=1e-6)
     names = figure.layout.yaxis.ticktext
     assert all("<b>" not in name for name in names)
     assert len(bars.x) == min(count, DRAWN)

@@ -34,9 +34,9 @@ def test_every_measure_has_its_words() -> None:
 @pytest.mark.parametrize("measure", PROFILE_MEASURES)
 @pytest.mark.parametrize("pixels", [320, 980])
 def test_the_maps_are_mean_and_spread(measure: HeadMeasure, pixels: int) -> None:
-    given, place = profiles(), PROFILE_MEASURES.index(measure)
-    for part in (given.overall, given.parts[0]):
-        figure = profiles_figure(given, part, measure).drawn(theme_named("light", pixels))
+    inputs, place = profiles(), PROFILE_MEASURES.index(measure)
+    for part in (inputs.overall, inputs.parts[0]):
+        figure = profiles_figure(inputs, part, measure).drawn(theme_named("light", pixels))
         mean, spread = (trace for trace in figure.data if trace.type == "heatmap")
         np.testing.assert_array_equal(mean.z, part.mean[place])
         np.testing.assert_array_equal(spread.z, part.spread[place])
@@ -44,9 +44,9 @@ def test_the_maps_are_mean_and_spread(measure: HeadMeasure, pixels: int) -> None
 
 
 def test_the_words_name_part_sample_and_largest_head() -> None:
-    given = profiles()
-    spec = profiles_figure(given, given.parts[0], "entropy")
-    layer, head = np.unravel_index(given.parts[0].mean[0].argmax(), (LAYERS, HEADS))
+    inputs = profiles()
+    spec = profiles_figure(inputs, inputs.parts[0], "entropy")
+    layer, head = np.unravel_index(inputs.parts[0].mean[0].argmax(), (LAYERS, HEADS))
     assert spec.title == "Attention entropy of every head, kind: a <b> — tiny"
     assert f"in layer {layer}, head {head}" in spec.alt
     assert "4 sentences of mine, drawn by seed 2" in spec.caption

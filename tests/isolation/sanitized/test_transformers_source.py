@@ -59,7 +59,7 @@ def source() -> tuple[tuple[Module, ...], tuple[ast.Call, ...]]:
     """
     paths = [path for path in ROOT.rglob("*.py") if not {"cli", "testing_utils.py"} & set(path.relative_to(ROOT).parts)]
     texts = ((path, path.read_text(encoding="utf-8")) for path in paths if not path.name.startswith("modular_"))
-    kept: list[Module] = []
+    modules: list[Module] = []
     found: list[ast.Call] = []
     for path, text in texts:
         declares = path.name.startswith(DECLARING)
@@ -68,8 +68,8 @@ def source() -> tuple[tuple[Module, ...], tuple[ast.Call, ...]]:
         tree = ast.parse(text)
         found += [node for node in ast.walk(tree) if isinstance(node, ast.Call) and SINKS.fullmatch(called(node))]
         if declares:
-            kept.append((path, tree))
-    return tuple(kept), tuple(found)
+            modules.append((path, tree))
+    return tuple(modules), tuple(found)
 
 
 def trees() -> tuple[Module, ...]:

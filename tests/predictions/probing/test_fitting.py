@@ -33,8 +33,10 @@ def bundled() -> tuple[LoadedModel, TextTokenizer]:
 def some() -> LabelledTexts:
     """Every second text of three classes of different sizes."""
     examples = example_set()
-    kept = [at for at in range(0, 132, 2) if at > 20]
-    return LabelledTexts("some", tuple(examples.texts[at] for at in kept), tuple(examples.labels[at] for at in kept))
+    chosen = [at for at in range(0, 132, 2) if at > 20]
+    return LabelledTexts(
+        "some", tuple(examples.texts[at] for at in chosen), tuple(examples.labels[at] for at in chosen)
+    )
 
 
 @cache

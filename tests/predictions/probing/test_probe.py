@@ -45,12 +45,12 @@ def probe(**changes: Any) -> Probe:
 
 def test_a_probe_is_a_softmax_of_the_pooled_states_and_says_what_it_is() -> None:
     head, tokenizer, _ = tiny_head("bert", "sequence-classification", num_labels=3)
-    given = probe()
-    for prediction in probe_predictions(given, head.base, tokenizer, TEXTS):
+    probe_file = probe()
+    for prediction in probe_predictions(probe_file, head.base, tokenizer, TEXTS):
         inputs = tokenizer.tokenizer(prediction.tokens.text, return_tensors="pt")
         with torch.no_grad():
             states = head.base.model(**inputs, output_hidden_states=True).hidden_states[1][0]
-        logits = torch.tensor(given.weight) @ states.mean(dim=0) + torch.tensor(given.bias)
+        logits = torch.tensor(probe_file.weight) @ states.mean(dim=0) + torch.tensor(probe_file.bias)
         np.testing.assert_allclose(prediction.probabilities, logits.softmax(dim=0), atol=1e-5)
         assert "30 texts of 'own.csv'" in prediction.notices[0]
         assert "layer 0, seed 4, accuracy 80.0% ± 5.0%" in prediction.notices[0]
@@ -65,18 +65,18 @@ def test_the_table_of_a_probe_has_the_same_answers() -> None:
 
 
 def test_a_saved_probe_is_the_same_again() -> None:
-    given = probe()
-    again = read_probe("probe.zip", probe_bytes(given))
+    probe_file = probe()
+    again = read_probe("probe.zip", probe_bytes(probe_file))
     for name in Probe.__slots__:
-        np.testing.assert_array_equal(getattr(again, name), getattr(given, name))
-    with zipfile.ZipFile(io.BytesIO(probe_bytes(given))) as archive:
+        np.testing.assert_array_equal(getattr(again, name), getattr(probe_file, name))
+    with zipfile.ZipFile(io.BytesIO(probe_bytes(probe_file))) as archive:
         assert archive.namelist() == ["probe.safetensors", "probe.json"]  # nothing pickled
 
 
 def zipped(weights: bytes | None = None, **facts: Any) -> bytes:
     """A probe's file with other weights or facts."""
-    given = probe()
-    with zipfile.ZipFile(io.BytesIO(probe_bytes(given))) as archive:
+    probe_file = probe()
+    with zipfile.ZipFile(io.BytesIO(probe_bytes(probe_file))) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     about = {**json.loads(parts["probe.json"]), **facts}
     target = io.BytesIO()

@@ -41,7 +41,7 @@ for number in range(first, first + count):
     store.put(keys, StoredVectors(np.full((50, 96), number, dtype=np.float32), counts, counts < 0))
     print(number, *store.notices, flush=True)
 """
-Kept = dict[bytes, tuple[list[float], int, bool]]
+Stored = dict[bytes, tuple[list[float], int, bool]]
 
 
 def keys_of(numbers: Sequence[int]) -> list[bytes]:
@@ -58,17 +58,21 @@ def put(store: SentenceStore, numbers: Sequence[int], width: int = 384) -> None:
     store.put(keys_of(numbers), some(numbers, width))
 
 
-def got(store: SentenceStore, keys: Sequence[bytes]) -> Kept:
+def got(store: SentenceStore, keys: Sequence[bytes]) -> Stored:
     """Stored vectors of some keys."""
-    kept: Kept = {}
+    stored_vectors: Stored = {}
     for places, stored in store.get(keys):
         for row, place in enumerate(places.tolist()):
-            assert keys[place] not in kept
-            kept[keys[place]] = (stored.vectors[row].tolist(), int(stored.tokens[row]), bool(stored.truncated[row]))
-    return kept
+            assert keys[place] not in stored_vectors
+            stored_vectors[keys[place]] = (
+                stored.vectors[row].tolist(),
+                int(stored.tokens[row]),
+                bool(stored.truncated[row]),
+            )
+    return stored_vectors
 
 
-def expected(numbers: Sequence[int], width: int = 384) -> Kept:
+def expected(numbers: Sequence[int], width: int = 384) -> Stored:
     return {
         key: ([float(number)] * width, number + 1, number % 2 == 0)
         for number, key in zip(numbers, keys_of(numbers), strict=True)
@@ -77,9 +81,9 @@ def expected(numbers: Sequence[int], width: int = 384) -> Kept:
 
 def has(store: SentenceStore, numbers: Sequence[int]) -> set[int]:
     """Numbers of the vectors in the store, each verified."""
-    kept = got(store, keys_of(numbers))
-    assert kept == {key: value for key, value in expected(numbers).items() if key in kept}
-    return {int.from_bytes(key, "big") for key in kept}
+    stored_vectors = got(store, keys_of(numbers))
+    assert stored_vectors == {key: value for key, value in expected(numbers).items() if key in stored_vectors}
+    return {int.from_bytes(key, "big") for key in stored_vectors}
 
 
 def shards(folder: Path) -> list[Path]:
@@ -160,9 +164,9 @@ def test_small_shards_are_put_together_and_nothing_is_lost(tmp_path: Path) -> No
             assert len(got(reader, keys_of(indices))) == len(indices)
         most = max(most, len(shards(tmp_path)))
     assert most <= store_vectors.MOST_SMALL + 1
-    kept = got(store, keys_of(range(140)))
-    assert all(values[0] == int.from_bytes(key, "big") for key, (values, _, _) in kept.items())
-    assert len(kept) == 140
+    stored_vectors = got(store, keys_of(range(140)))
+    assert all(values[0] == int.from_bytes(key, "big") for key, (values, _, _) in stored_vectors.items())
+    assert len(stored_vectors) == 140
     rows = sum(read_table(path).num_rows for path in shards(tmp_path))
     assert rows == 140
     assert store.notices == reader.notices == ()
@@ -192,9 +196,9 @@ def test_two_processes_and_threads_write_at_once(tmp_path: Path) -> None:
     assert store.notices == ()
     for first in (0, 100):
         keys = [b"%d-%d" % (number, row) for number in range(first, first + 15) for row in range(50)]
-        kept = got(store, keys)
-        assert kept.keys() == set(keys)
-        assert all(values == [float(key.split(b"-")[0])] * 96 for key, (values, _, _) in kept.items())
+        stored_vectors = got(store, keys)
+        assert stored_vectors.keys() == set(keys)
+        assert all(values == [float(key.split(b"-")[0])] * 96 for key, (values, _, _) in stored_vectors.items())
     written = [10_000 * part + row for part in range(1, 10) for row in range(30)]
     assert has(store, written) == set(written)
 
@@ -204,11 +208,11 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
         [sys.executable, "-c", WRITER, str(tmp_path), "0", "100000"], stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
-    kept = [int(writer.stdout.readline()) for _ in range(40)][-1]
+    stored_vectors = [int(writer.stdout.readline()) for _ in range(40)][-1]
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     store = SentenceStore(tmp_path, 10**9)
-    keys = [b"%d-%d" % (number, row) for number in range(kept + 1) for row in range(50)]
+    keys = [b"%d-%d" % (number, row) for number in range(stored_vectors + 1) for row in range(50)]
     found = got(store, keys)
     assert found.keys() == set(keys)
     assert all(values == [float(key.split(b"-")[0])] * 96 for key, (values, _, _) in found.items())

@@ -30,16 +30,16 @@ def test_no_cache_counts_entries(tmp_path: Path) -> None:
 @pytest.fixture
 def lines() -> Iterator[list[dict[str, object]]]:
     """The fields of all records of computations."""
-    seen: list[dict[str, object]] = []
+    recorded: list[dict[str, object]] = []
 
     class Seen(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            seen.append(vars(record)["fields"])
+            recorded.append(vars(record)["fields"])
 
     handler, before = Seen(), ACTIVITY.level
     ACTIVITY.addHandler(handler)
     ACTIVITY.setLevel(logging.INFO)
-    yield seen
+    yield recorded
     ACTIVITY.removeHandler(handler)
     ACTIVITY.setLevel(before)
 

@@ -82,7 +82,7 @@ def test_a_model_is_gone_before_another_is_loaded_in_its_place(
     gone = weakref.ref(first)
     del first
     loads: list[bool] = []
-    monkeypatch.setattr(models, "load_model", lambda *given: loads.append(gone() is None) or load_model(*given))
+    monkeypatch.setattr(models, "load_model", lambda *arguments: loads.append(gone() is None) or load_model(*arguments))
     gc.disable()
     try:
         models.loaded(NAMES[1])

@@ -39,9 +39,9 @@ def changed(*heads: tuple[int, int], text: str = BANK, pair: str = RIVER, ids: l
         own.get_parameter(f"encoder.layer.{layer}.attention.output.dense.weight").data[
             :, head * 32 : head * 32 + 32
         ] = 0
-    given = torch.tensor([tokens(text).input_ids.tolist() if ids is None else ids])
+    row_ids = torch.tensor([tokens(text).input_ids.tolist() if ids is None else ids])
     with torch.no_grad():
-        mean = own(input_ids=given, attention_mask=torch.ones_like(given)).last_hidden_state[0].mean(0).numpy()
+        mean = own(input_ids=row_ids, attention_mask=torch.ones_like(row_ids)).last_hidden_state[0].mean(0).numpy()
     return float(mean / np.linalg.norm(mean) @ vector(pair))
 
 

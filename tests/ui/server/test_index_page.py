@@ -255,15 +255,15 @@ def test_a_head_request_has_no_body_and_no_length_but_the_pages() -> None:
 
 def asked_headers(headers: Pairs) -> Pairs:
     """The request's headers as seen by the wrapped app."""
-    seen: Pairs = []
+    recorded: Pairs = []
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
-        seen.extend(scope["headers"])
+        recorded.extend(scope["headers"])
         await send(start([(b"content-type", b"text/plain")]))
         await send(body(b""))
 
     answer(app, headers=headers)
-    return seen
+    return recorded
 
 
 def test_a_page_is_asked_for_uncompressed_and_nothing_else_is() -> None:
@@ -281,10 +281,10 @@ def test_what_is_no_http_passes_through_untouched(kind: str) -> None:
         "path": "/_stcore/stream",
         "headers": [(b"accept", b"text/html"), (b"accept-encoding", b"gzip")],
     }
-    seen: list[Any] = []
+    recorded: list[Any] = []
 
     async def app(*handed: Any) -> None:
-        seen.extend(handed)
+        recorded.extend(handed)
 
     async def receive() -> Message:
         return {}
@@ -294,6 +294,6 @@ def test_what_is_no_http_passes_through_untouched(kind: str) -> None:
 
     before = dict(scope)
     run(IndexPage(app)(scope, receive, send))
-    assert seen[0] is scope
+    assert recorded[0] is scope
     assert scope == before
-    assert seen[1:] == [receive, send]
+    assert recorded[1:] == [receive, send]

@@ -108,17 +108,17 @@ def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way:
         return (
             f"{_stepwise(of.name, model_class, way)}"
             f"{_ids((batch, tokens), way)}"
-            "held = (*model.parameters(), *model.buffers(), *inputs.values())\n"
-            "given = {t.untyped_storage()._cdata for t in held}\n"
-            "kept = {}\n"
+            "resident = (*model.parameters(), *model.buffers(), *inputs.values())\n"
+            "known = {t.untyped_storage()._cdata for t in resident}\n"
+            "saved = {}\n"
             "def keep(tensor):\n"
             "    storage = tensor.untyped_storage()\n"
-            "    if storage._cdata not in given:\n"
-            "        kept[storage._cdata] = storage\n"
+            "    if storage._cdata not in known:\n"
+            "        saved[storage._cdata] = storage\n"
             "    return tensor\n"
             "with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):\n"
             "    output = model(**inputs)\n"
-            "print(sum(storage.nbytes() for storage in kept.values()))"
+            "print(sum(storage.nbytes() for storage in saved.values()))"
         )
     return library_lines(architecture.memory, of.opened, of.options())
 

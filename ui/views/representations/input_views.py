@@ -106,7 +106,7 @@ def word_view(trace: Trace) -> None:
     code = texts.WORD_CODE.format(
         first=first_text,
         second=second_text,
-        given=reading(first.tokens, models.loaded(trace.model).model),
+        input_arguments=reading(first.tokens, models.loaded(trace.model).model),
         first_positions=list(comparison.first_positions),
         second_positions=list(comparison.second_positions),
     )

@@ -90,7 +90,7 @@ WORD_WORDS = (
 WORD_CODE = (
     "with torch.inference_mode():\n"
     "    first, second = (\n"
-    "        torch.stack(model(**tokenizer(text, {given}), output_hidden_states=True).hidden_states)[:, 0]\n"
+    "        torch.stack(model(**tokenizer(text, {input_arguments}), output_hidden_states=True).hidden_states)[:, 0]\n"
     "        for text in ({first!r}, {second!r})\n"
     "    )\n"
     "a, b = first[:, {first_positions}].mean(dim=1), second[:, {second_positions}].mean(dim=1)\n"

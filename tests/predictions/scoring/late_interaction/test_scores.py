@@ -156,8 +156,8 @@ def test_the_score_of_stanford_is_its_published_definition(tmp_path: Path) -> No
     own = encoder(folder)
     for text in TEXTS:
         document = marked(text, "[unused1]", DOCUMENT)
-        kept = [place for place, each in enumerate(document) if each not in (ids["."], ids[","])]
-        second = encoded(document, len(document))[kept]
+        chosen = [place for place, each in enumerate(document) if each not in (ids["."], ids[","])]
+        second = encoded(document, len(document))[chosen]
         expected = float((first @ second.T).max(dim=1).values.sum())
         result = late_interaction(own, QUERY, text)
         assert result.score == pytest.approx(expected, abs=1e-5)

@@ -20,8 +20,8 @@ COUNTS = np.array([[0, 1, 5], [1000, 0, 2]])
 
 
 def scene(**changes: Any) -> MapScene:
-    given = {"identity": "i", "label": "Map", "words": "w", "whole": WHOLE, "window": WINDOW, "counts": COUNTS}
-    return MapScene(**{**given, **changes})
+    inputs = {"identity": "i", "label": "Map", "words": "w", "whole": WHOLE, "window": WINDOW, "counts": COUNTS}
+    return MapScene(**{**inputs, **changes})
 
 
 def parsed(message: bytes) -> tuple[dict[str, Any], bytes]:
