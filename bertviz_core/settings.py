@@ -188,7 +188,7 @@ class Settings:
         "folder whose subfolders are offered as corpora ([corpus.md](corpus.md)); read only",
         shown="`corpora` (image: `/corpora`)",
     )
-    allow_hub: bool = setting(True, SWITCH, "whether the Hub may be asked", shown="`1` (image: `0`)")
+    allow_hub: bool = setting(True, SWITCH, "whether requests to the Hub are allowed", shown="`1` (image: `0`)")
     allowed_models: tuple[str, ...] = setting(
         (), NAMES, "comma-separated names that may be opened, no others", shown="empty: all"
     )
@@ -233,7 +233,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = setting(
         (),
         HOSTS,
-        "names under which the dashboard may be asked, without a port, `*.example.org` for all below; localhost "
+        "names under which the dashboard may be reached, without a port, `*.example.org` for all below; localhost "
         "always may ([deployment.md](deployment.md#names-origins-and-frames))",
         shown="empty: any",
     )

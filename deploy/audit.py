@@ -1,6 +1,6 @@
 """Known vulnerabilities of what the image installs, by pip-audit; exit code 1 where there is one.
 
-Where no one can be asked, it is skipped with its reason: without a network, or with an index that keeps no advisories.
+It is skipped with its reason without a network, or with an index that keeps no advisories.
 """
 
 import json

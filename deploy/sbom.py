@@ -83,7 +83,7 @@ def _license(here: Distribution) -> str:
     license_text = here.metadata.get("License-Expression") or here.metadata.get("License") or ""
     classifiers = [each.rpartition(" :: ")[2] for each in here.metadata.get_all("Classifier", []) if "License" in each]
     first = license_text.strip().splitlines()[0] if license_text.strip() else ""
-    return first[:100] or ", ".join(classifiers) or "not told"
+    return first[:100] or ", ".join(classifiers) or "unknown"
 
 
 def _normal(name: str) -> str:

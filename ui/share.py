@@ -107,7 +107,7 @@ def _panel(page: str, title: str) -> None:
     if read:
         what = " and ".join(f"The file {escape_markdown(name)}" for name in names) or "An uploaded file"
         verb = "are" if names[1:] else "is"
-        st.caption(f"{what} {verb} not part of the link: readers are asked for the file, and then see the same view.")
+        st.caption(f"{what} {verb} not part of the link: readers need to upload the file, and then see the same view.")
 
 
 def files_read(page: str) -> tuple[bool, list[str]]:

@@ -73,7 +73,7 @@ def _index(path: Path, count: int) -> Row:
     """An index from bertviz_core.corpus.search.index, with its recall measured on held-out rows."""
     seen = _child("hnsw", path)
     note = (
-        f"recall@{HITS} {seen['recall']:.1%} on {seen['queries']} held-back rows; made in {seen['seconds']:.0f} s, "
+        f"recall@{HITS} {seen['recall']:.1%} on {seen['queries']} held-out rows; made in {seen['seconds']:.0f} s, "
         f"file {seen['megabytes']:.0f} MB"
     )
     met = seen["p50"] <= 0.01 and seen["recall"] >= 0.95

@@ -85,7 +85,7 @@ class ModelComparisons(ModelFigures):
             pair: a second text; for many texts one for all, or one for each.
             task: task of both heads; defaults to that of the model, or to those that the checkpoints were saved with.
             text: one text, in place of texts, for heads of any task; for question answering the question.
-            view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "entities" of heads that tag.
+            view: what to compare for masked-LM heads: "words", "surprise" or "lens"; "entities" of heads that tag.
             join: aggregation strategy of entities: "simple", "none", "first", "average" or "max".
 
         Raises:

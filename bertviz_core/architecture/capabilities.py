@@ -23,7 +23,7 @@ POSITIONS = {
 TYPES = {
     "words": ("rows of the vocabulary", "Where types are given, rows of the vocabulary table are added for them."),
     "scores": ("in the scores", "Whether two tokens are of the same sequence changes their attention score."),
-    "": ("no", "The model is not told which of two sequences a token is in; only separators tell."),
+    "": ("no", "The model has no input for the sequence of a token; only separators mark it."),
 }
 
 

@@ -124,7 +124,7 @@ def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
         TextError: the text has no such block, or no tokens are left to show.
     """
     if options.block not in blocks_of(tokens):
-        raise TextError(f"The part {options.block!r} was asked for, but there is one text only; give a pair of texts.")
+        raise TextError(f"The part {options.block!r} was requested, but there is one text only; give a pair of texts.")
     axis = token_groups(tokens, options.words)
     starts = np.array([positions[0] for positions in axis.positions], dtype=np.int64)
     sizes = np.array([len(positions) for positions in axis.positions], dtype=np.int64)

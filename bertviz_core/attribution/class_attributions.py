@@ -149,7 +149,7 @@ def class_attributions(
     check_measure(measure, classes.scoring, classes.labels)
     requested = [class_place(classes.labels, label, target.loaded.name) for label in dict.fromkeys(labels)]
     if len(requested) > MOST_CLASSES:
-        raise TextError(f"{len(requested)} classes are asked for; choose at most {MOST_CLASSES}.")
+        raise TextError(f"{len(requested)} classes are requested; choose at most {MOST_CLASSES}.")
     remover, units = Remover(target, tokenizer, replacement), text_units(target.tokens, whole_words)
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units)]
     logits = torch.from_numpy(row_values(target, rows, progress)).float()

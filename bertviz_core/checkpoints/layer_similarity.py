@@ -13,7 +13,7 @@ LEAST_TEXTS = 4
 NEIGHBOURS = 10
 """Number of nearest texts that are compared; with few texts, half of the others."""
 BLOCK_CELLS = 2**22
-"""Cells of all Gram matrices that are held at once: 32 MiB in float64."""
+"""Cells of all Gram matrices that are in memory at once: 32 MiB in float64."""
 ROUNDING = 1e-12
 """Relative size below which what is left of a centred Gram matrix is rounding."""
 

@@ -77,7 +77,7 @@ def _refused(sentence: str) -> int:
 
 def _end_interrupted(resumable: bool) -> NoReturn:
     """Exit without waiting for threads of libraries, which would end the process with another signal."""
-    more = " The vectors made so far are kept: the same command goes on from there." if resumable else ""
+    more = " The vectors made so far are kept: the same command resumes there." if resumable else ""
     with suppress(OSError):
         sys.stderr.write(f"\nInterrupted.{more}\n")
         sys.stderr.flush()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command stands, and what it does."""
+    """The module of a command, and what it does."""
 
     module: str
     """Its module in bertviz_core.cli, which registers it when imported."""

@@ -82,5 +82,5 @@ def _lines() -> list[str]:
 def _read() -> bytes:
     data = sys.stdin.buffer.read()
     if not data.strip():
-        raise TextError("The standard input, asked for by -, is empty or was read already; give one text that way.")
+        raise TextError("The standard input, requested by -, is empty or was read already; give one text that way.")
     return data

@@ -182,7 +182,7 @@ def open_corpus(path: Path) -> Corpus:
         there = len(list((path / SHARDS_FOLDER).glob("*.parquet")))
         raise CorpusError(
             f"The corpus {name} is not finished: {there:,} of its {counted(manifest.shards, 'shard')} are there. "
-            "The command that made them goes on when it is given again."
+            "The command that made them resumes when it is run again."
         )
     return opened(path, manifest)
 

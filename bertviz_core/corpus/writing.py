@@ -158,7 +158,7 @@ def unpacked(table: pa.Table) -> pa.Table:
             nbytes += pc.sum(lengths).as_py() or 0
         if nbytes > MAX_NBYTES:
             raise CorpusError(
-                f"The cells of {quoted(field.name)} that were asked for take {nbytes / 1024**2:,.0f} MiB; at most "
+                f"The cells of {quoted(field.name)} that were requested take {nbytes / 1024**2:,.0f} MiB; at most "
                 f"{MAX_NBYTES // 1024**2:,} are read at once. Ask for fewer rows."
             )
         table = table.set_column(place, field.name, column.cast(field.type.value_type))

@@ -43,7 +43,7 @@ class Change:
             means: mean activations for mean ablation; None for zero ablation.
         """
         if self.kind == "mask":
-            return f"Token {self.at} “{label}” is masked: the mask token stands in its place."
+            return f"Token {self.at} “{label}” is masked: the mask token replaces it."
         over = "" if means is None else f"over {counted(means.texts, 'reference text')} (mean ablation)"
         if self.kind == "head":
             return f"Head {self.head} of layer {self.at} is switched off: its output is replaced by " + (

@@ -76,7 +76,7 @@ FAMILIES: Mapping[str, Family] = {
     "bart": Family("bart", own_softmax=True),
     "bert": Family(
         "BERT",
-        pooler_note="In BERT's pre-training it is asked one thing only, through the pooler: whether the second text "
+        pooler_note="In BERT's pre-training it is used for one task only, through the pooler: whether the second text "
         "follows the first (Devlin et al. 2019).",
         heads_compared=True,
     ),

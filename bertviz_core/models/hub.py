@@ -132,7 +132,7 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
             errors.HFValidationError,
             ModelNotFoundError(f"{hub_id!r} is not a valid Hub name; Hub names are written org/name."),
         ),
-        (errors.HfHubHTTPError, HubError(f"The Hub answered with a fault when asked for {hub_id!r}; try again later.")),
+        (errors.HfHubHTTPError, HubError(f"The Hub answered with an error for {hub_id!r}; try again later.")),
         (OSError, _unreachable(hub_id)),
         (http_library().HTTPError, _unreachable(hub_id)),
     )

@@ -155,7 +155,7 @@ class LoadedModel:
     batch_of: "BatchOf | None" = None
     """Which texts can share a batch without changing each other's results; None before this has been tested."""
     intervention: Callable[[], AbstractContextManager[None]] | None = None
-    """A context in which every run stands, which changes it; None for the model as it is."""
+    """A context manager around every run, which changes it; None for the model as it is."""
 
     @property
     def num_hidden_layers(self) -> int:

@@ -66,7 +66,7 @@ def predicted_answers(
     check_task(head, "question-answering")
     question, context = repair_surrogates(question), repair_surrogates(context)
     if top < 1 or max_answer_tokens < 1:
-        raise TextError(f"{min(top, max_answer_tokens):,} was asked for; give at least 1 answer of at least 1 token.")
+        raise TextError(f"{min(top, max_answer_tokens):,} was requested; give at least 1 answer of at least 1 token.")
     windows = _windows(tokenizer, question, context)
     outputs: dict[int, tuple[np.ndarray, ...]] = dict(row_outputs(head, windows, ("start_logits", "end_logits")))
     parts = tuple(_part(tokenizer, window, outputs[index]) for index, window in enumerate(windows))

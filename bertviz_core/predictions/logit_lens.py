@@ -46,7 +46,7 @@ def logit_lens(
     if not word_head.reads_states:
         raise UnsupportedModelError(
             f"The head of {head.name!r} ({head.base.model_type}) reads more than one layer's states, so it cannot "
-            "be asked layer by layer; its predictions can be shown."
+            "be applied layer by layer; its predictions can be shown."
         )
     norms = _FinalNorm(head.base.model)
     with norms:
@@ -137,7 +137,7 @@ def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> 
     if not layers or any(state.shape != last.shape for state in layers):
         raise UnsupportedModelError(
             f"{head.name!r} ({head.base.model_type}) does not keep one state of equal width per token in every layer, "
-            "so its head cannot be asked layer by layer."
+            "so its head cannot be applied layer by layer."
         )
     with torch.inference_mode():
         below = layers[:-1] if norm is None else [norm(state) for state in layers[:-1]]

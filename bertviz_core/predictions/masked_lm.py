@@ -223,7 +223,7 @@ def check_top(top: int, most: int) -> int:
         TextError: the number is below 1.
     """
     if top < 1:
-        raise TextError(f"{top:,} words were asked for; give a whole number from 1.")
+        raise TextError(f"{top:,} words were requested; give a whole number from 1.")
     return min(top, most)
 
 

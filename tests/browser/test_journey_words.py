@@ -31,7 +31,7 @@ def words_of(text: str) -> list[list[int]]:
 def test_an_unknown_token_is_explained_where_it_is_chosen(page: Page, server: str) -> None:
     opened(page, server, text="I love my 👩‍💻 python.", query=4)
     expect(page.locator("[data-name='Token 4: [UNK]'][aria-pressed='true']")).to_be_visible()
-    words = "The tokenizer's vocabulary lacks what stands here, so the model reads “[UNK]”."
+    words = "The tokenizer's vocabulary lacks the text here, so the model reads “[UNK]”."
     assert words in page.locator(".journey").evaluate("root => root.view.sentence()")
     page.locator("[data-name='Token 5: python']").click()
     assert words not in page.locator(".journey").evaluate("root => root.view.sentence()")

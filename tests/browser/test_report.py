@@ -101,7 +101,7 @@ def test_a_model_without_weights_has_a_report_of_its_config(page: Page, server: 
     panel(page)
     page.get_by_role("button", name="Make the report").click()
     expect(page.get_by_role("button", name="Save the report")).to_be_visible(timeout=4 * WAIT_MS)
-    page.get_by_text("This view, as it stands").click()
+    page.get_by_text("This view", exact=True).click()
     page.get_by_text("The usual figures of this model and text").click()
     page.get_by_role("combobox", name="Further figures").fill("what one head")
     page.get_by_role("option", name="what one head looks at", exact=True).click()

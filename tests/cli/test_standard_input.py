@@ -60,5 +60,5 @@ def test_it_is_read_once_and_must_hold_something(command: Command, monkeypatch: 
         done = command("tokens", MODEL, *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            "The standard input, asked for by -, is empty or was read already; give one text that way.\n"
+            "The standard input, requested by -, is empty or was read already; give one text that way.\n"
         )

@@ -180,7 +180,7 @@ def test_without_a_mask_token_nothing_is_masked(opened: OpenedModel) -> None:
 @pytest.mark.parametrize(
     ("change", "removed_for", "sentence"),
     [
-        ("mask-5", "nothing", "Token 5 “python” is masked: the mask token stands in its place."),
+        ("mask-5", "nothing", "Token 5 “python” is masked: the mask token replaces it."),
         ("head-3.5", "nothing", "Head 5 of layer 3 is switched off: its output is replaced by zero (zero ablation)."),
         ("layer-2", "nothing", "Layer 2 is switched off: it returns its input (zero ablation)."),
         (

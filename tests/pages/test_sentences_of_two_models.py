@@ -113,7 +113,7 @@ def test_each_model_has_its_own_prompt(models_dir: Path) -> None:
 
 def test_the_same_model_twice_few_sentences_and_no_other_model_are_one_sentence_each() -> None:
     at = page(other=MODEL)
-    assert "The same model stands on both sides" in at.info[0].value
+    assert "The same model is chosen on both sides" in at.info[0].value
     assert "stayed at about 0.21; 3 of 3 keep their nearest neighbour" in page_text(at)
     at = page(THREE[:2])
     assert not at.exception

@@ -74,7 +74,7 @@ def test_bad_input_is_told_in_one_sentence() -> None:
         "The question is empty": lambda: predicted_answers(head, tokenizer, "", SHORT),
         "leaves no room for the context": lambda: predicted_answers(head, tokenizer, "love " * 40, SHORT),
         "at most 200,000 are read": lambda: predicted_answers(head, tokenizer, QUESTION, "a" * 200_001),
-        "0 was asked for": lambda: predicted_answers(head, tokenizer, QUESTION, SHORT, max_answer_tokens=0),
+        "0 was requested": lambda: predicted_answers(head, tokenizer, QUESTION, SHORT, max_answer_tokens=0),
         "this asks for question-answering": lambda: predicted_answers(other, tokenizer, QUESTION, SHORT),
     }
     for words, refused in refusals.items():

@@ -212,7 +212,7 @@ def test_bad_input_is_told_in_one_sentence(splade: Any) -> None:
     refusals = {
         "33 masks": lambda: predicted_words(head, tokenizer, tokenize(tokenizer, "[MASK] " * 33)),
         "There is no token 9": lambda: predicted_words(head, tokenizer, text, (9,)),
-        "0 words were asked for": lambda: predicted_words(head, tokenizer, text, top=0),
+        "0 words were requested": lambda: predicted_words(head, tokenizer, text, top=0),
         "this asks for masked-lm": lambda: predicted_words(other, tokenizer, text),
         "The text has a mask": lambda: pseudo_likelihood(head, tokenizer, gap),
         "no token of its own": lambda: pseudo_likelihood(head, tokenizer, tokenize(tokenizer, "")),

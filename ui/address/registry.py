@@ -100,7 +100,7 @@ ROWS: tuple[AddressName, ...] = (
         _whole("levels", "levels of the tree that are open"),
         flag("one_by_one", "every layer in its own rows"),
         _words("looked_at", "the selected module"),
-        flag("architecture_printed", "the text of print(model) stands open"),
+        flag("architecture_printed", "whether the text of print(model) is unfolded"),
     ),
     *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),

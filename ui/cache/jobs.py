@@ -24,7 +24,7 @@ TURN_S = 0.1
 SHORT = 512
 """By default a job of more steps waits for its turn."""
 DESERTED_S = 10.0
-"""Seconds that a job goes on after its last reader has left, so that reloading a page does not end it."""
+"""Seconds that a job continues after its last reader has left, so that reloading a page does not end it."""
 
 
 class Waiting(Protocol):
@@ -76,7 +76,7 @@ class Job(Generic[T]):
                 self._readers = (*self._readers, reader)
 
     def leave(self, reader: Waiting) -> None:
-        """Remove a reader; the job is asked to end when none is left."""
+        """Remove a reader; the job is cancelled when none is left."""
         with self._readers_lock:
             had, self._readers = self._readers, tuple(each for each in self._readers if each is not reader)
             if had and not self._readers:

@@ -23,7 +23,7 @@ OPEN = "pins_open"
 """Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
 close it."""
 DRAWING = "pinned_views_drawn"
-"""Session key: the drawing that goes on; None for none."""
+"""Session key: the running drawing; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def draw_missing() -> None:
 
 
 def current_drawing() -> ViewsToDraw | None:
-    """The drawing that goes on; None for none."""
+    """The running drawing; None for none."""
     drawing = session.stored(DRAWING)
     return drawing if isinstance(drawing, ViewsToDraw) else None
 

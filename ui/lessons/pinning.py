@@ -40,7 +40,7 @@ FAULT = "pinned_fault"
 VERSION = "pinned_version"
 """Session key: a number that changes with the texts of the lesson, for the keys of their fields."""
 REMOVE_ALL = "pinned_remove_all"
-"""Session key: whether the reader is asked about removing all views."""
+"""Session key: whether the confirmation for removing all views is shown."""
 ABOUT_FIELDS = ("title", "author", "summary", "following")
 HELP = "Collects views into a lesson or a report. Only this session has the list: download it to keep it."
 
@@ -118,7 +118,7 @@ def _say_what_is_left_out(here: str) -> None:
     read, files = files_read(here)
     if read:
         named = escape_markdown(" and ".join(files)) or "the file"
-        st.caption(f"A step does not contain {named}: readers are asked for it.")
+        st.caption(f"A step does not contain {named}: readers need to upload it.")
 
 
 def _list(here: str, views: PinnedViews) -> None:

@@ -91,7 +91,7 @@ def require_sign_in() -> None:
             "Sign-in is set up in a way that cannot be used; whoever runs this instance finds more in docs/deployment."
         )
     if find_spec(NEEDED) is None:
-        _refuse("Sign-in is asked for but not installed; whoever runs this instance finds how in docs/deployment.")
+        _refuse("Sign-in is required but not installed; whoever runs this instance finds how in docs/deployment.")
     if st.user.is_logged_in:
         with st.sidebar:
             who = st.user.get("name") or st.user.get("email") or "someone"

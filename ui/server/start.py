@@ -131,7 +131,7 @@ def memory_parts(settings: Settings) -> dict[str, int]:
         "results": settings.max_cache_bytes,
         "reading of uploads": settings.child_bytes * settings.max_children,
         **({"processes of strangers' models": isolated} if (isolated := _isolated_nbytes(settings)) else {}),
-        "the run that goes on": RUN_BYTES,
+        "the current run": RUN_BYTES,
         **({"vectors, kept in memory": settings.max_store_bytes} if _is_memory(settings.vector_store_dir) else {}),
     }
 

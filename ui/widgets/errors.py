@@ -19,7 +19,7 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
     """Show an error of the library as one sentence; the sidebar stays usable.
 
     Args:
-        ends_page: whether the page ends there; otherwise the code after the block goes on.
+        ends_page: whether the page ends there; otherwise the code after the block runs.
     """
     try:
         yield

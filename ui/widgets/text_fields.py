@@ -59,7 +59,7 @@ def text_on_page(label: str) -> Iterator[None]:
     """Draw the field in the place that the page inside the block reserves, if it does.
 
     The shell draws it and not the page: text typed in a page's own field is lost when a link to another page is
-    clicked at once. A place that an interrupted run reserved is forgotten: on another page an element stands there, and
+    clicked at once. A place that an interrupted run reserved is forgotten: on another page an element is there, and
     a browser that shall draw inside it ends with an empty page.
     """
     st.session_state.pop(TEXT_PLACE, None)

@@ -230,7 +230,7 @@ def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) ->
             f"The head for {task!r} has no labels to choose; leave the number out, or ask for {' or '.join(LABELLED)}."
         )
     if not 1 <= num_labels <= MAX_LABELS:
-        raise UnsupportedModelError(f"A head with {num_labels:,} labels was asked for; give 1 to {MAX_LABELS:,}.")
+        raise UnsupportedModelError(f"A head with {num_labels:,} labels was requested; give 1 to {MAX_LABELS:,}.")
     names = {str(index): f"LABEL_{index}" for index in range(num_labels)}
     other = {key: value for key, value in config.items() if key not in ("num_labels", "problem_type")}
     return changed(config, {**other, "id2label": names, "label2id": {label: int(i) for i, label in names.items()}})

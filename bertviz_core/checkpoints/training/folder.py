@@ -24,7 +24,7 @@ STEP = re.compile(r"(?<!\d)\d{1,15}$")
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")
 MAX_CHECKPOINTS, MAX_ENTRIES = 1_000, 100_000
 LEAST_STEPS = 3
-"""Number of checkpoints below which nothing is said about missing ones."""
+"""Number of checkpoints below which missing ones are not reported."""
 ADVICE = (
     "give the folder that a trainer writes to: it has folders such as checkpoint-500, each with config.json and "
     "model.safetensors"

@@ -46,7 +46,7 @@ def embed(
     batch_tokens: Annotated[str, typer.Option("--batch-tokens", metavar="N", help="Tokens run together.")] = "",
     rows: Annotated[str, typer.Option("--rows-per-shard", metavar="N", help="Most rows of a shard.")] = "",
 ) -> None:
-    """Embed the texts of an input into a corpus folder; the same command goes on where it was broken off."""
+    """Embed the texts of an input into a corpus folder; the same command resumes an interrupted run."""
     dtype_of_run = chosen("run-dtype", run_dtype, RUN_DTYPES)
     options = EmbeddingOptions(
         column=column or None,

@@ -57,6 +57,6 @@ def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
         make_index(corpus, settings, lambda done, _: bar.update(done - bar.pos))
     facts = index_facts(corpus, settings)
     if facts is not None:
-        quality = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-back rows"
+        quality = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-out rows"
         print_notices((f"Index of {facts.rows:,} rows made in {facts.seconds_to_make:,.0f} s: {quality}.",))
     return open_index(corpus, settings)

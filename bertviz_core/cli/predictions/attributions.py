@@ -47,7 +47,7 @@ def words(
 FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.", callback=typed_text)]
 SecondArgument = Annotated[str, typer.Argument(metavar="TEXT2", help="The other.", callback=typed_text)]
 FromLayerOption = Annotated[
-    int, typer.Option("--from-layer", metavar="L", help="Entry of the hidden states at which tokens are told apart.")
+    int, typer.Option("--from-layer", metavar="L", help="Entry of the hidden states at which tokens are distinguished.")
 ]
 
 

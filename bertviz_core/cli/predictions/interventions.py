@@ -19,7 +19,7 @@ from bertviz_core.questions.tables.interventions import effects_json, effects_li
 DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}. {DEFAULTS}")]
 MeasureOption = Annotated[str, typer.Option("--measure", help=f"What of a class or a tag: {', '.join(MEASURES)}.")]
-KindOption = Annotated[str, typer.Option("--kind", help=f"What stands in a head's place: {', '.join(EFFECT_KINDS)}.")]
+KindOption = Annotated[str, typer.Option("--kind", help=f"Replacement of a head: {', '.join(EFFECT_KINDS)}.")]
 
 
 @app.command()

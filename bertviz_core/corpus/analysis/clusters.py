@@ -64,7 +64,7 @@ def corpus_clusters(
     number, most = (count, MAX_CLUSTERS) if method == "k-means" else (least, MAX_FITTED["HDBSCAN"])
     if not 2 <= number <= min(rows, most):
         what = "clusters" if method == "k-means" else "rows as the least of a cluster"
-        raise CorpusError(f"{number:,} {what} were asked for; give 2 to {min(rows, most):,} here.")
+        raise CorpusError(f"{number:,} {what} were requested; give 2 to {min(rows, most):,} here.")
     if progress is not None:
         progress(0, rows)
     sample = sampled_rows(rows, MAX_FITTED[method], seed)

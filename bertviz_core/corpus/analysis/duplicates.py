@@ -42,7 +42,7 @@ def duplicate_groups(
         CorpusError: the threshold is out of range, there are too many rows, or a vector contains NaN or infinity.
     """
     if not LOWEST <= threshold <= 1:
-        raise CorpusError(f"The threshold {threshold:g} was asked for; give a cosine from {LOWEST:g} to 1.")
+        raise CorpusError(f"The threshold {threshold:g} was requested; give a cosine from {LOWEST:g} to 1.")
     pairs, count = _Pairs(len(vectors)), -(-len(vectors) // BLOCK_ROWS)
     done, total = 0, count * (count + 1) // 2
     for top, upper in blocks(vectors, BLOCK_ROWS):

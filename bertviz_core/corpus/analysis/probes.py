@@ -66,7 +66,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
         TextError: there is a single class, or too many.
     """
     if not 4 <= texts <= MAX_TEXTS:
-        raise CorpusError(f"A sample of {texts:,} texts was asked for; give 4 to {MAX_TEXTS:,}.")
+        raise CorpusError(f"A sample of {texts:,} texts was requested; give 4 to {MAX_TEXTS:,}.")
     cells = corpus.column(column)
     having = pc.indices_nonzero(pc.is_valid(cells)).to_numpy().astype(np.int64)
     rows = having[sampled_rows(len(having), texts, seed)]

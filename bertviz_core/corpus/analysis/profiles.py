@@ -47,7 +47,7 @@ def head_profiles(
         UnsupportedModelError: the attention of this model cannot be recorded.
     """
     if not 1 <= sentences <= MAX_SENTENCES:
-        raise CorpusError(f"A sample of {sentences:,} sentences was asked for; give 1 to {MAX_SENTENCES:,}.")
+        raise CorpusError(f"A sample of {sentences:,} sentences was requested; give 1 to {MAX_SENTENCES:,}.")
     rows = sampled_rows(corpus.rows, sentences, seed)
     texts = texts_of(corpus, rows)
     values = column_values(corpus.column(column)) if column else None

@@ -55,7 +55,7 @@ def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[Sh
             if breaks == MOST_BREAKS:
                 raise CorpusError(
                     f"Processes were killed {MOST_BREAKS} times before one of them had made a shard, perhaps for want "
-                    f"of memory; {counted(len(left), 'shard')} are left. The same command goes on, with fewer "
+                    f"of memory; {counted(len(left), 'shard')} are left. The same command resumes, with fewer "
                     "--processes."
                 ) from error
 

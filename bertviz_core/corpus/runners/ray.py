@@ -59,7 +59,7 @@ def run(work: ShardWork, shards: Sequence[ShardRows], count: int | None, address
     except (RayError, ConnectionError) as error:
         where = quoted(address) if address else "on this machine"
         raise CorpusError(
-            f"The Ray cluster {where} failed ({first_line(error)}); the same command goes on when it is well again."
+            f"The Ray cluster {where} failed ({first_line(error)}); the same command resumes when it works again."
         ) from error
     finally:
         if own:

@@ -112,7 +112,7 @@ def search(
         CorpusError: the count is out of range, the filter is invalid, or a shard cannot be read.
     """
     if not 1 <= count <= MAX_HITS:
-        raise CorpusError(f"{count:,} rows were asked for; give 1 to {MAX_HITS:,}.")
+        raise CorpusError(f"{count:,} rows were requested; give 1 to {MAX_HITS:,}.")
     mask, notices = (corpus.mask(where) if where else None), []
     vectors, started = corpus.vectors(), perf_counter()
     used = index if mask is None else None
@@ -120,7 +120,7 @@ def search(
         ranked = nearest_in_index(used, vectors, vector, count)
         notices.append(
             f"Found by an index whose recall@{used.facts.count} was {used.facts.recall:.1%} on {used.facts.queries:,} "
-            "held-back rows: some of the nearest rows may be missing."
+            "held-out rows: some of the nearest rows may be missing."
         )
     else:
         ranked = nearest_rows(vectors, vector, count, mask)

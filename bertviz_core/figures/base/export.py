@@ -61,7 +61,7 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
-    Its `document.picture(font)` returns the drawing as it stands as SVG.
+    Its `document.picture(font)` returns the current drawing as SVG.
 
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
     the page allows only its own code and style.

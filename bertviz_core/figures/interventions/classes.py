@@ -30,7 +30,7 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
-    caption = f"{title}. In a word's place stands {result.instead}."
+    caption = f"{title}. A word is replaced by {result.instead}."
     if len(result.labels) < result.classes:
         several = {"class": "classes", "tag": "tags"}[result.noun]
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."

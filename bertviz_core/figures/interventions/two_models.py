@@ -24,7 +24,7 @@ def drawn_parts(comparison: AttributionComparison) -> list[int]:
 
 
 def compared_shares(comparison: AttributionComparison, title: str, theme: Theme) -> go.Figure:
-    """Draw two bars per part of the text, one for each model; beside the second stands the difference."""
+    """Draw two bars per part of the text, one for each model, with the difference beside the second."""
     rows = drawn_parts(comparison)
     beside = [[_beside(comparison, row, side) for row in rows] for side in (0, 1)]
     if theme.narrow:  # to the left of a bar there is no room for the difference beside the words

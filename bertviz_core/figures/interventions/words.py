@@ -100,7 +100,7 @@ def _listed_shares(result: WordAttributions) -> str:
 
 
 def _caption(result: WordAttributions, title: str) -> str:
-    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
+    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; a word is replaced by {result.instead}"
     if result.method == "leave-one-out":
         return f"{caption}."
     return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."

@@ -37,7 +37,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
         fills = dict.fromkeys(places, theme.colours["task head"])
         return token_strip((("", text_pieces),), notes, title, theme, chosen=word_position, fills=fills)
 
-    caption = "Filled boxes are masked. Below each token stands the probability of the original one."
+    caption = "Filled boxes are masked. Below each token is the probability of the original one."
     return FigureSpec(title, alt, draw, caption)
 
 

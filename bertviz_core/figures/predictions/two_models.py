@@ -64,7 +64,7 @@ def drawn_rows(comparison: PredictionComparison) -> list[int]:
 
 
 def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) -> go.Figure:
-    """Draw two bars per row, one for each model; beside the second stands the difference."""
+    """Draw two bars per row, one for each model, with the difference beside the second."""
     rows = drawn_rows(comparison)
     scoring: Scoring = "softmax" if comparison.unit in ("probability", "score") else "number"
     beside = [[_beside(comparison, row, side, scoring) for row in rows] for side in (0, 1)]

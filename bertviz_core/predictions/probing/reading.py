@@ -131,7 +131,7 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
         )
     if len(counts) > MAX_CLASSES:
         raise TextError(
-            f"{what} has {len(counts):,} classes; at most {MAX_CLASSES} are told apart. Is {quoted(labels[0], 60)} a "
+            f"{what} has {len(counts):,} classes; at most {MAX_CLASSES} are possible. Is {quoted(labels[0], 60)} a "
             "label? Choose the column with the classes."
         )
     if len(texts) > MAX_TEXTS:

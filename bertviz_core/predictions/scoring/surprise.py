@@ -37,7 +37,7 @@ def pseudo_likelihood(
         raise TextError("The text has a mask: its word is not known, so neither is its surprise. Write the word.")
     positions = np.flatnonzero(~np.asarray(tokens.special)).tolist()
     if not positions:
-        raise TextError("The text has no token of its own whose surprise could be told; write a word.")
+        raise TextError("The text has no token of its own whose surprise could be computed; write a word.")
     surprise = np.full(len(tokens), np.nan, dtype=np.float32)
     done = 0
     for batch in _batches(head, word_head, len(tokens), positions):

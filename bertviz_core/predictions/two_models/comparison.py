@@ -189,7 +189,7 @@ def compared_lens(
         places: position of the same characters in each.
         words: the best word of every state at that position, of each model.
         where: the characters of the place.
-        notices: what is said about the place.
+        notices: notices about the place.
     """
     count = max(map(len, words))
     answers = [(*side, *("",) * (count - len(side))) for side in words]

@@ -24,7 +24,7 @@ TOP = 10
 QUOTED = 40
 """Most characters of the text in a message."""
 Edit = tuple[int, Span, str]
-"""Sequence, characters and what stands in their place."""
+"""Sequence, characters and their replacement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ def compared_words(
     Args:
         heads: the masked-LM heads.
         sides: the text, its masks and the position for each model.
-        notice: what is said about the masks.
+        notice: a notice about the masks.
         top: number of best words of each model.
 
     Raises:

@@ -42,11 +42,11 @@ BACKWARD = 3
 METHOD = choice("method", tuple(BY_NAME), "how a word's share is measured")
 COMPARED = Param("methods", "text", "methods whose order of the words is tried, with commas between them")
 UNITS = choice("units", ("words", "tokens"), "whether words or tokens have shares")
-IN_PLACE = choice("in_place", tuple(REPLACED), "what stands in the place of a word that is left out")
+IN_PLACE = choice("in_place", tuple(REPLACED), "replacement of a word that is left out")
 CLASSES = Param("classes", "text", "names of classes, with commas between them")
 POSITION = Param("position", "position", "the token whose tags are looked at, the surest by default")
 LAYER = Param(
-    "layer", "layer", "entry of the hidden states at which tokens are told apart, the last but one by default"
+    "layer", "layer", "entry of the hidden states at which tokens are distinguished, the last but one by default"
 )
 
 

@@ -45,10 +45,10 @@ FIRST_REMOVED, MOST_REMOVED = 6, 16
 SHORT = 60
 """Number of layers, with many runs each, above which the work is queued."""
 MEAN = "its mean"
-KIND = choice("kind", EFFECT_KINDS, "what stands in the place of a part")
+KIND = choice("kind", EFFECT_KINDS, "replacement of an ablated part")
 COUNT = Param("count", "whole", "heads that are removed one after the other")
 REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
-REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "what stands in the place of a removed head")
+REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "replacement of a removed head")
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
 """Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."

@@ -47,7 +47,7 @@ SCALE = choice("scale", SCALES, "the scale of the changes")
 ORDER = choice(
     "change_order",
     ("as in the model", "modules by change", "layers by change", "both by change"),
-    "what stands by its largest change",
+    "what is ordered by its largest change",
 )
 
 

@@ -106,7 +106,7 @@ def training_movement(
 ) -> Answer[TrainingMovement]:
     """The movement of every layer at every checkpoint, and tensors that never moved or broke.
 
-    The sums of a checkpoint are cached by its own files, so that a cancelled computation goes on where it ended, and a
+    The sums of a checkpoint are cached by its own files, so that a cancelled computation resumes where it ended, and a
     new checkpoint of a growing folder is the only one that is read.
     """
     run = opened.run

@@ -44,7 +44,7 @@ Prediction = (
 TextAndPair = tuple[str, str | None]
 """A text, and its second text or None."""
 VIEWS = ("words", "surprise", "lens", "terms")
-VIEW = choice("view", VIEWS, "what a masked-LM head is asked for")
+VIEW = choice("view", VIEWS, "what to compute with a masked-LM head")
 TOP = Param("top", "whole", "words, terms or answers that are listed")
 MASK = Param("mask", "text", "positions that are masked, with commas between them")
 JOIN = Param("join", "choice", "how tagged tokens become entities, simple by default", STRATEGIES)

@@ -137,7 +137,7 @@ def _texts_and_pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...]
 def _named_probe(opened: Opened, options: Options) -> Probe:
     probe = chosen_probe(opened, options)
     if probe is None:
-        raise TextError("This is asked of a probe; give ", Named(TARGET.key), "=probe:FILE.")
+        raise TextError("This needs a probe; give ", Named(TARGET.key), "=probe:FILE.")
     return probe
 
 

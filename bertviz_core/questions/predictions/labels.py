@@ -17,7 +17,7 @@ T = TypeVar("T")
 LONGEST_ANSWER = 100
 """Maximum number of tokens of an answer that can be selected."""
 JOINS: tuple[Strategy, ...] = ("simple", *(each for each in STRATEGIES if each != "simple"))
-ORDER = choice("order", ORDERS, "whether the greatest class stands first")
+ORDER = choice("order", ORDERS, "whether the largest class is listed first")
 JOINED = choice("joined", JOINS, "how tagged tokens become entities")
 LONGEST = Param("longest", "whole", "most tokens of an answer")
 WINDOW = Param("window", "whole", "part of a long context, from 1, that of the best answer by default")

@@ -41,7 +41,7 @@ from bertviz_core.questions.predictions.masked_lm import (
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 
 VIEWS = ("words", "surprise", "lens", "entities")
-VIEW = choice("view", VIEWS, "what two masked-LM heads are asked for, or entities of two heads that tag")
+VIEW = choice("view", VIEWS, "what to compare for two masked-LM heads, or entities of two heads that tag")
 ENTITIES = VIEWS[-1]
 TASKS = {
     "masked-lm": "words at masks",

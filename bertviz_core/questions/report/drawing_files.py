@@ -31,7 +31,7 @@ class PageDrawing:
     """The drawing of a page."""
 
     svg: str
-    """The drawing as it stands, which names the typeface but does not contain it."""
+    """The current drawing, which names the typeface but does not contain it."""
     title: str
     caption: str
     """The text below it on its page."""
@@ -41,7 +41,7 @@ class PageDrawing:
 
         Args:
             theme: colours of the drawing.
-            below: a caption that is seen; none for a drawing that has its own.
+            below: a visible caption; none for a drawing that has its own.
         """
         return captioned_svg(self.svg, self.title, below, theme, self.caption)
 

@@ -86,7 +86,7 @@ def report_slides(
     """
     require_slides()
     if figures or any(each.is_drawn for each in first):
-        require_browser(PPTX)  # a missing one is told before figures are drawn for a minute
+        require_browser(PPTX)  # a missing one is reported before figures are drawn for a minute
     return slides_of_report(_report(opened, text, pair, figures, theme, progress, first, facts), theme, progress)
 
 

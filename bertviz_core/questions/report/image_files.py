@@ -121,7 +121,7 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
 
 
 def require_browser(ending: str) -> None:
-    """Look for a browser, so that a missing one is told before figures are computed; none is started.
+    """Look for a browser, so that a missing one is reported before figures are computed; none is started.
 
     Args:
         ending: ending of the file, for the message.

@@ -168,7 +168,7 @@ def report_of(
             sections.append(section)
             notices += remarks
     if not sections:
-        raise TextError(next(iter(left_out), "A report of no figure was asked for; choose one at least."))
+        raise TextError(next(iter(left_out), "The report has no figure; choose one at least."))
     if progress is not None:
         progress(len(names), len(names))
     return Report(

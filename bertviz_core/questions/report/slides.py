@@ -29,7 +29,7 @@ WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
 """Inches: the size of a slide, 16:9, and its margin."""
 TITLE_BOX = (EDGE, 0.3, WIDTH - 2 * EDGE, 0.85)
 MIDDLE, BOTTOM = 1.3, 6.55
-"""Inches: top and bottom of what stands between the title and the reading."""
+"""Inches: top and bottom of the space between the title and the reading."""
 READING_BOX = (EDGE, 6.65, WIDTH - 2 * EDGE, 0.6)
 GAP = 0.2
 TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
@@ -59,7 +59,7 @@ class ReportSlide:
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
-    """A slide for each figure of a report; the notes of the first have what stands around the figures in a page.
+    """A slide for each figure of a report; the notes of the first have the text around the figures of a page.
 
     These are the facts about the model, remarks on the data, and why figures are left out.
     """
@@ -73,7 +73,7 @@ def slides_of(report: Report) -> tuple[ReportSlide, ...]:
 
 
 def require_slides() -> "Callable[[], Presentation]":
-    """Return what makes an empty presentation, so that a missing library is told before the figures are drawn.
+    """Return what makes an empty presentation, so that a missing library is reported before the figures are drawn.
 
     Raises:
         BertvizError: python-pptx is missing.

@@ -14,7 +14,7 @@ from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10
 """Number of rows of the embedding table to list."""
-BELOW_TOKENS = choice("below", BELOW, "what stands below each token")
+BELOW_TOKENS = choice("below", BELOW, "what is shown below each token")
 TOKEN = Param("token", "position", "the token that is looked at, the longest by default")
 TOKENIZER = Param("tokenizer", "text", "the second tokenizer: one that is made here, or that of another model")
 

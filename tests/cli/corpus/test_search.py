@@ -71,7 +71,7 @@ def test_an_index_is_made_once_and_then_used(tmp_path: Path, command: Command, m
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-k", "0"], "0 rows were asked for; give 1 to 1,000."),
+        (["-k", "0"], "0 rows were requested; give 1 to 1,000."),
         (["-k", "many"], "-k is 'many'; give a whole number from 1 to 1,000."),
         (["--where", "kind"], "has no equals sign"),
         (["--where", "colour=red"], "no column 'colour'"),

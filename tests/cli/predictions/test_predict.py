@@ -93,7 +93,7 @@ def test_a_file_of_texts(run: Command, tmp_path: Path) -> None:
         ((SPLADE, "x", "--mask", "one"), "is no list of positions"),
         ((SPLADE, "x", "--view", "poem"), "There is no --view 'poem'"),
         ((SPLADE, "x", "--join", "glue"), "There is no --join 'glue'"),
-        ((SPLADE, "x", "--top", "0"), "0 words were asked for"),
+        ((SPLADE, "x", "--top", "0"), "0 words were requested"),
         ((SPLADE,), "Give either one TEXT or a --file"),
     ],
 )

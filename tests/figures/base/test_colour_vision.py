@@ -24,7 +24,7 @@ VISION = {
     ),
 }
 PARTS = ("embeddings", "encoder", "pooler", "task head", "attention", "feed_forward", "layer_norm")
-"""Parts that stand side by side in one figure; shades of one part are told apart by their order."""
+"""Parts that stand side by side in one figure; shades of one part are distinguished by their order."""
 LEAST = 10.0
 """Smallest difference of two colours, four times what is just noticeable."""
 XYZ = np.array(

@@ -218,7 +218,7 @@ function go(view, window) {
   report(view);
 }
 
-// Said when the reader has come to rest, so that turning a wheel asks once.
+// Reported after a pause, so that turning a wheel sends one request.
 function report(view) {
   view.serial += 1;
   draw(view);
@@ -287,7 +287,7 @@ function mark(rows, wide, high) {
   return Math.round(Math.max(3, Math.min(8, Math.sqrt((wide * high) / rows) / 7)));
 }
 
-// What stands below the pointer: the text of a single row where the server sent texts, else how many a cell holds.
+// The content below the pointer: the text of a single row where the server sent texts, else how many a cell holds.
 function point(view, at) {
   const { header, tip, stage } = view;
   let text = "";

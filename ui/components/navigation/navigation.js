@@ -4,7 +4,7 @@ let path = window.location.pathname;
 let carried = null;
 
 // A page that a link left says in its address how to come back. One that was left by the way back could not say so: the
-// words are put in before Streamlit reads the address, or, in a browser without that event, Streamlit is told once more.
+// words are put in before Streamlit reads the address, or, in a browser without that event, Streamlit gets it again.
 function stampPageComeTo() {
   const elsewhere = carried && window.location.pathname !== path;
   path = window.location.pathname;

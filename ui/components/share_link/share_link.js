@@ -29,7 +29,7 @@ function offer(part, status, subject, words) {
   };
 }
 
-// The browser writes the code itself, so that whatever stands in an address is escaped.
+// The browser writes the code itself, so that the content of an address is escaped.
 function frameCode(address, title, width, height) {
   const frame = document.createElement("iframe");
   const said = { src: address, width, height, title, loading: "lazy", style: "border: 0" };

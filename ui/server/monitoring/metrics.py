@@ -106,7 +106,7 @@ def _gauges(settings: Settings) -> Iterator[str]:
     runs = RUN_LOCK.length
     states = {"running": min(runs, 1), "waiting": max(runs - 1, 0)}
     lines = [sample("inside_bert_runs", number, {"state": state}) for state, number in states.items()]
-    yield from family("inside_bert_runs", "gauge", "Runs of a model, of which one goes on at a time.", lines)
+    yield from family("inside_bert_runs", "gauge", "Runs of a model, of which one runs at a time.", lines)
     board = jobs.board()
     lines = [sample("inside_bert_jobs", board.count(each), {"state": each}) for each in ("running", "waiting")]
     yield from family("inside_bert_jobs", "gauge", "Long computations.", lines)

@@ -75,7 +75,7 @@ def _shapes(model_class: ModelClass) -> ShapeRun | None:
     try:
         return architecture.shapes(model_class.opened, model_class.text_options())
     except BertvizError as error:
-        st.warning(escape_markdown(f"{error} The tree stands without shapes."), icon=":material/info:")
+        st.warning(escape_markdown(f"{error} The tree is shown without shapes."), icon=":material/info:")
         return None
 
 

@@ -210,7 +210,7 @@ def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
     if attention_map.options.weights == "attention" and not attention_map.options.hide_special and measured >= MOSTLY:
         st.caption(
             f"This head puts {measured:.1%} of its attention on special tokens. **Hide special tokens**, under "
-            "**Tokens** above, leaves the rest to be seen."
+            "**Tokens** above, leaves the rest visible."
         )
 
 

@@ -42,8 +42,8 @@ SHADING = (
 SEARCH = (
     "The query becomes a vector as the corpus' texts did: by the same weights (their SHA-256 is compared), pooling, "
     "layer and prompt. Its cosine with every row's vector is computed, and the largest are listed; of equal ones the "
-    "first row comes first. Where this machine has an index of the corpus, it is asked instead, and what it finds is "
-    "compared exactly; with a filter every row that is left is compared."
+    "first row comes first. Where this machine has an index of the corpus, it is searched instead, and the rows that "
+    "it returns are compared exactly; with a filter every row that is left is compared."
 )
 DUPLICATES = (
     "Every row's vector is compared with every other's, block by block; pairs whose cosine reaches the threshold are "

@@ -36,7 +36,7 @@ def compared_block(opened: SharedModel, options: Options, view: str = "", joined
     Args:
         opened: the first model.
         options: text, pair, task and parameters of the first model's answer.
-        view: what masked-LM heads are asked for: "words", "surprise" or "lens"; "" for other heads.
+        view: what to compare for masked-LM heads: "words", "surprise" or "lens"; "" for other heads.
         joined: how tagged tokens become entities, which are then compared too; "" for heads that do not tag.
     """
 

@@ -19,7 +19,7 @@ WORDS = (
     "A word of your own of several pieces gets as many masks, and the log-probabilities of its pieces are added up."
 )
 SURPRISE = (
-    "Every token that is not special is masked in turn, alone, and the model is asked for it: its surprise is "
+    "Every token that is not special is masked in turn, alone, and the model predicts it: its surprise is "
     "`-log p(token | all others)` in nats. The sum of these log-probabilities is the text's pseudo-log-likelihood, "
     "and `PPPL = exp(mean surprise)` its pseudo-perplexity (Salazar et al. 2020). It compares texts under one model; "
     "two models cut a text into different tokens, so their numbers cannot be compared."

@@ -238,6 +238,6 @@ def paths_view(trace: Trace) -> None:
     )
     shown = float(paths.explained.sum())
     words.markdown(
-        f"The plane holds **{shown:.1%}** of the variance of these vectors; what lies outside it is not seen. Each "
-        "path runs from the embeddings to the last layer, where its token stands; the scale shows the shade of each."
+        f"The plane holds **{shown:.1%}** of the variance of these vectors; what lies outside it is not shown. Each "
+        "path runs from the embeddings to the last layer, marked by its token; the scale shows the shade of each."
     )

@@ -182,7 +182,7 @@ def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_typ
         "2019, section 4.1)."
     )
     if not first:
-        last = f" Behind every text stands {escape_markdown(edges.last)}." if edges.last else ""
+        last = f" Every text ends with {escape_markdown(edges.last)}." if edges.last else ""
         return (
             f"{untrained} Its tokenizer puts no token of its own in front of a text, so there is no [CLS] to pool."
             f"{last} Where a token sees only those before it, as in GPT-2, the first has seen only itself and the last "

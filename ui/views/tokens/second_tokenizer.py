@@ -29,7 +29,7 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return
-    with noted_if(TOKENIZER.key in st.query_params):  # by default it stands below what is seen of the page
+    with noted_if(TOKENIZER.key in st.query_params):  # by default it is below the visible part of the page
         words = figure_block(
             tokenizers_figure(text_pieces(tokens), text_pieces(second), name, other),
             f"tokens of two tokenizers {name} {other}",

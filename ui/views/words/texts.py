@@ -67,7 +67,7 @@ CLASSES_READ = (
     "that one class gains is lost by the others."
 )
 COMPARED = (
-    "The same question is asked of both models, for the same target: a class by its name, a place of the text by its "
+    "Both models are compared for the same target: a class by its name, a place of the text by its "
     "characters. Words meet by their characters, too: a bar is for the smallest part of the text that both models cut "
     "into whole words, with the sum of the shares of its words. The difference is the second minus the first."
 )

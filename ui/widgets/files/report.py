@@ -113,7 +113,7 @@ def _panel(report: PageReport) -> None:
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     titles = offered(name, text, pair)
-    with_view = st.checkbox("This view, as it stands", value=True, key=VIEW)
+    with_view = st.checkbox("This view", value=True, key=VIEW)
     usual = st.checkbox(
         "The usual figures of this model and text",
         value=True,

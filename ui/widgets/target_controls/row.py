@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetKind
-from bertviz_core.predictions.classes import NEXT_SENTENCE, output_scoring
+from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
@@ -188,7 +188,7 @@ def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...]) -> bool:
     if kind == "answer":
         return needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
     if kind == "class" and "sequence-classification" not in tasks:
-        return needs_pair(f"Whether a text {NEXT_SENTENCE[0]} is asked of two texts", (None, SECOND_TEXT))
+        return needs_pair("Next-sentence prediction needs two texts", (None, SECOND_TEXT))
     return False
 
 

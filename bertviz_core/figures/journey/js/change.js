@@ -44,7 +44,7 @@ function switchedOff(view) {
   if (here && kind === "layer") return { head: null, words: `Layer ${at} is switched off: ${view.mean ? "its mean change is added to what enters it." : "what enters it leaves it as it is."}` };
   if (!here || kind !== "head") return { head: null, words: "" };
   const whole = view.header.heads === 1 || chosen === head;
-  return { head, words: whole ? `Head ${head} is switched off: ${view.mean ? "its mean" : "zero"} stands in place of its output.` : "" };
+  return { head, words: whole ? `Head ${head} is switched off: ${view.mean ? "its mean" : "zero"} replaces its output.` : "" };
 }
 
 // What is changed, and what the drawing shows of it.
@@ -98,7 +98,7 @@ function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed) {
 
 const SWITCH = ["switch off", "switch on"];
 
-// The button that makes a change where its part stands, and undoes it: what it switches, and where that is.
+// The button that makes a change at its part, and undoes it: what it switches, and where that is.
 function drawSwitch(view, svg, change, [off, on], what, where, place) {
   const pressed = view.change === change && Boolean(view.now || view.waiting), verb = pressed ? on : off;
   drawChip(view, svg, `${verb} ${what}`, `${verb[0].toUpperCase()}${verb.slice(1)} ${where}`, place, () => alter(view, pressed ? "" : change), pressed);

@@ -210,7 +210,7 @@ function buildBar(view) {
   });
   const saves = ["SVG", "PNG", "Slide 16:9"].map((kind) => {
     const slide = kind.startsWith("Slide"), as = slide ? `PNG of ${SLIDE.join(" × ")} pixels` : kind;
-    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the drawing as it stands as ${as}` });
+    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the current drawing as ${as}` });
     node.addEventListener("click", () => save(view, slide ? "PNG" : kind, slide));
     return node;
   });

@@ -9,7 +9,7 @@ function lanesIn({ header, lanes }, width) {
 
 const tokensOf = ({ first, pieces }) => Array.from({ length: pieces }, (_, at) => first + at);
 
-// Where the lane of a token stands, and the lane.
+// The position of the lane of a token, and the lane.
 const laneAt = ({ plan, laneOf }, token) => plan.lanes[laneOf[token] ?? 0];
 const wordAt = ({ rows, laneOf }, token) => rows[laneOf[token]].text;
 

@@ -1,4 +1,4 @@
-// Where everything stands: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
+// The layout: a pure function of sizes and of what is open. No two boxes overlap; tests measure it for
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, NOTE = 84, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
 const CLOSED = 15, THIN = 13, EDGE = 24, WORKABLE = 440; // slot of a closed layer, and beside an opened one that is short of room; of the first and the last one; width of an opened layer before closed ones get narrower
@@ -16,7 +16,7 @@ const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
 // In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough.
 function lanesOf(tokens, open, above, frame, top, least) {
-  const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room for what stands above the heads and the ribbons
+  const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room above the heads and the ribbons
   const room = frame ? frame - heading : open ? 320 : 304;
   const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, frame ? 46 : open ? 40 : 38) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, least, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = top + heading + (body - heading - count * height) / 2;

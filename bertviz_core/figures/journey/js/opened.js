@@ -134,7 +134,7 @@ function drawRibbons(view, svg, part) {
   const { keys, rest } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : `mean of the ${switchedOff(view).head === null ? "" : "other "}heads: `) : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
-  const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and what stands below
+  const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and the parts below
   const between = (key, thick, words = 0) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
   const word = `“${header.labels[path.token]}”`, does = view.ribbon === "weighted" ? `what ${word} takes up` : `where ${word} looks`;
   const titles = [`${who}${does}`, does, path.head === null ? "mean of heads" : `head ${path.head}`, path.head === null ? "mean" : ""];

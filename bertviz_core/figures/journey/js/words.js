@@ -1,6 +1,6 @@
-// What is said in words: sentences with their numbers, and words at the pointer.
+// The description in words: sentences with their numbers, and words at the pointer.
 
-// A token in quotation marks, with its position where its text stands more than once.
+// A token in quotation marks, with its position where its text occurs more than once.
 const quoted = ({ labels }, at) => `“${labels[at]}”${labels.indexOf(labels[at]) === labels.lastIndexOf(labels[at]) ? "" : ` (token ${at})`}`;
 
 // The word of a token's lane likewise.
@@ -22,7 +22,7 @@ const SENTENCES = {
   entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
 };
 
-// What is seen, in words and with its numbers.
+// The visible part, in words and with its numbers.
 function sentence(view) {
   const { header, path } = view, seq = header.labels.length, measure = view.measure();
   if (header.missing) return header.missing;
@@ -34,7 +34,7 @@ function sentence(view) {
   const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
   const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
   const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
-  if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks what stands here, so the model reads ${word}.`);
+  if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks the text here, so the model reads ${word}.`);
   if (path.open !== "" && path.open !== "embeddings") {
     if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);

@@ -68,4 +68,4 @@ class FittedAdapter:
     updates: tuple[tuple[StoredTensor, LowRankUpdate], ...]
     """Changed tensor of the base's files, its update."""
     saved: tuple[tuple[str, SavedTensor], ...]
-    """Name in the base's files, or a new one, and the tensor that stands there."""
+    """Name in the base's files, or a new one, and the tensor of that name."""

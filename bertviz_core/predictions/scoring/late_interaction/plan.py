@@ -221,7 +221,7 @@ def _older_knobs(saved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _side(name: str, saved: Mapping[str, Any], prompts: Mapping[str, str], skips: bool) -> TextSide:
-    """Prompt and marker of a side; PyLate's marker stands in front of the prompt."""
+    """Prompt and marker of a side; PyLate's marker precedes the prompt."""
     prompt, marker = prompts.get(name, ""), saved.get(f"{name}_prefix")
     if not isinstance(marker, str) or not marker:
         return TextSide(prompt, skips=skips)

@@ -77,4 +77,4 @@ def test_a_hub_that_does_not_answer_is_named_beside_the_refusal(hub: Hub) -> Non
     hub.status = 503
     at = opened("tokens", model=NAME)
     assert not at.exception
-    assert [visible_text(each.value) for each in at.caption if "Hub answered with a fault" in each.value]
+    assert [visible_text(each.value) for each in at.caption if "Hub answered with an error" in each.value]

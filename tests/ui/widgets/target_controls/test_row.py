@@ -237,7 +237,9 @@ def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
     assert "There is no dimension 384; here are dimensions 0 to 383" in visible_text(at.error[0].value)
 
 
-@pytest.mark.parametrize(("name", "words"), [("answers", "its answer is looked for"), ("pretraining", "asked of two")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("answers", "its answer is looked for"), ("pretraining", "needs two texts")]
+)
 def test_what_needs_a_second_text_asks_for_it(name: str, words: str) -> None:
     kind = "answer" if name == "answers" else "class"
     at = chosen(name, target=kind)

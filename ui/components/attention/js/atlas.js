@@ -235,7 +235,7 @@ function numberAxes(view, form) {
     put("number", layer, 0, form.top + layer * form.tall, NUMBERS, form.high + GAP);
 }
 
-// Which heads are open, in which colour, and where the keyboard stands.
+// Which heads are open, in which colour, and the position of the keyboard.
 function mark(view) {
   for (const [name, cell] of view.cellOf) {
     const colour = view.colours.get(name);

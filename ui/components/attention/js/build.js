@@ -40,7 +40,7 @@ function build(root) {
     select.onchange = () => { change(Number(select.value)); draw(view); report(view); };
     field(parent, name, label, select);
   };
-  // In a frame for the figure alone nothing stands around the pictures.
+  // In a frame for the figure alone there is nothing around the pictures.
   root.classList.toggle("bare", Boolean(document.querySelector(".st-key-figure_only")));
   const inside = put(root, "inside", "div", "inside"), bar = put(inside, "bar", "div", "bar"), modes = made("div", "modes");
   modes.setAttribute("role", "group");

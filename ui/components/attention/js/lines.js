@@ -135,7 +135,7 @@ function activeTokens(view) {
 // What a line of full strength stands for: a whole row, or the largest length.
 const lineTop = (view) => (view.store.atlas.weights === "value-weighted" ? view.store.atlas.scale : 1);
 
-// Lines above the threshold of which something is seen; of very many the strongest.
+// Lines above the threshold of which a part is visible; of very many the strongest.
 function strongest(view, form, { picture, colour }, active, { top, height }) {
   const { rowEdges, columnEdges, codes, columns, levels } = picture;
   const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / picture.scale) * levels);

@@ -28,8 +28,8 @@ function labelsOf(view, axis, edges, low, high) {
   return found;
 }
 
-// The largest cells that fit: the scale stands beside the map or below it, words lie, slant or stand, whatever shows
-// every word of the columns; where nothing does, every k-th word stands.
+// The largest cells that fit: the scale is beside the map or below it, words lie, slant or stand, whatever shows
+// every word of the columns; where nothing does, every k-th word is shown.
 function mapGeometry(view, shown, { width, height }) {
   const { picture, q0, q1, k0, k1 } = shown, { context } = view.measuring, { atlas } = view.store;
   const rows = labelsOf(view, atlas.queries, picture.rowEdges, q0, q1);

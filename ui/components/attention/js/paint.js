@@ -21,7 +21,7 @@ function inkOn(ground, inks) {
   return inks.reduce((best, ink) => (contrast(ink) > contrast(best) ? ink : best));
 }
 
-// Where on the scale of colours a weight stands, 0 to 1: the weight itself, or its root, which lifts small weights.
+// The position of a weight on the scale of colours, 0 to 1: the weight itself, or its root, which lifts small weights.
 const placeOf = (weight, top, lifted) => {
   const share = Math.min(weight / (top || 1), 1);
   return lifted ? Math.sqrt(share) : share;

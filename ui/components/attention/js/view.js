@@ -40,7 +40,7 @@ function attentionView({ data, parentElement, setStateValue }) {
 
 const stageSize = (view) => ({ width: Math.max(view.parts.stage.clientWidth, 240), height: view.parts.stage.clientHeight });
 
-// The server names the heads that are to be open; they count where it is not only repeating what was said from here.
+// The server names the heads that are to be open; they count where it is not only repeating a message from here.
 function adopt(view, header, first, other) {
   if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, lastRequest: null });
   const echo = header.answers && sameList(header.answers.heads, header.heads);
@@ -101,7 +101,7 @@ function drawn(view) {
   ].filter(Boolean).join("_");
 }
 
-// A head keeps its colour as long as it is selected, and stands where its colour stands.
+// A head keeps its colour as long as it is selected, and its place is that of its colour.
 function colourHeads(view) {
   const names = view.heads.map((head) => mapName(...head));
   for (const name of [...view.colours.keys()]) if (!names.includes(name)) view.colours.delete(name);

@@ -57,7 +57,7 @@ AROUND = 6
 SIDES = ("the text", "edited")
 PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
     "question-answering": (NEEDS, QUESTION),
-    "next-sentence": ("Whether a text follows another is asked of two texts", FOLLOWS),
+    "next-sentence": ("Next-sentence prediction needs two texts", FOLLOWS),
 }
 """Task that needs two texts -> start of the message, and an example."""
 

@@ -49,7 +49,7 @@ def classes_view() -> None:
 def next_view() -> None:
     """Whether the second text follows the first, as two bars."""
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
-    if text_fields.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
+    if text_fields.needs_pair("Next-sentence prediction needs two texts", FOLLOWS):
         return
     opened, options = SharedModel(name), Options((text,), pair, NEXT)
     prediction = classes(opened, options).result

@@ -16,9 +16,10 @@ HOW: dict[Scoring, str] = {
 """How the outputs are processed."""
 READ = "The head reads the state of the whole text, mostly that of its first token. "
 NEXT = (
-    "In pre-training, BERT was asked whether the second text followed the first in its document, or came from another "
-    "one. Two logits of the pooled `[CLS]` say so: `p = exp(logit) / Σ exp(logit)`. A topic is easier to notice than a "
-    "thread, so the head mostly says whether both texts are about the same (Devlin et al. 2019; Liu et al. 2019)."
+    "Pre-training included the question whether the second text followed the first in its document, or came from "
+    "another one. Two logits of the pooled `[CLS]` answer it: `p = exp(logit) / Σ exp(logit)`. A topic is easier to "
+    "notice than a thread, so the head mostly says whether both texts are about the same (Devlin et al. 2019; Liu et "
+    "al. 2019)."
 )
 TAGS = (
     "The head turns the last state of every token into one logit for each tag; `p = softmax(logits)`, and the "
@@ -37,7 +38,7 @@ CHANGE = (
     "blocks. A change shows what this edit does, not why: other words may do the same."
 )
 SHIFT = (
-    "The token is masked in the text and in its edited version, and the masked-LM head is asked for it twice. "
+    "The token is masked in the text and in its edited version, and the masked-LM head predicts it twice. "
     "`KL(p ‖ q) = Σ p ln(p / q)` over the whole vocabulary says how far both answers are apart, in nats."
 )
 LABELS = {

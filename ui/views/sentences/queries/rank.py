@@ -142,7 +142,7 @@ def _beside_select(first: str, default: str) -> str:
         default,
         accept_new_options=not settings().allowed_models,
         format_func=lambda name: "its own encoder" if name == OWN_ENCODER else name,
-        help="The sentence model whose order stands beside that of the head: it reads query and text apart.",
+        help="The sentence model whose order is shown beside that of the head: it reads query and text apart.",
         width=WIDTH,
     )
 

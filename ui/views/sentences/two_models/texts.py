@@ -10,7 +10,7 @@ COMPARED = (
     "et al. 2012 without bias) is 1 where one model's vectors are those of the other turned, scaled or shifted."
 )
 MORE = "Two models are compared on at least 3 sentences: add another under **Sentences**."
-SAME = "The same model stands on both sides, so every difference is 0. Choose another under **Compare with**."
+SAME = "The same model is chosen on both sides, so every difference is 0. Choose another under **Compare with**."
 GOLD = (
     "Both sentences of a pair become vectors, and their cosine is compared with the gold similarity that people gave. "
     "Pearson's correlation asks whether the points lie on a line, Spearman's whether both put the pairs in the same "
