@@ -17,8 +17,8 @@ LAYOUT = """([width, tokens, layers, open, head, ends]) => {
   const stage = (kind, steps = 0) => ({ kind, steps: Array(steps) });
   const between = [...(tokens % 2 ? [stage("shared")] : []), ...Array(layers).fill(stage("layer", 7))];
   const stages = [stage("embeddings"), ...between, stage("norm"), stage("pooler")];
-  const given = { bars: 9, acts: true, changed: true, ends };
-  const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...given });
+  const sizes = { bars: 9, acts: true, changed: true, ends };
+  const plan = layoutOf({ width, tokens, stages, heads: 12, open, head, ...sizes });
   if (plan.mode === "tall") {
     return { boxes: plan.rows.map(({ y, h, inner }) => [0, y, width, h + inner]), width, height: plan.height };
   }

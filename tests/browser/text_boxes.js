@@ -14,16 +14,16 @@ async function faults(spec, width) {
   document.body.replaceChildren(place);
   await Plotly.newPlot(place, { ...spec, config: { staticPlot: true } });
   const area = place.getBoundingClientRect();
-  const words = [...place.querySelectorAll("text")].filter(isSeen).map((node) => ({ node, said: node.textContent.trim(), corners: corners(node) }));
+  const words = [...place.querySelectorAll("text")].filter(isSeen).map((node) => ({ node, text: node.textContent.trim(), corners: corners(node) }));
   const found = [];
   for (const each of words) {
     const beyond = Math.max(overflow(each.corners, area), clipped(each));
-    if (beyond > SLACK) found.push(`cut by ${Math.round(beyond)} px: ${each.said}`);
+    if (beyond > SLACK) found.push(`cut by ${Math.round(beyond)} px: ${each.text}`);
     const beside = each.node.matches("[class*=title]:not(.gtitle, [class*=cb])");
-    if (beside && parseFloat(getComputedStyle(each.node).fontSize) > LARGEST) found.push(`too large: ${each.said}`);
+    if (beside && parseFloat(getComputedStyle(each.node).fontSize) > LARGEST) found.push(`too large: ${each.text}`);
   }
   words.forEach((one, at) => words.slice(at + 1).forEach((other) => {
-    if (meet(one.corners, other.corners)) found.push(`one on the other: ${one.said} | ${other.said}`);
+    if (meet(one.corners, other.corners)) found.push(`one on the other: ${one.text} | ${other.text}`);
   }));
   for (const bar of place.querySelectorAll(".colorbar")) found.push(...besideItsFrame(bar));
   Plotly.purge(place);
@@ -37,8 +37,8 @@ function besideItsFrame(bar) {
   const apart = Math.max(Math.abs(colours.left - frame.left), Math.abs(colours.right - frame.right));
   const faults = apart > FRAME ? [`colours ${Math.round(apart)} px beside their frame`] : [];
   const level = title && title.top < frame.bottom && frame.top < title.bottom;
-  const said = bar.querySelector(".cbtitle text")?.textContent;
-  return level && title.right + GAP > colours.left ? [...faults, `title at its bar: ${said}`] : faults;
+  const text = bar.querySelector(".cbtitle text")?.textContent;
+  return level && title.right + GAP > colours.left ? [...faults, `title at its bar: ${text}`] : faults;
 }
 
 function isSeen(node) {

@@ -33,21 +33,21 @@ async function saved(drawn, format, data) {
   save(format === "svg" ? blob : await painted(blob, picture, data), `${name}.${format}`);
 }
 
-// What plotly saves when its camera is pressed, taken over on its way to the reader. It copies data, layout and
+// What plotly saves when its camera is pressed, intercepted on its way to the reader. It copies data, layout and
 // settings before the click returns, so what is lent to the chart for it is never drawn on the page.
 function drawing(plot, camera, data) {
   const own = { data: plot.data, layout: plot.layout, options: plot._context.toImageButtonOptions };
   const size = pixels(plot, data);
   return new Promise((resolve, reject) => {
-    const taken = (event) => {
+    const takeClick = (event) => {
       const link = event.target;
       if (!(link instanceof HTMLAnchorElement) || link.dataset.captioned || link.download !== `${data.filename}.svg`) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      document.removeEventListener("click", taken, true);
+      document.removeEventListener("click", takeClick, true);
       fetch(link.href).then((answer) => answer.text()).then(resolve, reject);
     };
-    document.addEventListener("click", taken, true);
+    document.addEventListener("click", takeClick, true);
     const drawn = unselected(data.figure ? carried(JSON.parse(data.figure), own) : own, data.selection);
     const font = { ...drawn.layout.font, family: data.font };
     try {

@@ -7,8 +7,8 @@ const LEFT_OUT = "h1, a, button, code, pre, summary, [role=radio], [role=tab], [
 export default function ({ data, parentElement }) {
   const at = (name) => parentElement.querySelector(`.glossary-${name}`);
   const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), meaning: at("meaning"), marks: [] });
-  if (view.said !== data.words) {
-    view.said = data.words;
+  if (view.received !== data.words) {
+    view.received = data.words;
     view.all = JSON.parse(data.words);
     view.words = new Map(view.all.flatMap((word) => word.forms.map((form) => [form.toLowerCase(), word])));
     view.pattern = patternOf([...view.words.keys()]);

@@ -19,16 +19,16 @@ export default function ({ data, parentElement }) {
   const follow = () => {
     const thumb = document.querySelector(`.st-key-${CSS.escape(header.control)} input[type=range]`);
     const chart = document.querySelector(`.st-key-${CSS.escape(header.chart)} .js-plotly-plot`);
-    const layer = Number(thumb?.value ?? -1), wanted = layers[layer];
+    const layer = Number(thumb?.value ?? -1), shown = layers[layer];
     const title = chart?.layout?.title?.text;
     // A chart of another model or other dimensions is about to be replaced, or this message is.
-    if (!wanted || title === wanted.title || !layers.some((each) => each.title === title)) return;
-    const { ends, ticktext, tickvals, text, colours } = wanted;
+    if (!shown || title === shown.title || !layers.some((each) => each.title === title)) return;
+    const { ends, ticktext, tickvals, text, colours } = shown;
     const trace = { z: [drawn(layer)], zmin: ends[0], zmax: ends[1] };
     Object.assign(trace, { "colorbar.tickvals": [tickvals], "colorbar.ticktext": [ticktext] });
-    window.Plotly.update(chart, trace, { "title.text": wanted.title }, [0]);
+    window.Plotly.update(chart, trace, { "title.text": shown.title }, [0]);
     if (chart.data[1]?.mode === "text") window.Plotly.restyle(chart, { text: [text], "textfont.color": [colours] }, [1]);
-    chart.closest(PLACES)?.setAttribute("aria-label", wanted.alt);
+    chart.closest(PLACES)?.setAttribute("aria-label", shown.alt);
   };
   follow();
   const timer = setInterval(follow, EVERY_MS); // a control that is moved before the chart is there is heard then

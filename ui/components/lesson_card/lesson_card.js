@@ -7,15 +7,15 @@ const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slid
 
 export default function ({ data, parentElement }) {
   const card = parentElement.querySelector(".lesson-card");
-  const said = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
+  const content = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
   listen(card, data.by_keys);
   card.presented = document.querySelector(".st-key-presenter") !== null;
-  if (card.said === said) return () => leave(card);
+  if (card.content === content) return () => leave(card);
   if (data.again) openAgain(data.again);
   const other = card.step !== step;
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
   if (other) card.open = "";
-  Object.assign(card, { said, step });
+  Object.assign(card, { content, step });
   card.onclick = (event) => {
     const opener = event.target.closest("button[data-opens]");
     if (!opener) return onClick(event);

@@ -32,8 +32,8 @@ function offer(part, status, subject, words) {
 // The browser writes the code itself, so that the content of an address is escaped.
 function frameCode(address, title, width, height) {
   const frame = document.createElement("iframe");
-  const said = { src: address, width, height, title, loading: "lazy", style: "border: 0" };
-  for (const [name, value] of Object.entries(said)) frame.setAttribute(name, value);
+  const attributes = { src: address, width, height, title, loading: "lazy", style: "border: 0" };
+  for (const [name, value] of Object.entries(attributes)) frame.setAttribute(name, value);
   return frame.outerHTML;
 }
 

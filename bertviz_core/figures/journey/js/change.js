@@ -69,8 +69,8 @@ function bannerOf(view, width) {
     const [what, name] = view.mean ? ["use zero", "Replace by zero"] : ["use the mean", "Replace by the mean"];
     buttons.unshift([what, name, () => alter(view, view.change, !view.mean)]);
   }
-  const tall = width < TALL_BELOW, high = tall ? 44 : 26, taken = view.send ? buttons.reduce((sum, [text]) => sum + textWidth(text) + 32, 0) : 0;
-  const room = width - 24 - (tall ? 0 : taken); // of which bold letters take a tenth more
+  const tall = width < TALL_BELOW, high = tall ? 44 : 26, buttonsWidth = view.send ? buttons.reduce((sum, [text]) => sum + textWidth(text) + 32, 0) : 0;
+  const room = width - 24 - (tall ? 0 : buttonsWidth); // of which bold letters take a tenth more
   const lines = words.flatMap((each, part) => wrapped(each, part ? room : room * 0.9, 6).map((text) => [text, part ? 400 : 600])), block = 20 * lines.length + 12;
   const height = block + (tall && view.send ? high + 8 : 0) + 8;
   return {
@@ -78,7 +78,7 @@ function bannerOf(view, width) {
     draw: (svg) => {
       svg.append(el("rect", { x: 1, y: 1 - height, width: width - 2, height: height - 10, rx: 6, fill: "none", stroke: view.accent, class: "banner" }));
       lines.forEach(([line, weight], at) => svg.append(label(view, line, 12, 21 - height + 20 * at, { weight })));
-      let x = tall ? 12 : width - taken - 2;
+      let x = tall ? 12 : width - buttonsWidth - 2;
       for (const [text, name, act] of buttons) {
         const w = textWidth(text) + 24;
         drawChip(view, svg, text, name, { x, y: tall ? block - height : 5 - height, w, h: high }, act);
@@ -128,9 +128,9 @@ const signed = (value, digits) => {
 function shadingOf(view) {
   const measure = view.measure(), differences = differencesOf(view, measure), { scale, signed: diverging } = view.look;
   const effects = view.back && view.header.ending?.layers?.values, seq = view.header.labels.length, most = effects && peak(effects);
-  const shading = (value, share, colours, text, kept = {}) => { // kept: holder of the pictures of its numbers
+  const shading = (value, share, colours, text, cache = {}) => { // cache: holder of the pictures of its numbers
     const colour = (number) => (Number.isNaN(number) ? channels(view.look.paper) : colourAt(colours, share(number)));
-    return { effects, value, colour, text, kept, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
+    return { effects, value, colour, text, cache, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
   };
   if (effects) return shading((at) => effects[Math.floor(at / seq)], (value) => 0.5 + value / most / 2, diverging, (value) => fixed(value, 4));
   if (!measure) return null;

@@ -8,8 +8,8 @@ const SHARED = 28, BEHIND = 130; // height of what all layers share above them, 
 const AFTER = ["pooler", "task head", "decoder", "aside"]; // stages that read what comes out
 const FEW = 24, SEVERAL = 80; // numbers of tokens up to which cells have numbers, and lanes have words
 
-function layoutOf(given) {
-  return given.width < TALL_BELOW ? tallLayout(given) : wideLayout(given);
+function layoutOf(sizes) {
+  return sizes.width < TALL_BELOW ? tallLayout(sizes) : wideLayout(sizes);
 }
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
@@ -27,8 +27,8 @@ function lanesOf(tokens, open, above, frame, top, least) {
 // How many strips stand side by side in an opened layer.
 const stripColumns = (width, frame) => Math.max(1, Math.floor((width - 16) / ((frame ? FRAMED_STRIP : STRIP) + 16)));
 
-function wideLayout({ width: given, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
-  let width = given;
+function wideLayout({ width: available, tokens, stages, heads, open, head, off, changed, ends, frame = 0 }) {
+  let width = available;
   const shared = stages.findIndex(({ kind }) => kind === "shared"), top = TOP + (shared < 0 ? 0 : SHARED);
   const behind = stages.filter((stage) => !["embeddings", "shared", "layer"].includes(stage.kind));
   const behindWidth = 28, layers = stages.filter((stage) => stage.kind === "layer").length;

@@ -100,7 +100,7 @@ function thumbnail({ look }, part, head, place) {
     }
     return colours[largest];
   };
-  return keptPicture(part, `${look.name} ${head} ${block}`, () => picture(Math.ceil(rows / block), Math.ceil(columns / block), colour, {}), place);
+  return cachedPicture(part, `${look.name} ${head} ${block}`, () => picture(Math.ceil(rows / block), Math.ceil(columns / block), colour, {}), place);
 }
 
 function drawThumbnails(view, svg, part) {
@@ -195,7 +195,7 @@ function drawLayerStrips(view, svg, part, layer) {
   });
 }
 
-const addedStrip = (view, { vector }, bins, place) => strip(view, binned(vector.values, bins), peak(vector.values), place, { width: vector.values.length, kept: [vector, bins] });
+const addedStrip = (view, { vector }, bins, place) => strip(view, binned(vector.values, bins), peak(vector.values), place, { width: vector.values.length, cache: [vector, bins] });
 
 // Query, key, their products, the weight, the mix.
 function drawHead(view, svg, layer) {

@@ -78,7 +78,7 @@ function picture(rows, columns, colour, place) {
 }
 
 // A picture of received numbers, encoded once: encoding takes longer than all other drawing.
-function keptPicture(holder, name, make, place) {
+function cachedPicture(holder, name, make, place) {
   const made = (holder.pictures ??= new Map());
   if (!made.has(name)) made.set(name, make());
   const node = made.get(name).cloneNode();
@@ -87,9 +87,9 @@ function keptPicture(holder, name, make, place) {
 }
 
 // A vector as coloured bins: blue below 0, vermilion above; 0 is the paper.
-function strip(view, values, scale, place, { words, kept = [{}, ""], ...bins } = {}) {
-  const limit = scale || 1, [holder, name] = kept, colour = (_, at) => colourAt(view.look.signed, 0.5 + values[at] / limit / 2);
-  const image = keptPicture(holder, `${view.look.name} ${name}`, () => picture(1, values.length, colour, {}), place);
+function strip(view, values, scale, place, { words, cache = [{}, ""], ...bins } = {}) {
+  const limit = scale || 1, [holder, name] = cache, colour = (_, at) => colourAt(view.look.signed, 0.5 + values[at] / limit / 2);
+  const image = cachedPicture(holder, `${view.look.name} ${name}`, () => picture(1, values.length, colour, {}), place);
   const node = el("g", { class: "strip" }, image, el("rect", { ...place, fill: "none", stroke: view.look.muted, "stroke-width": 0.75, rx: 2 }));
   return tipped(node, (event) => {
     const at = partAt(node, event, values.length, "x");
@@ -100,12 +100,12 @@ function strip(view, values, scale, place, { words, kept = [{}, ""], ...bins } =
 // A token's vector at an entry of hidden_states.
 function stateStrip(view, entry, token, place) {
   const strips = view.strips(), { values, levels, scale, edges, shape: [, seq, bins] } = strips, from = (entry * seq + token) * bins;
-  return strip(view, values.subarray(from, from + bins), levels, place, { width: edges.at(-1), unit: scale / levels, kept: [strips, from] });
+  return strip(view, values.subarray(from, from + bins), levels, place, { width: edges.at(-1), unit: scale / levels, cache: [strips, from] });
 }
 
 const peak = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
 
-// A vector of any width in at most so many bins: the value of largest magnitude in each, its sign kept.
+// A vector of any width in at most so many bins: the value of largest magnitude in each, its sign cache.
 function binned(values, most = 64) {
   const count = Math.min(most, values.length);
   return Array.from({ length: count }, (_, bin) => {

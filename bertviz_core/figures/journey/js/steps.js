@@ -13,8 +13,8 @@ function stepBoxes(steps, room) {
       const name = step.kind === "add" ? added : step.name;
       return { step, name, w: Math.max(textWidth(name), textWidth(counted(step))) + 14 };
     });
-    const taken = boxes.reduce((sum, { w }) => sum + w, STEP_GAP * (boxes.length - 1));
-    if (taken <= room) return boxes;
+    const total = boxes.reduce((sum, { w }) => sum + w, STEP_GAP * (boxes.length - 1));
+    if (total <= room) return boxes;
   }
   return null;
 }

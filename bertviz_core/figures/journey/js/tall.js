@@ -102,10 +102,10 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     svg.append(key < 0 || path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));
   }
   if (path.head !== null) {
-    const box = { x: x - 16, y: 0, w: w + 32, h: 0 }, kept = view.plan;
-    view.plan = { ...kept, box, footY: top + 12 };
+    const box = { x: x - 16, y: 0, w: w + 32, h: 0 }, plan = view.plan;
+    view.plan = { ...plan, box, footY: top + 12 };
     drawHead(view, svg, layer);
-    view.plan = kept;
+    view.plan = plan;
   }
 }
 

@@ -135,7 +135,7 @@ function drawFirst(view, svg, column) {
   const group = el("g", {});
   if (many(view)) {
     const make = () => picture(lanes, bins, (at, bin) => colour(view.rows[at].first, bin), {});
-    group.append(keptPicture(strips, `${look.name} ${lanes} lanes`, make, { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h }));
+    group.append(cachedPicture(strips, `${look.name} ${lanes} lanes`, make, { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h }));
     tipped(group, (event) => laneWords(view, partAt(group, event, lanes, "y")));
   } else {
     plan.lanes.forEach((lane, row) => {
@@ -159,7 +159,7 @@ function drawLayer(view, svg, column, number) {
   if (many(view)) {
     const place = { x: column.x, y: plan.lanes[0].y, width: column.w, height: lanes * plan.lanes[0].h };
     const shade = (at) => (shading ? shading.colour(laneValue(shading, view, number, view.rows[at])) : channels(look.neutral));
-    const cells = keptPicture(shading?.kept ?? {}, `${look.name} ${lanes} layer ${number}`, () => picture(lanes, 1, shade, {}), place);
+    const cells = cachedPicture(shading?.cache ?? {}, `${look.name} ${lanes} layer ${number}`, () => picture(lanes, 1, shade, {}), place);
     group.append(cells, el("rect", { ...place, fill: "none", stroke: look.neutral }));
     group.addEventListener("click", (event) => view.go({ token: view.rows[partAt(group, event, lanes, "y")].first, open: String(number), head: null, key: null }));
     group.style.cursor = "pointer";

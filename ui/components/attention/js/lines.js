@@ -46,13 +46,13 @@ function paintLines(view) {
 }
 
 // The lines that lie in a part of the whole height, the weak ones first; how many there are.
-function drawLines(view, context, form, pictures, active, seen) {
-  const found = pictures.flatMap((each) => strongest(view, form, each, active, seen));
+function drawLines(view, context, form, pictures, active, visible) {
+  const found = pictures.flatMap((each) => strongest(view, form, each, active, visible));
   found.sort((one, other) => one.weight - other.weight);
   const top = Math.max(...pictures.map(({ picture }) => topOf(view, picture)), 0);
   context.lineCap = "round";
   for (const { query, key, weight, colour } of found) {
-    const y0 = lineY(form, query, form.q0) - seen.top, y1 = lineY(form, key, form.k0) - seen.top;
+    const y0 = lineY(form, query, form.q0) - visible.top, y1 = lineY(form, key, form.k0) - visible.top;
     const strong = placeOf(weight, top, view.lifted);
     context.strokeStyle = colour;
     context.globalAlpha = Math.max(0.03, strong);
@@ -64,7 +64,7 @@ function drawLines(view, context, form, pictures, active, seen) {
     context.stroke();
   }
   context.globalAlpha = 1;
-  divideTokens(view, context, form, seen.top);
+  divideTokens(view, context, form, visible.top);
   return found.length;
 }
 
@@ -139,7 +139,7 @@ const lineTop = (view) => (view.store.atlas.weights === "value-weighted" ? view.
 function strongest(view, form, { picture, colour }, active, { top, height }) {
   const { rowEdges, columnEdges, codes, columns, levels } = picture;
   const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / picture.scale) * levels);
-  const seen = (index, first) => {
+  const isVisible = (index, first) => {
     const y = lineY(form, index, first) - top;
     return y >= 0 && y <= height;
   };
@@ -147,10 +147,10 @@ function strongest(view, form, { picture, colour }, active, { top, height }) {
   for (let query = form.q0; query < form.q1; query++) {
     const whole = !active || active.queries.has(query);
     if (!whole && !active.keys.size) continue;
-    const start = (query - rowEdges[0]) * columns - columnEdges[0], near = seen(query, form.q0);
+    const start = (query - rowEdges[0]) * columns - columnEdges[0], near = isVisible(query, form.q0);
     for (let key = form.k0; key < form.k1; key++) {
       const code = codes[start + key];
-      if (code < least || (!whole && !active.keys.has(key)) || (!near && !seen(key, form.k0))) continue;
+      if (code < least || (!whole && !active.keys.has(key)) || (!near && !isVisible(key, form.k0))) continue;
       found.push({ query, key, code, colour, weight: picture.scale * shareOf(picture, code) });
       counts[code >> shift]++;
     }

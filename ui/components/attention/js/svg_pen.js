@@ -5,7 +5,7 @@ class SvgPen {
   constructor(measuring) {
     this.measuring = measuring;
     this.parts = [];
-    this.kept = [];
+    this.saved = [];
     this.gradients = 0;
     Object.assign(this, {
       fillStyle: "", strokeStyle: "", lineWidth: 1, lineCap: "butt", globalAlpha: 1, font: "14px sans-serif",
@@ -15,10 +15,10 @@ class SvgPen {
 
   save() {
     const { fillStyle, strokeStyle, lineWidth, lineCap, globalAlpha, font, textAlign, textBaseline, dashes, transform } = this;
-    this.kept.push({ fillStyle, strokeStyle, lineWidth, lineCap, globalAlpha, font, textAlign, textBaseline, dashes, transform });
+    this.saved.push({ fillStyle, strokeStyle, lineWidth, lineCap, globalAlpha, font, textAlign, textBaseline, dashes, transform });
   }
 
-  restore() { Object.assign(this, this.kept.pop()); }
+  restore() { Object.assign(this, this.saved.pop()); }
 
   translate(x, y) { this.transform += `translate(${short(x)} ${short(y)})`; }
 
@@ -95,9 +95,9 @@ class SvgPen {
 
   put(name, attributes, text) {
     const all = { ...attributes, transform: this.transform || null };
-    const said = Object.entries(all).filter(([, value]) => value !== null && value !== undefined)
+    const written = Object.entries(all).filter(([, value]) => value !== null && value !== undefined)
       .map(([key, value]) => ` ${key}="${marked(typeof value === "number" ? short(value) : value)}"`).join("");
-    this.parts.push(text === undefined ? `<${name}${said}/>` : `<${name}${said}>${marked(text)}</${name}>`);
+    this.parts.push(text === undefined ? `<${name}${written}/>` : `<${name}${written}>${marked(text)}</${name}>`);
   }
 
   drawing(width, height, paper) {

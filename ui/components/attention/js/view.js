@@ -121,8 +121,8 @@ function openHead(view, head, more) {
   if (!more) view.heads = [head];
   else if (at >= 0 && view.heads.length > 1) view.heads.splice(at, 1);
   else if (at < 0 && view.heads.length < MOST_HEADS) view.heads.push(head);
-  const kept = view.heads.some((each) => sameList(each, head));
-  view.opened = kept ? head : view.heads[0];
+  const selected = view.heads.some((each) => sameList(each, head));
+  view.opened = selected ? head : view.heads[0];
   view.focus = head;
   if (view.cell && !sameList(view.cell.slice(0, 2), view.opened)) view.cell = null;
   colourHeads(view);
