@@ -56,7 +56,7 @@ with drawing:
 with card:
     st.markdown(BERT_IS_FOR)
     with st.container(horizontal=True):
-        st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
+        st.metric("Parameters", count(ledger.total), help="Trainable numbers; tied ones are counted once.")
         st.metric("Layers", count(model.num_hidden_layers))
         st.metric("Heads", count(model.num_attention_heads), help="Attention heads in each layer.")
         st.metric("Hidden size", count(model.hidden_size), help="Numbers in a token's vector between layers.")

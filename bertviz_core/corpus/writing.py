@@ -76,7 +76,7 @@ def refusal(path: Path, error: OSError) -> CorpusError:
     if error.errno in NO_ROOM:
         return CorpusError(
             f"There is no room for {name} ({error.strerror}). What was written stays; make room, and the same command "
-            "goes on from there."
+            "resumes there."
         )
     return CorpusError(f"{name} cannot be written ({error.strerror or error}).")
 

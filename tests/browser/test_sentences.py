@@ -41,4 +41,4 @@ def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server:
     page.get_by_role("link", name="Overview").first.click()
     expect(page.get_by_text("What BERT is")).to_be_visible()
     page.get_by_role("link", name="Sentences").first.click()
-    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()

@@ -195,7 +195,7 @@ def test_a_model_without_weights_offers_no_comparison() -> None:
     assert "Compare" in labels("all-MiniLM-L6-v2")
     without = labels("bert-base-uncased")
     assert "Compare" not in without
-    assert "Go on with all\\-MiniLM\\-L6\\-v2" in without
+    assert "Continue with all\\-MiniLM\\-L6\\-v2" in without
 
 
 def array(at: AppTest, place: Any) -> Any:

@@ -98,7 +98,7 @@ def drawing_bar() -> None:
 
 
 def draw_next() -> None:
-    """Go on, once the page has shown the current view whole."""
+    """Continue, once the page has shown the current view whole."""
     if (drawing := current_drawing()) is not None:
         _go_to(drawing, drawing.at + 1)
         st.rerun()

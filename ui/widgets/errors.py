@@ -82,7 +82,7 @@ def ways_on(model: str) -> None:
         other = select.ready_model()
         if other is not None and other != model:
             st.button(
-                f"Go on with {escape_markdown(other)}",
+                f"Continue with {escape_markdown(other)}",
                 key="go_on",
                 type="secondary" if reason is None else "primary",
                 icon=":material/arrow_forward:",

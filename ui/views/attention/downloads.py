@@ -159,7 +159,7 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
                 f"{name}.npz",
                 "application/octet-stream",
                 key=f"{key}_npz",
-                help="NumPy arrays: attention (layers, heads, queries, keys), the tokens of both axes, what made them.",
+                help="NumPy arrays: attention (layers, heads, queries, keys), the tokens of both axes, the settings.",
                 on_click="ignore",
             )
             st.download_button(

@@ -79,7 +79,7 @@ def long_view(trace: Trace) -> None:
     words = figure_block(spec, spec.title, table, numbers="in files", caption=caption, texts=trace.tokens)
     words.caption(
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block[0]} × {block[1]}; the softmax is over "
-        "the whole row. Narrow the ranges to come closer."
+        "the whole row. Narrow the ranges for more detail."
     )
     _row(trace, layer, head)
     explained(LONG_KEY, FORMULAS["attention"], attention_code(trace, layer, head, MapOptions()))

@@ -74,7 +74,9 @@ def _joint(removal: JointAblation) -> None:
         st.metric("Clean", decimals(removal.clean), help=f"The {removal.title}, unchanged; in {removal.unit}.")
         st.metric("Joint effect", _signed(removal.joint), help="All these heads removed together.")
         st.metric("Sum of single effects", _signed(removal.total), help="Each head removed alone, added up.")
-        st.metric("Difference", _signed(removal.joint - removal.total), help="What the heads do to each other.")
+        st.metric(
+            "Difference", _signed(removal.joint - removal.total), help="Joint effect minus the sum of single effects."
+        )
     st.markdown(
         f"Removed together {IN_WORDS[removal.kind]}, these {len(removal.places)} heads change the "
         f"{escape_markdown(removal.title)} by **{_signed(removal.joint)}**; their single effects add up to "

@@ -142,7 +142,7 @@ def _watch(
     if job.state == "stopped":
         note = " What is computed is kept." if resume is not None else ""
         st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{note}", icon=":material/stop_circle:")
-        st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
+        st.button("Continue", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
     else:
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
         st.caption("The work continues while you look at another page, and its result is kept.")
