@@ -90,7 +90,7 @@ def test_the_weights_are_the_files(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("stored", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("requested_dtype", ["float32", "bfloat16"])
 def test_number_format(tmp_path: Path, stored: torch.dtype, requested_dtype: Any) -> None:
     folder = save_tiny("bert", tmp_path, dtype=stored)
     loaded = load(folder) if requested_dtype == "float32" else load(folder, dtype=requested_dtype)

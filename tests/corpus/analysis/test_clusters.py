@@ -95,7 +95,7 @@ def test_no_cluster_may_be_there() -> None:
     assert found.typical.shape == (0, 5)
 
 
-@pytest.mark.parametrize("count", [1, 196, 201])
+@pytest.mark.parametrize("number", [1, 196, 201])
 def test_a_count_that_is_not_offered_is_refused(vectors: Any, number: int) -> None:
     with pytest.raises(CorpusError, match="give 2 to 195"):
         corpus_clusters(vectors, "k-means", number)

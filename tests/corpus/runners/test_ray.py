@@ -61,5 +61,5 @@ def test_a_cluster_out_of_reach_is_told(tmp_path: Path, settings: Settings) -> N
         patch.setattr(ray, "init", lost)
         patch.setattr(ray, "shutdown", lambda: None)
         runner = partial(ray_runner.run, count=None, address="10.0.0.1:6379")
-        with pytest.raises(CorpusError, match="Ray cluster '10.0.0.1:6379' failed .*same command goes on"):
+        with pytest.raises(CorpusError, match="Ray cluster '10.0.0.1:6379' failed .*same command resumes"):
             embed_corpus("mine", str(tmp_path / "rows.parquet"), tmp_path / "out", settings, OPTIONS, runner)
