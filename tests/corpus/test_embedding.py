@@ -264,7 +264,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(CorpusError, match="There is no room for .*same command goes on"):
+    with pytest.raises(CorpusError, match="There is no room for .*same command resumes"):
         write_whole(tmp_path / "a", full)
     assert [path.name for path in tmp_path.glob("a*")] == ["a"]
     assert (tmp_path / "a").read_bytes() == b"old"
