@@ -1,6 +1,7 @@
 """The frame of every page: page settings, navigation, and the sidebar with the model and the text."""
 
 from itertools import groupby
+from pathlib import Path
 
 import streamlit as st
 
@@ -28,6 +29,7 @@ from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text
 
+FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=logo.mark(theme), layout="wide")
 if not st.context.is_embedded:
@@ -76,6 +78,7 @@ def beside() -> None:
 
 
 if session.figure_only():  # a frame with the figure only; its model and text are in the address
+    st.html(FIGURE_ONLY)
     with st.container(key="figure_only"), shown_to_user():
         model_and_text()
 elif st.context.is_embedded:  # a frame on another site: the view, and a link to the dashboard

@@ -10,10 +10,12 @@ from ui.components.navigation import HISTORY_JS
 from ui.session import PRESENT, is_presenting
 
 KEY = "presenter"
-"""Key of the frame's container; ui/server/frame.css lays the page out where it is present."""
+"""Key of the frame's container."""
 LARGER = 1.3
-"""How many times figures are enlarged, so that their usual text has 18 pixels; the same in ui/server/frame.css."""
+"""How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
 _HERE = Path(__file__)
+PAGE = _HERE.with_name("page.css")
+"""Stylesheet of a page in the frame."""
 _component = st.components.v2.component(
     "presenter",
     html='<a href="#" role="button" aria-keyshortcuts="Escape">Leave <kbd>Esc</kbd></a>',
@@ -25,6 +27,7 @@ _component = st.components.v2.component(
 def presenter() -> None:
     """Show the way out of the presenter's frame; nothing outside of it."""
     if is_presenting():
+        st.html(PAGE)
         with st.container(key=KEY):
             _component(key="presenter_way_out", height="content", width="content")
 
