@@ -50,7 +50,7 @@ class SavedModel(ModelCopy):
 
 
 class OwnModel:
-    """A model object of the caller, which is copied again when a weight of it has changed."""
+    """A model object of the caller, which is copied again when a weight of it, or its config, has changed."""
 
     def __init__(self, model: Saveable, tokenizer: Saveable | None) -> None:
         """Check the objects and make the first copy.
@@ -67,9 +67,9 @@ class OwnModel:
         _require_types(model, tokenizer)
         self._model: Any = model
         self._tokenizer = tokenizer
-        self._state = self._fingerprint()
         self.saved = self._copy()
         """The newest copy."""
+        self._state = self._fingerprint()  # after save_pretrained, which writes class and dtype into the config
 
     @property
     def device(self) -> str | None:
@@ -78,17 +78,18 @@ class OwnModel:
         return None if device == "cpu" else device
 
     def changed(self) -> bool:
-        """Whether a weight has another value than in the newest copy; if so, make another copy."""
-        state = self._fingerprint()
-        if state == self._state:
+        """Whether a weight or the config is another than in the newest copy; if so, make another copy."""
+        if self._fingerprint() == self._state:
             return False
-        self._state, self.saved = state, self._copy()
+        self.saved = self._copy()
+        self._state = self._fingerprint()
         return True
 
     def _fingerprint(self) -> int:
-        """CRC-32 of all names, shapes, types and bytes of the weights."""
+        """CRC-32 of the configs, and of all names, shapes, types and bytes of the weights."""
         state: Mapping[str, Any] = self._model.state_dict()
-        digest = 0
+        parts = (part for part in self._model.modules() if isinstance(part, transformers.PreTrainedModel))
+        digest = zlib.crc32("".join(str(part.config) for part in parts).encode())
         for name, value in state.items():
             digest = zlib.crc32(f"{name} {tuple(value.shape)} {value.dtype}".encode(), digest)
             if value.device.type != "meta":
@@ -122,6 +123,11 @@ def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
         TextError: one of them has the wrong type, or the tokenizer is missing.
     """
     name = type(model).__name__
+    if isinstance(model, torch.nn.Module) and any(map(_of_peft, model.modules())):
+        raise TextError(
+            f"{name} has an adapter of peft inside, and its save_pretrained writes that alone; merge the adapter into "
+            "the weights, as merge_and_unload() of a PeftModel does, and open the merged model."
+        )
     if _of_sentence_transformers(model):
         if tokenizer is not None:
             raise TextError(f"A {name} of sentence-transformers has its own tokenizer; leave tokenizer out.")
@@ -140,7 +146,16 @@ def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
 
 def _of_sentence_transformers(model: Saveable) -> bool:
     """Whether the class is one of sentence-transformers, which need not be installed here."""
-    return any(each.__module__.partition(".")[0] == "sentence_transformers" for each in type(model).__mro__)
+    return _of_package(model, "sentence_transformers")
+
+
+def _of_peft(part: object) -> bool:
+    """Whether the class is one of peft, which need not be installed either."""
+    return _of_package(part, "peft")
+
+
+def _of_package(part: object, package: str) -> bool:
+    return any(each.__module__.partition(".")[0] == package for each in type(part).__mro__)
 
 
 class LibraryModel(OpenedModel):

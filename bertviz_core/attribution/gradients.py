@@ -9,6 +9,7 @@ quadrature, refined until the shares no longer change.
 import inspect
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -140,7 +141,7 @@ class _Path:
         lookup = target.loaded.model.get_input_embeddings()
         with RUN_LOCK, torch.no_grad():
             check_recording(target.loaded)
-            self._end, self._start = lookup(ids)[None], lookup(masked)[None]
+            self._end, self._start = _rows(lookup(ids))[None], _rows(lookup(masked))[None]
             self.clean = float(target.values(target.inputs((tokens,)), [len(tokens)])[0])
             try:
                 ends = [float(self._values(each)[0]) for each in (self._end, self._start)]
@@ -229,3 +230,8 @@ class _Path:
             f"{title} cannot be run on word embeddings in the place of token ids, so there are no gradients by them; "
             "measure the words by leave-one-out instead."
         )
+
+
+def _rows(found: Any) -> Any:
+    """The rows of an embedding table; that of I-BERT also returns the scale of its 8 bits."""
+    return found[0] if isinstance(found, tuple) else found

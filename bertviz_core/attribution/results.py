@@ -29,8 +29,7 @@ class WordAttributions:
     unit: str
     """Unit of the target and of every share."""
     method: ShareMethod
-    """Attribution method.
-    624,642|Words or tokens, without special ones."""
+    """Attribution method."""
     instead: str
     """Replacement of a removed word, one phrase."""
     tokens: Tokens

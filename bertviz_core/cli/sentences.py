@@ -34,7 +34,7 @@ from bertviz_core.sentences.store.export import FILE_WRITERS, WITH_SIDE_FILE, ab
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
 from bertviz_core.sentences.two_models.results import DimensionCurve, GoldPairs
-from bertviz_core.text import escape_controls
+from bertviz_core.text import counted, escape_controls
 
 PoolingOption = Annotated[
     str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
@@ -175,7 +175,8 @@ def embed(
     write_file(out, FILE_WRITERS[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
         write_file(out.with_name(f"{out.name}.json"), about_json(vectors))
-    print_notices((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
+    written = counted(len(vectors.sentences), "vector")
+    print_notices((f"{written} of {vectors.dimensions:,} numbers written to {out}.",))
 
 
 def _options(pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = ()) -> Options:

@@ -55,6 +55,35 @@ def test_a_changed_weight_is_seen_by_the_next_question_and_by_no_earlier_answer(
     assert not np.allclose(after, before)
 
 
+def test_new_labels_are_those_of_the_next_answer(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    opened = open_model(model, tokenizer=tokenizer)
+    same = opened._opened
+    before = opened.predict(TEXTS[0]).probabilities
+    assert opened._opened is same, "without a change nothing is copied again"
+    model.config.id2label = {0: "bad", 1: "good", 2: "so-so"}
+    after = opened.predict(TEXTS[0]).probabilities
+    assert list(after) == ["bad", "good", "so-so"]
+    assert list(after.values()) == list(before.values())
+
+
+def test_an_object_with_an_adapter_inside_is_refused_and_a_merged_one_is_answered(own: tuple[Any, Any]) -> None:
+    peft = pytest.importorskip("peft")
+    model, tokenizer = own
+    settings = peft.LoraConfig(target_modules=["query"], init_lora_weights=False)
+    model.add_adapter(settings)
+    with pytest.raises(BertvizError, match="an adapter of peft inside"):
+        open_model(model, tokenizer=tokenizer)
+    wrapped = peft.get_peft_model(AutoModelForSequenceClassification.from_pretrained(FOLDER), settings)
+    with pytest.raises(BertvizError, match="an adapter of peft inside"):
+        open_model(wrapped, tokenizer=tokenizer)
+    merged = wrapped.merge_and_unload().eval()
+    with torch.no_grad():
+        expected = merged(**tokenizer(TEXTS[0], return_tensors="pt")).logits.softmax(dim=-1)[0]
+    answer = open_model(merged, tokenizer=tokenizer).predict(TEXTS[0])
+    np.testing.assert_allclose(list(answer.probabilities.values()), expected.numpy(), atol=1e-6)
+
+
 def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) -> None:
     model, tokenizer = own
     recorded: list[str] = []

@@ -24,15 +24,15 @@ from tests.helpers.tiny_causes import opened, plain_value, tiny_target
 from tests.helpers.tiny_heads import tiny_head
 from tests.helpers.tiny_models import TEXT
 
-SEVERAL = ("albert", "bert", "deberta-v2", "distilbert", "electra", "fnet", "modernbert", "mpnet", "roberta")
+SEVERAL = ("albert", "bert", "deberta-v2", "distilbert", "electra", "fnet", "ibert", "modernbert", "mpnet", "roberta")
 
 
 def ends(target: Target, tokenizer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Word embeddings of the text and of the text with masks."""
-    tokens, table = target.tokens, target.loaded.model.get_input_embeddings()
+    tokens, table = target.tokens, target.loaded.model.get_input_embeddings().weight
     ids = torch.tensor(tokens.input_ids[None])
     masked = torch.where(torch.tensor(tokens.special)[None], ids, tokenizer.tokenizer.mask_token_id)
-    return table(ids).detach(), table(masked).detach()
+    return table[ids].detach(), table[masked].detach()
 
 
 def on_embeddings(target: Target, embeddings: torch.Tensor) -> torch.Tensor:

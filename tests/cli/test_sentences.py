@@ -140,6 +140,12 @@ def checkpoint_with_prompts(folder: Path) -> Path:
     return folder
 
 
+def test_one_sentence_is_one_vector(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("A river.\n")
+    done = command("embed", MODEL, str(tmp_path / "list.txt"), "-o", str(tmp_path / "out.npy"))
+    assert "\n1 vector of 384 numbers written to" in f"\n{done.stderr}"
+
+
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".npy"])
 def test_a_file_of_sentences_becomes_a_file_of_vectors(command: Command, tmp_path: Path, ending: str) -> None:
     source, out = tmp_path / "list.csv", tmp_path / f"out{ending}"

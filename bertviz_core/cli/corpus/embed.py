@@ -19,6 +19,7 @@ from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.settings import Settings
+from bertviz_core.text import counted
 
 RUNNERS = ("local", "processes", "ray")
 RUN_DTYPES = ("float32", "bfloat16", "float16", "auto")
@@ -65,7 +66,8 @@ def embed(
         manifest = embed_corpus(
             model, address, out, settings, options, making, progress, lambda notice: print_notices((notice,))
         )
-    print_notices((f"{manifest.rows:,} vectors of {manifest.dimensions:,} numbers are in {out}.",))
+    are = "is" if manifest.rows == 1 else "are"
+    print_notices((f"{counted(manifest.rows, 'vector')} of {manifest.dimensions:,} numbers {are} in {out}.",))
 
 
 def _runner(name: str, count: int | None, cluster: str) -> Runner:

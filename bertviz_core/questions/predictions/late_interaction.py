@@ -46,7 +46,7 @@ def late_interaction(opened: Opened, options: Options) -> Answer[LateInteraction
     if options.pair is not None:
         raise TextError("Late interaction compares the query with one text; leave out ", Named("pair"), ".")
     if not query:
-        raise TextError("The query is empty; write what the document is compared with in ", Named(QUERY.key), ".")
+        raise TextError("The query is empty; write what the document is compared with.")
     if not document.strip():
         raise TextError("The document is blank; write what the query is compared with.")
     key = (__name__, "late_interaction", query, document)

@@ -23,6 +23,12 @@ MODEL = "all-MiniLM-L6-v2"
 CSV = "id,text,kind\n" + "".join(f'{row},"Sentence {row}, with a comma",{"ab"[row % 2]}\n' for row in range(9))
 
 
+def test_one_row_is_one_vector(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "row.csv").write_text("text\nA river.\n")
+    done = command("corpus", "embed", MODEL, str(tmp_path / "row.csv"), "-o", str(tmp_path / "out"))
+    assert "\n1 vector of 384 numbers is in" in f"\n{done.stderr}"
+
+
 @pytest.mark.slow
 def test_a_file_becomes_a_corpus_that_info_describes(tmp_path: Path, command: Command) -> None:
     (tmp_path / "rows.csv").write_text(CSV)

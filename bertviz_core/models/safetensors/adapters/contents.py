@@ -35,6 +35,9 @@ def read_adapter(name: str, folder: Path) -> Adapter:
     """
     settings = adapter_settings(name, folder)
     tensors, _ = read_file_header(folder / ADAPTER_WEIGHTS)
+    names = {tensor.name for tensor in tensors}
+    # With bias="all" peft writes the biases of saved modules a second time, under the names that they have inside it.
+    repeats = {each for each in names if ".modules_to_save." in each and _unwrapped(each) in names}
     pairs: dict[tuple[str, bool], list[StoredTensor | None]] = {}
     saved = []
     for tensor in tensors:
@@ -47,10 +50,8 @@ def read_adapter(name: str, folder: Path) -> Adapter:
             raise CheckpointError(
                 f"The adapter {quoted(name)} contains {quoted(own)}, which is no part of a plain LoRA update; {MERGED}."
             )
-        elif ".original_module." not in own:
-            for wrapper in WRAPPERS:
-                own = own.replace(f"{wrapper}.", ".")
-            saved.append(SavedTensor(own, tensor))
+        elif ".original_module." not in own and tensor.name not in repeats:
+            saved.append(SavedTensor(_unwrapped(own), tensor))
     updates = tuple(_update(name, settings, *key, *pair) for key, pair in pairs.items())
     if not updates and not saved:
         raise CheckpointError(f"The adapter {quoted(name)} is empty: {ADAPTER_WEIGHTS} has no tensor.")
@@ -130,6 +131,13 @@ def _place(
 
 def _bare(name: str, prefix: str) -> str:
     return name.removeprefix(f"{prefix}.") if prefix else name
+
+
+def _unwrapped(name: str) -> str:
+    """The name of a tensor without the parts that peft puts in."""
+    for wrapper in WRAPPERS:
+        name = name.replace(f"{wrapper}.", ".")
+    return name
 
 
 def _update(

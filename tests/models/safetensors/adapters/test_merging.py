@@ -45,6 +45,11 @@ CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "bert, own biases": (AutoModel, "bert", {**QV, "bias": "lora_only"}),
     "bert, saved module": (AutoModel, "bert", {**QV, "modules_to_save": ["pooler"]}),
     "bert, classes": (AutoModelForSequenceClassification, "bert", {**QV, "task_type": "SEQ_CLS"}),
+    "bert, classes, all biases": (
+        AutoModelForSequenceClassification,
+        "bert",
+        {**QV, "task_type": "SEQ_CLS", "bias": "all"},
+    ),
     "bert, tags": (AutoModelForTokenClassification, "bert", {**QV, "task_type": "TOKEN_CLS"}),
     "bert, masked LM": (AutoModelForMaskedLM, "bert", {"target_modules": ["query", "word_embeddings"]}),
     "roberta, classes": (AutoModelForSequenceClassification, "roberta", {**QV, "task_type": "SEQ_CLS"}),
