@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ui.server.index_page import App, IndexPage, Message, Receive, Send
+from ui.server.index_page import FRAME, App, IndexPage, Message, Receive, Send
 from ui.session import HAS_TAB_TEXTS, TEXT_STORE, WINDOW_WIDTH
 
 PAGE = (
@@ -297,3 +297,11 @@ def test_what_is_no_http_passes_through_untouched(kind: str) -> None:
     assert recorded[0] is scope
     assert scope == before
     assert recorded[1:] == [receive, send]
+
+
+def test_no_rule_of_the_page_asks_whether_the_page_contains_something() -> None:
+    """`.stApp:has(.a) .b` makes a browser restyle every `.b` at each insertion anywhere, dozens of times a chart."""
+    frame = re.sub(r"(?s)/\*.*?\*/|@media print \{.*?\n  \}", "", FRAME.replace("body:has", ""))
+    assert frame.count("{") == frame.count("}") > 50
+    assert not re.findall(r"(?:^|[{};,])\s*(?:&|\.stApp|html|body)(?:\.[\w-]+)*:(?:not\()?has\(", frame)
+    assert re.search(r"(?:^|[{};,])\s*&:has\(", frame + "&:has(.a) .b {}")
