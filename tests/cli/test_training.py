@@ -218,9 +218,9 @@ def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
 ) -> None:
     read: list[str] = []
 
-    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
-        read.append(now.folder.name)
-        return movement.checkpoint_sums(start, before, now, progress)
+    def counted(start: Any, before: Any, now: Any, progress: Any, known: Any) -> Any:
+        read.append(now.checkpoint.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress, known)
 
     monkeypatch.setattr(questions, "checkpoint_sums", counted)
     run = open_training(folder)
@@ -253,9 +253,9 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
     assert [len(each.result.checkpoints) for each in shown] == [2, 3]
     read: list[str] = []
 
-    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
-        read.append(now.folder.name)
-        return movement.checkpoint_sums(start, before, now, progress)
+    def counted(start: Any, before: Any, now: Any, progress: Any, known: Any) -> Any:
+        read.append(now.checkpoint.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress, known)
 
     monkeypatch.setattr(questions, "checkpoint_sums", counted)
     training_movement(opened, Options())

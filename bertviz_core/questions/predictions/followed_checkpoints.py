@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.checkpoints.training.folder import RunCheckpoint
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import TrainingSubject

@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
-from bertviz_core.checkpoints.training.folder import RunCheckpoint
 from bertviz_core.checkpoints.training.results import FollowedStates
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.followed.states import ENTROPIES
 from bertviz_core.models.skeleton import quietly

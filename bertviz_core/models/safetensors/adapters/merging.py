@@ -9,6 +9,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -22,6 +23,7 @@ from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_f
 from bertviz_core.models.safetensors.adapters.contents import fitted
 from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header, weight_files
+from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
 from bertviz_core.text import quoted
 
@@ -49,6 +51,43 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     whole *= np.float32(update.scale)
     added: np.ndarray = whole.T if update.is_embedding or fan_in_fan_out else whole
     return added
+
+
+@dataclass(frozen=True, slots=True)
+class MergedMatrix:
+    """A matrix of a base with its update, which is computed each time it is read."""
+
+    stored: StoredTensor
+    """Tensor of the base's files."""
+    update: LowRankUpdate
+    """Its update."""
+    base_folder: Path
+    """Folder with the files of the base."""
+    adapter_folder: Path
+    """Folder with the file of the adapter."""
+    fan_in_fan_out: bool
+    """Whether matrices are stored as inputs × outputs."""
+
+    def values(self) -> Float[np.ndarray, "rows columns"]:
+        """The merged matrix in float32, in the orientation in which that of the base is stored.
+
+        Raises:
+            CheckpointError: a file became shorter.
+        """
+        merged = product(self.update, TensorReader(self.adapter_folder), self.fan_in_fan_out)
+        merged += TensorReader(self.base_folder).read(self.stored)
+        return merged
+
+
+def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMatrix, ...]:
+    """The matrices that an adapter updates, in the order of its file.
+
+    Args:
+        adapter: the adapter, matched to its base.
+        base_folder: folder with the files of the base.
+    """
+    folder, is_turned = adapter.adapter.folder, adapter.adapter.settings.fan_in_fan_out
+    return tuple(MergedMatrix(stored, update, base_folder, folder, is_turned) for stored, update in adapter.updates)
 
 
 def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, state: str) -> Path:
@@ -109,11 +148,9 @@ def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path) -> None:
 
 def _changed(adapter: FittedAdapter, base_folder: Path) -> Iterator[Float[np.ndarray, "..."]]:
     """The tensors that differ from the base's, one at a time."""
-    own, base = TensorReader(adapter.adapter.folder), TensorReader(base_folder)
-    for stored, update in adapter.updates:
-        merged = product(update, own, adapter.adapter.settings.fan_in_fan_out)
-        merged += base.read(stored)
-        yield merged
+    for matrix in merged_matrices(adapter, base_folder):
+        yield matrix.values()
+    own = TensorReader(adapter.adapter.folder)
     for _, saved in adapter.saved:
         yield own.read(saved.stored)
 
