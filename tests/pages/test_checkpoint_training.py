@@ -109,8 +109,18 @@ def test_the_movement_is_shown_where_no_log_can_be_read(run_folder: Path) -> Non
     assert "the log is empty" in said(at.warning[-1].value)
 
 
-def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:
-    assert "no training run in the models folder" in training_page().info[0].value
+def test_without_a_run_of_ones_own_the_page_shows_the_example(models_dir: Path) -> None:
+    at = training_page()
+    assert at.selectbox(key="training").options == ["negations"]
+    assert len(charts(at)) == 2
+    assert "weights merged into the base" in said(at.caption[0].value)
+
+
+def test_where_no_run_may_be_opened_the_page_says_what_to_put_where(
+    models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
+    assert "no training run that may be opened here" in training_page().info[0].value
 
 
 def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
@@ -119,7 +129,7 @@ def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
     elsewhere = save_run(tmp_path / "elsewhere")
     (run_folder.parent / "linked").symlink_to(elsewhere)
     at = training_page(training=str(elsewhere))
-    assert at.selectbox(key="training").options == ["my-run"]
+    assert at.selectbox(key="training").options == ["my-run", "negations"]
     assert at.selectbox(key="training").value == "my-run"
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
     assert "no training run" in training_page().info[0].value

@@ -18,6 +18,7 @@ from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint, read
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, TRAINER_FOLDER, present
+from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, EXAMPLE_RUN, example_folder
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -48,6 +49,11 @@ class TrainingRun:
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
     """Checkpoints that are left out, missing or in another format, and the base of adapters, one sentence each."""
+
+    @property
+    def is_example(self) -> bool:
+        """Whether it is the example run of this package, which is opened by its name."""
+        return self.folder == EXAMPLE_FOLDER
 
     @property
     def start(self) -> RunCheckpoint | None:
@@ -122,7 +128,7 @@ def holds_run(folder: Path) -> bool:
 
 
 def run_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that hold a training run, without links.
+    """Names of the folders in the models folder that hold a training run, without links, and then the example run.
 
     Where the settings list the models that may be opened, a run has to be in that list.
     """
@@ -130,14 +136,16 @@ def run_names(settings: Settings) -> tuple[str, ...]:
         with os.scandir(settings.models_dir) as entries:
             listed = [entry for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
     except OSError:
-        return ()
-    allowed = [each for each in listed if not settings.allowed_models or each.name in settings.allowed_models]
-    names = [each.name for each in allowed if each.name.isprintable() and _is_folder(each)]
-    return tuple(sorted((name for name in names if holds_run(settings.models_dir / name)), key=str.lower))
+        listed = []
+    folders = [each.name for each in listed if each.name.isprintable() and _is_folder(each)]
+    names = sorted((name for name in folders if holds_run(settings.models_dir / name)), key=str.lower)
+    if example_folder(EXAMPLE_RUN, settings) is not None:
+        names.append(EXAMPLE_RUN)
+    return tuple(name for name in names if not settings.allowed_models or name in settings.allowed_models)
 
 
 def run_folder(name: str, settings: Settings) -> Path:
-    """The folder of a training run in the models folder.
+    """The folder of a training run in the models folder, or of the example run.
 
     Raises:
         CheckpointError: there is none of this name.
@@ -148,7 +156,7 @@ def run_folder(name: str, settings: Settings) -> Path:
         raise CheckpointError(
             f"There is no training run {quoted(name, 40)} in {quoted(settings.models_dir.name)}; there is {there}."
         )
-    return settings.models_dir / name
+    return example_folder(name, settings) or settings.models_dir / name
 
 
 def files_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:

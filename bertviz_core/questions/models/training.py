@@ -6,7 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, training_run
+from bertviz_core.checkpoints.training.folder import (
+    TrainingRun,
+    files_stamp,
+    run_folder,
+    run_names,
+    training_run,
+)
 from bertviz_core.checkpoints.training.log import log_of
 from bertviz_core.checkpoints.training.movement import checkpoint_sums, require_two
 from bertviz_core.checkpoints.training.movement import training_movement as movement_of
@@ -48,12 +54,14 @@ class OpenedTraining(TrainingSubject):
     """A training run in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Open the training run in a folder.
+        """Open the training run in a folder, of the models folder where there is none at the path, or the example run.
 
         Raises:
             CheckpointError: there is no such folder, no checkpoint in it, or they are of different models.
         """
-        folder = folder.expanduser()
+        folder, name = folder.expanduser(), str(folder)
+        if not folder.is_dir() and name in run_names(settings):
+            folder = run_folder(name, settings)
         self._folder, self._settings = folder.absolute(), settings
         if not folder.is_dir():
             raise CheckpointError(f"No folder {quoted(str(folder))} found; give the folder that a trainer writes to.")

@@ -89,8 +89,8 @@ def added_words(difference: HeadDifference) -> str:
 
 
 NO_RUN = (
-    "There is no training run in the models folder. Put the folder there that `transformers.Trainer` writes to (its "
-    "`output_dir`, with subfolders such as `checkpoint-500`); it may grow while you look."
+    "There is no training run that may be opened here. Put the folder that `transformers.Trainer` writes to into the "
+    "models folder (its `output_dir`, with subfolders such as `checkpoint-500`); it may grow while you look."
 )
 LOG = (
     "The numbers are those of `log_history` in the newest `trainer_state.json`, which `transformers.Trainer` saves in "
