@@ -315,3 +315,17 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
     else:
         data = open_training(folder).movement().data
         assert np.asarray(trace.z) == pytest.approx(data.from_previous[:, 1:4, 1].T, rel=1e-5)
+
+
+def test_the_example_run_is_opened_by_its_name(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    run = open_training("negations")
+    assert run.checkpoints == {f"checkpoint-{step}": step for step in (20, 40, 60, 80)}
+    moved = run.movement().data
+    assert moved.base == "all-MiniLM-L6-v2"
+    printed = json.loads(command("training", "negations", "--json").stdout)
+    assert printed["base"] == moved.base
+    assert printed["frozen"] == list(moved.frozen)
+    assert printed["movement"]["whole_from_first"] == pytest.approx(moved.whole_from_first.tolist())

@@ -22,8 +22,8 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
         "mine · ready",
     ]
     assert lines[4:8] == [
-        "negations/checkpoint-80 · ready · classes · 22.7 M",
-        "negations/checkpoint-40 · ready · classes · 22.7 M",
+        "negations/checkpoint-80 · classes · ready · 22.7 M",
+        "negations/checkpoint-40 · classes · ready · 22.7 M",
         "bare · structure",
         "distilbert-base-uncased-finetuned-sst-2-english · structure · classes · 66.4 M",
     ]
