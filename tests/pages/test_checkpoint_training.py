@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_training
+from tests.helpers.adapter_runs import BASE, save_adapter_run
 from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, state_of, weights
 from tests.pages.opened import opened, said, training_page
 from tests.pages.test_checkpoint_weights import charts
@@ -133,3 +134,17 @@ def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
     assert at.selectbox(key="training").value == "my-run"
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
     assert "no training run" in training_page().info[0].value
+
+
+def test_a_run_of_adapters_is_shown_from_its_base(models_dir: Path) -> None:
+    folder = save_adapter_run(models_dir)
+    (models_dir / BASE).rename(models_dir / "elsewhere")
+    at = opened("checkpoint", view="Training run", training="lora")
+    assert not at.exception
+    assert "The base of the adapter 'lora/checkpoint-2' cannot be opened" in said(at.error[0].value)
+    (models_dir / "elsewhere").rename(models_dir / BASE)
+    at = training_page(training="lora")
+    found = open_training(folder).movement().data
+    labels = {each.label: each.value for each in at.metric}
+    assert labels["Checkpoints"] == f"{len(SAVED)}"
+    assert float(labels["Moved from the base"]) == pytest.approx(float(found.whole_from_first[-1]), rel=1e-3)
