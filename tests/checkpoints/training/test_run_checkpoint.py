@@ -5,6 +5,7 @@ Covers `bertviz_core/checkpoints/training/consistency.py`, with `tests/checkpoin
 
 import json
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,6 +169,8 @@ def test_tensors_of_the_base_are_read_once(models: Settings) -> None:
 
 def test_every_checkpoint_answers_as_the_model_of_its_name(models: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(models.models_dir))
+    (models.models_dir / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(models.models_dir / "temporary"))
     run = open_training(models.models_dir / "lora")
     gold = [f"LABEL_{each}" for each in GOLD]
     found = run.scores(list(TEXTS), gold).data
@@ -178,4 +181,6 @@ def test_every_checkpoint_answers_as_the_model_of_its_name(models: Settings, mon
     states = run.layers([*TEXTS, "i love my bank"]).data
     assert states.cka[0].tolist() == pytest.approx([1] * (LAYERS + 1))
     assert states.entropy is not None
+    own = {place for place in Path(tempfile.tempdir or "").iterdir() if place.name.startswith("inside-bert-merged-")}
+    assert len(own) == len(SAVED)  # those of open_model, none of the run's
     assert open_training(models.models_dir / "lora").log().data.steps.tolist()[-1] == STEPS

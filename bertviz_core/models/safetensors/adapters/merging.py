@@ -9,6 +9,8 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -34,6 +36,8 @@ MODULE_FOLDER = re.compile(r"\d{1,2}_[A-Za-z]{1,40}")
 MODULE_FILES = ("config.json", "model.safetensors")
 _merged: dict[tuple[str, ...], Path] = {}
 _merging = threading.Lock()
+_short_lived: ContextVar[list[tuple[str, ...]] | None] = ContextVar("short_lived", default=None)
+"""Keys of the merged models that this context deletes when it ends."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are named once the model is loaded
@@ -109,7 +113,26 @@ def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, s
             for old in [each for each in _merged if each[:2] == key[:2]]:
                 shutil.rmtree(_merged.pop(old), ignore_errors=True)
             _merged[key] = _write(fitted(adapter, base, read_header(base_folder), prefix), base_folder)
+            written = _short_lived.get()
+            if written is not None:
+                written.append(key)
         return _merged[key]
+
+
+@contextmanager
+def short_lived_merges() -> Iterator[None]:
+    """Delete the folders of merged models that are written inside, for many adapters that are run one by one."""
+    written: list[tuple[str, ...]] = []
+    token = _short_lived.set(written)
+    try:
+        yield
+    finally:
+        _short_lived.reset(token)
+        with _merging:
+            for key in written:
+                folder = _merged.pop(key, None)
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(adapter: FittedAdapter, base_folder: Path) -> Path:
