@@ -1,7 +1,7 @@
 """The example training run of this package: LoRA adapters of the default model, and the texts they are tested on.
 
 A classifier of places into good and bad ones that fails on negations after step 40. notebooks/since_which_step.py made
-it, and can make it again.
+it, and can make it again; DIGESTS then lists the new files.
 """
 
 import hashlib
