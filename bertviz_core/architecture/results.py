@@ -32,7 +32,7 @@ class Architecture:
     architecture: str
     """Class of the model."""
     kind: str
-    """Its source: "bundled", "local", "catalogue", "cache" or "hub"."""
+    """Its source: "bundled", "local", "example", "catalogue", "cache" or "hub"."""
     num_hidden_layers: int | None
     """Layers of a forward pass."""
     num_attention_heads: int | None

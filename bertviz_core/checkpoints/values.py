@@ -18,6 +18,7 @@ from bertviz_core.checkpoints.rounding.scaled import groups_of
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import opened
 from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.adapters.merging import MergedMatrix
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
@@ -79,6 +80,8 @@ class TensorSlice(NamedTuple):
     """Offset of the first byte in the file."""
     rounding: Rounding = ""
     """Format that they are rounded to as they are read."""
+    merged: MergedMatrix | None = None
+    """What computes the values, for a matrix that an adapter updates; None for values in the file."""
 
     @property
     def dtype(self) -> str:
@@ -133,6 +136,10 @@ def raw_pieces(place: TensorSlice) -> Iterator[memoryview]:
     """
     nbytes = place.tensor.nbytes
     step = max(1, int(PIECE_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
+    if place.merged is not None:
+        whole = np.ascontiguousarray(place.merged.values(), "<f4").reshape(-1).view(np.uint8).data
+        yield from (whole[begin : begin + step] for begin in range(0, nbytes, step))
+        return
     buffer = memoryview(bytearray(min(step, nbytes)))
     with opened(place.path.parent, place.path.name) as file:
         file.seek(place.start)

@@ -1,6 +1,7 @@
 """Resolve the name of a model to its config and files.
 
-Searched in this order: the bundled models, the models folder, the catalogue, the local Hub cache, the Hub. Torch is not
+Searched in this order: the bundled models, the models folder, the example run, the catalogue, the local Hub cache, the
+Hub. Torch is not
 imported, and no code of a model is run.
 """
 
@@ -20,6 +21,7 @@ from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_d
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
 from bertviz_core.models.catalog.bundled import find as find_bundled
+from bertviz_core.models.catalog.example_run import example_folder, is_example
 from bertviz_core.models.catalog.lookup import JOIN, check_config, check_name, not_found, split_name, with_suggestion
 from bertviz_core.models.safetensors.adapters.config import merged_config
 from bertviz_core.models.safetensors.adapters.contents import read_adapter
@@ -79,7 +81,7 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
             )
 
 
-Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
+Kind = Literal["bundled", "local", "example", "catalogue", "cache", "hub"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +91,7 @@ class ModelSource:
     name: str
     """Name under which it is requested and shown."""
     kind: Kind
-    """Which of the five places it is in."""
+    """Which of the six places it is in."""
     config: Mapping[str, Any]
     """Its config.json."""
     folder: Path | None
@@ -171,7 +173,7 @@ def _found(name: str, settings: Settings, base: str | None = None, whole_only: b
     if bundled is not None:
         source = _bundled(bundled)
         return replace(source, config=_opened(source.config, settings, trusted=True))
-    local = local_folder(name, settings)
+    local = local_folder(name, settings) or example_folder(name, settings)
     if local is not None:
         _check_whole(name, whole_only and is_adapter(local))
         return folder_source(name, local, settings, base)
@@ -225,7 +227,8 @@ def _adapter_source(name: str, folder: Path, settings: Settings, base: str | Non
     beside = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}
     part, config = _part(name, adapter.settings, adapter, beside, settings, base)
     revision = hashlib.sha256(f"{digest} {part.base.name} {part.base.revision}".encode()).hexdigest()[:12]
-    return ModelSource(name, "local", config, folder, None, revision, part.base.has_weights, part)
+    kind: Kind = "example" if is_example(folder) else "local"
+    return ModelSource(name, kind, config, folder, None, revision, part.base.has_weights, part)
 
 
 @lru_cache(maxsize=64)

@@ -316,11 +316,13 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not available.
     """
     folder = tokenizer_folder(source, settings)
-    if source.kind == "bundled":
-        verify_bundled(source.name, TOKENIZER_NAMES)
+    # The example has no tokenizer of its own.
+    owner = source.adapter.base if source.kind == "example" and source.adapter is not None else source
+    if owner.kind == "bundled":
+        verify_bundled(owner.name, TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
     backend: Any
-    if settings.isolate_models and source.kind not in ("bundled", "catalogue"):
+    if settings.isolate_models and owner.kind not in ("bundled", "catalogue"):
         backend = IsolatedTokenizer(source, folder, settings)
     else:
         backend = read_backend(source.name, folder, source.config)

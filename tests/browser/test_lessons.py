@@ -1,14 +1,13 @@
 """Lessons in a browser: the card is low and sticky, its figure is visible, and folded content is reachable."""
 
 import re
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import COLD_MS, serving, until
-from tests.helpers.negations import negations_models
+from bertviz_core.models.catalog.example_run import example_texts
+from tests.browser.conftest import COLD_MS, until
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
 
@@ -179,71 +178,73 @@ def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: st
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_the_lesson_of_a_run_goes_by_clicks_and_shows_the_figure_that_each_step_names(
-    page: Page, tmp_path: Path
-) -> None:
-    models, steps = negations_models(), lesson(RUN_LESSON).steps
-    with serving(tmp_path, settings={"INSIDE_BERT_MODELS_DIR": str(models)}) as server:
-        page.goto(f"{server}/?lesson={RUN_LESSON}")
-        for number, step in enumerate(steps, start=1):
-            title = page.locator(".lesson-card .title")
-            expect(title).to_contain_text(f"step {number} of {len(steps)}", timeout=COLD_MS)
-            if step.figure:
-                page.wait_for_selector(f".st-key-{step.figure} .main-svg", state="attached", timeout=RUN_MS)
-                until(page, NAMED_IN_SIGHT.format(step.figure))
-            elif number == 2:
-                page.get_by_role("button", name="Texts").click()
-                page.locator("input[type=file]").first.set_input_files(models / "negations" / "negations.csv")
-                expect(page.locator(".st-key-checkpoint_slices .main-svg").first).to_be_attached(timeout=RUN_MS)
-                expect(page.get_by_text(re.compile("clearest difference is in the slice yes"))).to_be_attached()
-                page.keyboard.press("Escape")
-            if number < len(steps):
-                page.get_by_role("link", name="Next", exact=True).click()
-        page.goto("about:blank")  # before the server ends
+def test_the_lesson_of_a_run_goes_by_clicks_and_shows_the_figure_that_each_step_names(page: Page, server: str) -> None:
+    steps = lesson(RUN_LESSON).steps
+    page.goto(f"{server}/?lesson={RUN_LESSON}")
+    for number, step in enumerate(steps, start=1):
+        title = page.locator(".lesson-card .title")
+        expect(title).to_contain_text(f"step {number} of {len(steps)}", timeout=COLD_MS)
+        if step.figure:
+            page.wait_for_selector(f".st-key-{step.figure} .main-svg", state="attached", timeout=RUN_MS)
+            until(page, NAMED_IN_SIGHT.format(step.figure))
+        elif number == 2:
+            expect(page.locator(".st-key-checkpoint_slices .main-svg").first).to_be_attached(timeout=RUN_MS)
+            expect(page.get_by_text(re.compile("clearest difference is in the slice yes"))).to_be_attached()
+        if number < len(steps):
+            page.get_by_role("link", name="Next", exact=True).click()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_the_guide_for_a_wrong_classifier_goes_from_a_file_to_a_link_by_clicks(page: Page, tmp_path: Path) -> None:
-    models, count = negations_models(), len(lesson(WRONG).steps)
-    with serving(tmp_path, settings={"INSIDE_BERT_MODELS_DIR": str(models)}) as server:
-        chosen = "model=negations/checkpoint-80&other=negations/checkpoint-40&training=negations"
-        page.goto(f"{server}/predictions?view=Several+texts&{chosen}")
-        page.get_by_role("link", name="Guide: My classifier is wrong").click()
-        card, onward = page.locator(".lesson-card .title"), page.get_by_role("link", name="Next", exact=True)
-        expect(card).to_contain_text(f"step 1 of {count}", timeout=COLD_MS)
-        drop(page, models / "negations" / "negations.csv")
-        link = page.get_by_role("link", name="Open in Words that matter")
-        expect(link).to_be_visible(timeout=RUN_MS)
-        wrong = page.locator(".st-key-predictions_confusion .main-svg").first
-        expect(wrong).to_be_attached()
-        link.click()
-        expect(page.locator(".st-key-words_shares .main-svg").first).to_be_attached(timeout=RUN_MS)
-        text = page.get_by_role("textbox", name="Text", exact=True).input_value()
-        assert text in (models / "negations" / "negations.csv").read_text()
-        onward.click()
-        expect(card).to_contain_text(f"step 2 of {count}")
-        expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(text)
-        onward.click()
-        expect(page.locator(".st-key-causes_effects .main-svg").first).to_be_attached(timeout=RUN_MS)
-        onward.click()
-        expect(card).to_contain_text(f"step 4 of {count}")
-        drop(page, models / "negations" / "negations.csv")
-        expect(page.get_by_text("McNemar").first).to_be_attached(timeout=RUN_MS)
-        page.keyboard.press("Escape")
-        onward.click()
-        expect(page.locator(".st-key-checkpoint_training_scores .main-svg").first).to_be_attached(timeout=RUN_MS)
-        onward.click()
-        expect(card).to_contain_text(f"step {count} of {count}")
-        page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
-        expect(page.get_by_text("Include the text")).to_be_visible()
-        page.goto("about:blank")  # before the server ends
+def test_the_guide_for_a_wrong_classifier_goes_by_clicks_alone_on_a_fresh_machine(page: Page, server: str) -> None:
+    steps = lesson(WRONG).steps
+    page.goto(f"{server}/predictions?view=Several+texts")
+    page.get_by_role("link", name="Guide: My classifier is wrong").click()
+    card, onward = page.locator(".lesson-card .title"), page.get_by_role("link", name="Next", exact=True)
+    expect(card).to_contain_text(f"step 1 of {len(steps)}", timeout=COLD_MS)
+    take_example(page, 1)
+    link = page.get_by_role("link", name="Open in Words that matter")
+    expect(link).to_be_visible(timeout=RUN_MS)
+    expect(page.locator(".st-key-predictions_confusion .main-svg").first).to_be_attached()
+    link.click()
+    expect(page.locator(".st-key-words_shares .main-svg").first).to_be_attached(timeout=RUN_MS)
+    text = page.get_by_role("textbox", name="Text", exact=True).input_value()
+    assert " not " in text
+    assert text in example_texts().decode()
+    onward.click()
+    expect(card).to_contain_text(f"step 2 of {len(steps)}")
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(text)
+    onward.click()
+    expect(page.locator(".st-key-causes_effects .main-svg").first).to_be_attached(timeout=RUN_MS)
+    onward.click()
+    expect(card).to_contain_text(f"step 4 of {len(steps)}")
+    take_example(page, 4)
+    expect(page.get_by_text("McNemar").first).to_be_attached(timeout=RUN_MS)
+    expect(page.get_by_text(re.compile("clearest difference is in the slice yes"))).to_be_attached(timeout=RUN_MS)
+    onward.click()
+    expect(card).to_contain_text(f"step 5 of {len(steps)}")
+    take_example(page, 5)
+    expect(page.locator(".st-key-checkpoint_training_scores .main-svg").first).to_be_attached(timeout=RUN_MS)
+    onward.click()
+    expect(card).to_contain_text(f"step {len(steps)} of {len(steps)}")
+    expect(page).to_have_url(re.compile("model=negations%2Fcheckpoint-80"))
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
+    expect(page.get_by_text("Include the text")).to_be_visible()
 
 
-def drop(page: Page, file: Path) -> None:
-    """Choose a file in the panel of the texts."""
-    page.get_by_role("button", name="Texts").click()
-    page.locator("input[type=file]").first.set_input_files(file)
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_model_without_classes_leads_to_the_example_with_one_click(page: Page, server: str) -> None:
+    page.goto(f"{server}/predictions?view=Several+texts")
+    page.get_by_role("button", name="Open it with negations.csv").click(timeout=COLD_MS)
+    expect(page.locator(".st-key-predictions_confusion .main-svg").first).to_be_attached(timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("texts_from=negations.csv"))
+
+
+def take_example(page: Page, number: int) -> None:
+    """Follow the link of a step of the guide to the example."""
+    page.locator(".lesson-card button[data-opens=more]").click()
+    page.get_by_role("link", name=lesson(WRONG).steps[number - 1].trials[0].label).click()
 
 
 FRAMED = """() => {

@@ -218,9 +218,9 @@ def test_a_folder_that_grows_is_followed_and_only_what_is_new_is_read(
 ) -> None:
     read: list[str] = []
 
-    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
-        read.append(now.folder.name)
-        return movement.checkpoint_sums(start, before, now, progress)
+    def counted(start: Any, before: Any, now: Any, progress: Any, known: Any) -> Any:
+        read.append(now.checkpoint.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress, known)
 
     monkeypatch.setattr(questions, "checkpoint_sums", counted)
     run = open_training(folder)
@@ -253,9 +253,9 @@ def test_what_is_done_before_a_cancellation_is_kept(folder: Path, monkeypatch: p
     assert [len(each.result.checkpoints) for each in shown] == [2, 3]
     read: list[str] = []
 
-    def counted(start: Any, before: Any, now: Any, progress: Any) -> Any:
-        read.append(now.folder.name)
-        return movement.checkpoint_sums(start, before, now, progress)
+    def counted(start: Any, before: Any, now: Any, progress: Any, known: Any) -> Any:
+        read.append(now.checkpoint.folder.name)
+        return movement.checkpoint_sums(start, before, now, progress, known)
 
     monkeypatch.setattr(questions, "checkpoint_sums", counted)
     training_movement(opened, Options())
@@ -315,3 +315,17 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
     else:
         data = open_training(folder).movement().data
         assert np.asarray(trace.z) == pytest.approx(data.from_previous[:, 1:4, 1].T, rel=1e-5)
+
+
+def test_the_example_run_is_opened_by_its_name(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    run = open_training("negations")
+    assert run.checkpoints == {f"checkpoint-{step}": step for step in (20, 40, 60, 80)}
+    moved = run.movement().data
+    assert moved.base == "all-MiniLM-L6-v2"
+    printed = json.loads(command("training", "negations", "--json").stdout)
+    assert printed["base"] == moved.base
+    assert printed["frozen"] == list(moved.frozen)
+    assert printed["movement"]["whole_from_first"] == pytest.approx(moved.whole_from_first.tolist())

@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-MADE = {"models", "corpora", ".venv", "org"}
-"""First parts of paths that are not in the repository, but created by users."""
+MADE = {"models", "corpora", ".venv", "org", "negations"}
+"""First parts of paths that are not in the repository, but created by users, and the name of the example run."""
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`|\]\(((?!https?:)[^)#]+)\)")
 
 

@@ -3,6 +3,7 @@
 Covers `notebooks/*.py`.
 """
 
+import csv
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 from nbclient import NotebookClient
 from plotly.offline import get_plotlyjs
 
+from bertviz_core import open_training
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, example_texts
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
@@ -58,3 +61,28 @@ def test_a_cell_that_fails_fails_the_notebook() -> None:
     client = NotebookClient(broken, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})
     with pytest.raises(Exception, match="AssertionError"):
         client.execute()
+
+
+@pytest.mark.slow
+def test_the_example_run_can_be_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    cells = jupytext.read(ROOT / "notebooks" / "since_which_step.py").cells
+    made = next(at for at, cell in enumerate(cells) if "def make(" in cell.source)
+    names: dict[str, Any] = {}
+    for cell in cells[: made + 1]:
+        if cell.cell_type == "code":
+            exec(cell.source, names)
+    names["make"](tmp_path / "again")
+    here = sorted(path.relative_to(EXAMPLE_FOLDER) for path in EXAMPLE_FOLDER.rglob("*"))
+    assert sorted(path.relative_to(tmp_path / "again") for path in (tmp_path / "again").rglob("*")) == here
+    for path in (path for path in here if path.suffix == ".csv" or path.name.endswith("config.json")):
+        assert (tmp_path / "again" / path).read_bytes() == (EXAMPLE_FOLDER / path).read_bytes(), path
+    again = open_training(tmp_path / "again")
+    # Other versions and machines round in other ways, which 80 steps enlarge.
+    rows = list(csv.DictReader(example_texts().decode().splitlines()))
+    negated = [row for row in rows if row["negation"] == "yes"]
+    texts, gold = [row["text"] for row in negated], [row["label"] for row in negated]
+    accuracy = again.scores(texts, gold).data.accuracy
+    assert accuracy[1] > 0.75
+    assert accuracy[-1] < 0.5
+    assert again.log().data.metrics == open_training(EXAMPLE_FOLDER).log().data.metrics

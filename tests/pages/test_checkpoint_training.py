@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_training
+from tests.helpers.adapter_runs import BASE, save_adapter_run
 from tests.helpers.training_runs import CUT_OFF, SAVED, STEPS, save_run, state_of, weights
 from tests.pages.opened import opened, training_page, visible_text
 from tests.pages.test_checkpoint_weights import charts
@@ -109,8 +110,18 @@ def test_the_movement_is_shown_where_no_log_can_be_read(run_folder: Path) -> Non
     assert "the log is empty" in visible_text(at.warning[-1].value)
 
 
-def test_without_a_run_the_page_says_what_to_put_where(models_dir: Path) -> None:
-    assert "no training run in the models folder" in training_page().info[0].value
+def test_without_a_run_of_ones_own_the_page_shows_the_example(models_dir: Path) -> None:
+    at = training_page()
+    assert at.selectbox(key="training").options == ["negations"]
+    assert len(charts(at)) == 2
+    assert "weights merged into the base" in visible_text(at.caption[0].value)
+
+
+def test_where_no_run_may_be_opened_the_page_says_what_to_put_where(
+    models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
+    assert "no training run that may be opened here" in training_page().info[0].value
 
 
 def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
@@ -119,7 +130,21 @@ def test_only_runs_of_the_models_folder_and_of_the_allow_list_are_offered(
     elsewhere = save_run(tmp_path / "elsewhere")
     (run_folder.parent / "linked").symlink_to(elsewhere)
     at = training_page(training=str(elsewhere))
-    assert at.selectbox(key="training").options == ["my-run"]
+    assert at.selectbox(key="training").options == ["my-run", "negations"]
     assert at.selectbox(key="training").value == "my-run"
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "all-MiniLM-L6-v2")
     assert "no training run" in training_page().info[0].value
+
+
+def test_a_run_of_adapters_is_shown_from_its_base(models_dir: Path) -> None:
+    folder = save_adapter_run(models_dir)
+    (models_dir / BASE).rename(models_dir / "elsewhere")
+    at = opened("checkpoint", view="Training run", training="lora")
+    assert not at.exception
+    assert "The base of the adapter 'lora/checkpoint-2' cannot be opened" in visible_text(at.error[0].value)
+    (models_dir / "elsewhere").rename(models_dir / BASE)
+    at = training_page(training="lora")
+    found = open_training(folder).movement().data
+    labels = {each.label: each.value for each in at.metric}
+    assert labels["Checkpoints"] == f"{len(SAVED)}"
+    assert float(labels["Moved from the base"]) == pytest.approx(float(found.whole_from_first[-1]), rel=1e-3)

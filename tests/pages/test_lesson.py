@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
 from bertviz_core.settings import DEFAULT_MODEL
-from tests.helpers.negations import negations_models
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
@@ -320,9 +319,8 @@ def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 60)
-    if name in OF_A_RUN:
-        monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(negations_models()))
-    query, own = {key: values[0] for key, values in view.query.items()}, CHOSEN if name == WRONG else {}
+    query = {key: values[0] for key, values in view.query.items()}
+    own = {key: value for key, value in CHOSEN.items() if name == WRONG and key not in query}
     at = opened(view.page, **query, **own, lesson=name, step=step, **({} if trial is None else {"try": trial}))
     assert card(at)["away"] == ""
     assert not at.warning

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
 from bertviz_core.questions.interventions import journey_change, many_texts, targets
@@ -113,7 +114,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("key_search", "part of a key's name"),
         _words("compared", "what is compared", *COMPARED),
         _words("compared_list", "which texts are run", "example set", "my own list"),
-        _words("answers_from", "where the texts come from", "example set", "my own list", "file"),
+        _words("answers_from", "where the texts come from", "example set", "my own list", "file", TEXTS_FILE),
         _words("answers_listed", "the texts that are listed", *LISTED),
         _words("answers_label", "the label of the listed texts, right or answered"),
         _words("answers_by", "how the texts are divided: by length, by a word or by a column"),
@@ -217,7 +218,7 @@ ROWS: tuple[AddressName, ...] = (
         "predictions",
         _words("terms", "the terms that are drawn", "both texts", "the first text", "the second text"),
         _words("head_of", "the task of the head"),
-        _words("texts_from", "where the texts come from", "typed", "file"),
+        _words("texts_from", "where the texts come from", "typed", "file", TEXTS_FILE),
         _words("answered_by", "the task of the head that answers, or probe"),
         _words("labelled", "where the labelled texts come from"),
     ),

@@ -50,7 +50,7 @@ GUIDE = "your-text-through-the-model"
 WRONG = "my-classifier-is-wrong"
 """The guide that Several texts offers."""
 RUN_LESSON = "since-which-step"
-"""The lesson about a training run, which the reader makes first by the command that its first step names."""
+"""The lesson about the example run."""
 ORDER = (
     "bert-from-the-outside-in",
     GUIDE,
@@ -109,8 +109,8 @@ class Place:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Names that links to steps copy from the address: what the lesson keeps, and the presenter's frame."""
-        return *self.lesson.keeps, PRESENT
+        """Names that links to it copy from the address: what the lesson keeps and its view leaves open; the frame."""
+        return *(name for name in self.lesson.keeps if name not in self.view.query), PRESENT
 
     def address(self, present: bool = False) -> str:
         """Its address, relative to that of the dashboard.

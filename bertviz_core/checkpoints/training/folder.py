@@ -2,20 +2,24 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from bertviz_core.checkpoints.training.log import STATE_FILE, read_state, saved_step
+from bertviz_core.checkpoints.training.consistency import (
+    base_notices,
+    missing_steps,
+    number_formats,
+    require_one_model,
+)
+from bertviz_core.checkpoints.training.log import STATE_FILE, saved_step
 from bertviz_core.checkpoints.training.results import FINAL
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint, read_checkpoint, start_of
 from bertviz_core.checkpoints.values import Checkpoint
-from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import CONFIG_FILE, TRAINER_FOLDER, present
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
-from bertviz_core.models.sources import folder_source
+from bertviz_core.errors import CheckpointError, MissingFilesError
+from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, TRAINER_FOLDER, present
+from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, EXAMPLE_RUN, example_folder
+from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -23,27 +27,14 @@ STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")
 MAX_CHECKPOINTS, MAX_ENTRIES = 1_000, 100_000
-LEAST_STEPS = 3
-"""Number of checkpoints below which missing ones are not reported."""
 ADVICE = (
     "give the folder that a trainer writes to: it has folders such as checkpoint-500, each with config.json and "
-    "model.safetensors"
+    "model.safetensors, or with an adapter"
 )
 
 
 class UnknownStepError(CheckpointError):
     """A checkpoint can be read, but neither its name nor its trainer_state.json has a step."""
-
-
-class RunCheckpoint(NamedTuple):
-    """A whole checkpoint of a run."""
-
-    name: str
-    """Name of its folder, or FINAL."""
-    step: int
-    """Steps of the optimizer before it was saved."""
-    checkpoint: Checkpoint
-    """Its files; the revision changes with their names, sizes and modification times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +48,24 @@ class TrainingRun:
     checkpoints: tuple[RunCheckpoint, ...]
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
-    """Checkpoints that are left out, missing or in another number format, one sentence each."""
+    """Checkpoints that are left out, missing or in another format, and the base of adapters, one sentence each."""
+
+    @property
+    def is_example(self) -> bool:
+        """Whether it is the example run of this package, which is opened by its name."""
+        return self.folder == EXAMPLE_FOLDER
+
+    @property
+    def start(self) -> RunCheckpoint | None:
+        """What the movement of adapters starts from, their base; None for whole models."""
+        first = next((each for each in self.checkpoints if each.merged is not None), None)
+        return None if first is None else start_of(first)
+
+    @property
+    def states(self) -> tuple[RunCheckpoint, ...]:
+        """What the movement is computed between: the base of adapters, and the checkpoints."""
+        start = self.start
+        return self.checkpoints if start is None else (start, *self.checkpoints)
 
     @property
     def state_places(self) -> tuple[tuple[str, Path], ...]:
@@ -79,14 +87,19 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
         settings: limits for the configs.
 
     Raises:
-        CheckpointError: there is no checkpoint that can be read, or they are of different models.
+        CheckpointError: there is no checkpoint that can be read, or they are of different models or bases.
+        ModelNotFoundError: there are adapters, but not their base.
+        MissingFilesError: the weights of the base are not on this machine.
     """
     found: list[RunCheckpoint] = []
+    bases: dict[str, Checkpoint] = {}
     refused: list[CheckpointError] = []
     notices: list[str] = []
     for place in _candidates(folder):
         try:
-            each = _read(name, folder, place, settings)
+            each = _read(name, folder, place, settings, bases)
+        except MissingFilesError:
+            raise  # the base's, without which there is no checkpoint
         except CheckpointError as error:
             refused.append(error)
             until = "" if isinstance(error, UnknownStepError) else " until it can be read"
@@ -99,10 +112,9 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
     if not found:
         raise CheckpointError(f"{quoted(name)} has no checkpoints; {ADVICE}.")
     checkpoints, same = _in_order(found)
-    _require_one_model(name, checkpoints)
-    return TrainingRun(
-        name, folder, checkpoints, (*notices, *same, *_missing_steps(checkpoints), *_formats(checkpoints))
-    )
+    require_one_model(name, checkpoints)
+    about = (*missing_steps(checkpoints), *number_formats(checkpoints), *base_notices(checkpoints))
+    return TrainingRun(name, folder, checkpoints, (*notices, *same, *about))
 
 
 def holds_run(folder: Path) -> bool:
@@ -116,7 +128,7 @@ def holds_run(folder: Path) -> bool:
 
 
 def run_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that hold a training run, without links.
+    """Names of the folders in the models folder that hold a training run, without links, and then the example run.
 
     Where the settings list the models that may be opened, a run has to be in that list.
     """
@@ -124,14 +136,16 @@ def run_names(settings: Settings) -> tuple[str, ...]:
         with os.scandir(settings.models_dir) as entries:
             listed = [entry for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
     except OSError:
-        return ()
-    allowed = [each for each in listed if not settings.allowed_models or each.name in settings.allowed_models]
-    names = [each.name for each in allowed if each.name.isprintable() and _is_folder(each)]
-    return tuple(sorted((name for name in names if holds_run(settings.models_dir / name)), key=str.lower))
+        listed = []
+    folders = [each.name for each in listed if each.name.isprintable() and _is_folder(each)]
+    names = sorted((name for name in folders if holds_run(settings.models_dir / name)), key=str.lower)
+    if example_folder(EXAMPLE_RUN, settings) is not None:
+        names.append(EXAMPLE_RUN)
+    return tuple(name for name in names if not settings.allowed_models or name in settings.allowed_models)
 
 
 def run_folder(name: str, settings: Settings) -> Path:
-    """The folder of a training run in the models folder.
+    """The folder of a training run in the models folder, or of the example run.
 
     Raises:
         CheckpointError: there is none of this name.
@@ -142,7 +156,7 @@ def run_folder(name: str, settings: Settings) -> Path:
         raise CheckpointError(
             f"There is no training run {quoted(name, 40)} in {quoted(settings.models_dir.name)}; there is {there}."
         )
-    return settings.models_dir / name
+    return example_folder(name, settings) or settings.models_dir / name
 
 
 def files_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -193,10 +207,11 @@ def _candidates(folder: Path) -> list[str]:
 
 
 def _has_model(folder: Path) -> bool:
-    return present(folder, CONFIG_FILE) and any(present(folder, name) for name in WEIGHTS)
+    is_whole = present(folder, CONFIG_FILE) and any(present(folder, name) for name in WEIGHTS)
+    return is_whole or (present(folder, ADAPTER_CONFIG) and present(folder, ADAPTER_WEIGHTS))
 
 
-def _read(run: str, folder: Path, place: str, settings: Settings) -> RunCheckpoint:
+def _read(run: str, folder: Path, place: str, settings: Settings, bases: dict[str, Checkpoint]) -> RunCheckpoint:
     """Open one checkpoint.
 
     Raises:
@@ -205,11 +220,10 @@ def _read(run: str, folder: Path, place: str, settings: Settings) -> RunCheckpoi
     inside = folder / place
     name = f"{run}/{place}" if place else run
     try:
-        source = folder_source(name, inside, settings)
-        checkpoint = Checkpoint(name, source.revision, source.config, inside, read_header(inside))
+        checkpoint, merged = read_checkpoint(name, inside, settings, bases)
     except OSError as error:
         raise CheckpointError("one of its files was deleted or is being written; look again.") from error
-    return RunCheckpoint(place or FINAL, _step(place, inside), checkpoint)
+    return RunCheckpoint(place or FINAL, _step(place, inside), checkpoint, merged)
 
 
 def _step(place: str, inside: Path) -> int:
@@ -247,90 +261,3 @@ def _in_order(found: Sequence[RunCheckpoint]) -> tuple[tuple[RunCheckpoint, ...]
     last = max(by_step, default=0)
     final = [each._replace(step=max(each.step, last)) for each in found if each.name == FINAL]
     return (*by_step.values(), *final), notices
-
-
-def _require_one_model(run: str, checkpoints: Sequence[RunCheckpoint]) -> None:
-    """Raise CheckpointError if the checkpoints differ in model type, or in names or shapes of tensors."""
-    first = checkpoints[0]
-    shapes = {tensor.name: tensor.shape for tensor in first.checkpoint.header.tensors}
-    for each in checkpoints[1:]:
-        others = {tensor.name: tensor.shape for tensor in each.checkpoint.header.tensors}
-        types = first.checkpoint.model_type, each.checkpoint.model_type
-        if types[0] != types[1]:
-            what = f"model type {types[0]} and {types[1]}"
-        elif shapes != others:
-            name = next(iter(dict(shapes.items() ^ others.items())))
-            what = f"{quoted(name)} is {_shape(shapes.get(name))} and {_shape(others.get(name))}"
-        else:
-            continue
-        both = f"{quoted(first.name)} and {quoted(each.name)}"
-        raise CheckpointError(
-            f"{quoted(run)} holds checkpoints of different models, {both} ({what}); give the folder of one run."
-        )
-
-
-def _shape(shape: tuple[int, ...] | None) -> str:
-    return "missing" if shape is None else str(shape)
-
-
-def _formats(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
-    """A sentence where a tensor is stored in different number formats, since this shows as movement."""
-    stored: dict[str, set[str]] = {}
-    for each in checkpoints:
-        for tensor in each.checkpoint.header.tensors:
-            stored.setdefault(tensor.name, set()).add(tensor.dtype)
-    differing = {name for name, formats in stored.items() if len(formats) > 1}
-    if not differing:
-        return []
-    by_format: dict[str, list[str]] = {}
-    for each in checkpoints:
-        own = {tensor.dtype for tensor in each.checkpoint.header.tensors if tensor.name in differing}
-        by_format.setdefault(" and ".join(sorted(own)), []).append(each.name)
-    named = [
-        f"{quoted(names[0])}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} in {formats}"
-        for formats, names in by_format.items()
-    ]
-    return [
-        f"The checkpoints are stored in different number formats ({', '.join(named)}): between two formats "
-        "numbers also differ by rounding, which is shown as movement, so a tensor that was never trained may look "
-        "as if it moved."
-    ]
-
-
-def _missing_steps(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
-    """A sentence for steps between two checkpoints at which one was saved, judged by the distance of the others."""
-    numbered = [each for each in checkpoints if each.name != FINAL and each.step > 0]
-    steps = [each.step for each in numbered]
-    if len(steps) < LEAST_STEPS:
-        return []
-    distance = _distance(numbered, steps)
-    if not distance:
-        return []
-    expected = range(steps[0], steps[-1], distance)
-    if len(expected) > MAX_CHECKPOINTS:
-        return []
-    missing = sorted(set(expected) - set(steps))
-    if not missing:
-        return []
-    named = ", ".join(f"{step:,}" for step in missing[:5]) + (", ..." if len(missing) > 5 else "")
-    every = f"others are saved every {distance:,} steps"
-    spans = "so the movement from the previous checkpoint spans more"
-    what = f"The checkpoint of step {named} is" if len(missing) == 1 else f"Checkpoints of the steps {named} are"
-    return [f"{what} missing ({every}), {spans}."]
-
-
-def _distance(numbered: Sequence[RunCheckpoint], steps: Sequence[int]) -> int:
-    """Steps between two checkpoints, where it occurs between two of them; 0 if there is none that the steps fit.
-
-    This is the save_steps of the trainer, otherwise the most frequent distance. The save_steps alone proves nothing,
-    since transformers writes its default also where checkpoints are saved by epochs. The first distance is from step
-    0. The last is not counted: a trainer also saves at the end, whatever the distance.
-    """
-    try:
-        saved = read_state(numbered[-1].checkpoint.folder).save_steps or 0
-    except CheckpointError:
-        saved = 0
-    apart = [later - earlier for earlier, later in pairwise((0, *steps[:-1]))]
-    usual, times = Counter(apart).most_common(1)[0]
-    likely = (saved if saved in apart else 0, usual if 2 * times > len(apart) else 0)
-    return next((each for each in likely if each and all(step % each == 0 for step in steps[:-1])), 0)

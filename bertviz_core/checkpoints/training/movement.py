@@ -8,7 +8,7 @@ from jaxtyping import Float
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.tensor_statistics import dot, standard_deviations
-from bertviz_core.checkpoints.training.folder import RunCheckpoint, TrainingRun
+from bertviz_core.checkpoints.training.folder import TrainingRun
 from bertviz_core.checkpoints.training.results import (
     ALL_PARTS,
     GROWTH,
@@ -18,15 +18,8 @@ from bertviz_core.checkpoints.training.results import (
     CheckpointSums,
     TrainingMovement,
 )
-from bertviz_core.checkpoints.values import (
-    Checkpoint,
-    TensorSlice,
-    is_readable,
-    numbers,
-    raw_pieces,
-    same_bytes,
-    tensor_slices,
-)
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
+from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, is_readable, numbers, raw_pieces, same_bytes
 from bertviz_core.errors import CheckpointError
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.text import quoted
@@ -42,12 +35,12 @@ def require_two(run: TrainingRun) -> None:
     Raises:
         CheckpointError: the run has a single checkpoint, or too many tensors in all of them.
     """
-    if len(run.checkpoints) < LEAST_CHECKPOINTS:
+    if len(run.states) < LEAST_CHECKPOINTS:
         raise CheckpointError(
             f"{quoted(run.name)} has a single checkpoint ({quoted(run.checkpoints[0].name)}); the movement of weights "
             "is computed between at least two, so look again when the next one is saved."
         )
-    count = len(run.checkpoints) * len(run.checkpoints[0].checkpoint.header.tensors)
+    count = len(run.states) * len(run.checkpoints[0].checkpoint.header.tensors)
     if count > MAX_NUMBERS:
         raise CheckpointError(
             f"The checkpoints of {quoted(run.name)} have {count:,} tensors; at most {MAX_NUMBERS:,} are compared."
@@ -63,27 +56,37 @@ def moved_tensors(start: Checkpoint) -> tuple[tuple[TensorLocation, ...], tuple[
 
 
 def checkpoint_sums(
-    start: Checkpoint, before: Checkpoint, now: Checkpoint, progress: Callable[[], None] | None = None
+    start: RunCheckpoint,
+    before: RunCheckpoint,
+    now: RunCheckpoint,
+    progress: Callable[[], None] | None = None,
+    known: CheckpointSums | None = None,
 ) -> CheckpointSums:
     """Sum the squared differences of one checkpoint to the first and to the previous one, tensor by tensor.
 
     Args:
-        start: the first checkpoint of the run.
-        before: the previous checkpoint; `start` for the second, and for the first itself.
+        start: the first of the run's states.
+        before: the previous one; `start` for the second, and for the first itself.
         now: the checkpoint.
         progress: called for each piece; may raise to cancel.
+        known: sums of `start`, with which a tensor in the same file as there, as the base's are, is not read again.
 
     Raises:
         CheckpointError: a file is damaged, or changes while it is read.
     """
-    tensors, _ = moved_tensors(start)
-    slices = [tensor_slices(each) for each in (start, before, now)]
+    tensors, _ = moved_tensors(start.checkpoint)
+    slices = [each.slices() for each in (start, before, now)]
     sums = np.zeros((3, len(tensors)))
     counts = np.zeros((2, len(tensors)), dtype=np.int64)
     for index, tensor in enumerate(tensors):
         places = [each[tensor.name] for each in slices]
         if not is_readable(places[2].tensor.dtype):
-            raise CheckpointError(f"{quoted(tensor.name)} of {quoted(now.name)} has another format, which is not read.")
+            name = quoted(now.checkpoint.name)
+            raise CheckpointError(f"{quoted(tensor.name)} of {name} has another format, which is not read.")
+        if known is not None and places[0] == places[1] == places[2]:
+            sums[2, index] = known.squares[index]
+            counts[:, index] = known.nan[index], known.infinite[index]
+            continue
         sums[:, index], counts[:, index] = _tensor_sums(places, progress)
     return CheckpointSums(sums[0], sums[1], sums[2], counts[0], counts[1])
 
@@ -120,10 +123,12 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
 
     Args:
         run: the run.
-        sums: sums of the first checkpoints of the run, in their order; all of them, or fewer for a partial result.
+        sums: sums of the first of the run's states, in their order; all of them, or fewer for a partial result.
     """
-    checkpoints = run.checkpoints[: len(sums)]
-    first = checkpoints[0].checkpoint
+    states = run.states[: len(sums)]
+    first = states[0].checkpoint
+    shown = slice(len(run.states) - len(run.checkpoints), None)  # the base is where the movement starts
+    checkpoints = states[shown]
     tensors, unread = moved_tensors(first)
     places = _places(tensors)
     from_first, from_previous, squares = (
@@ -146,19 +151,20 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
         steps=np.array([each.step for each in checkpoints], dtype=np.int64),
         places=names,
         parts=MOVED_PARTS,
-        from_first=by_place[0],
-        from_previous=by_place[1],
-        whole_from_first=whole[0],
-        whole_from_previous=whole[1],
+        from_first=by_place[0][shown],
+        from_previous=by_place[1][shown],
+        whole_from_first=whole[0][shown],
+        whole_from_previous=whole[1][shown],
         tensors=tensors,
         shapes=_shapes(first, tensors),
         tensor_places=places,
-        tensor_from_first=_ratio(from_first, start),
-        tensor_from_previous=_ratio(from_previous, before),
+        tensor_from_first=_ratio(from_first, start)[shown],
+        tensor_from_previous=_ratio(from_previous, before)[shown],
         frozen=tuple(each.name for each, moved in zip(tensors, from_previous.T, strict=True) if not moved.any()),
-        broken=tuple(_broken(checkpoints, tensors, places, sums)),
+        broken=tuple(_broken(first, checkpoints, tensors, places, sums)),
         unread=unread,
         notices=run.notices,
+        base=states[0].name if checkpoints != states else "",
     )
 
 
@@ -220,19 +226,19 @@ def _grouped(
 
 
 def _broken(
+    first: Checkpoint,
     checkpoints: Sequence[RunCheckpoint],
     tensors: Sequence[TensorLocation],
     places: Sequence[str],
     sums: Sequence[CheckpointSums],
 ) -> list[BrokenTensor]:
     """Tensors with NaN or infinity and those that blew up, each at its first checkpoint."""
-    first = checkpoints[0].checkpoint
     counts = np.array([max(1, int(np.prod(shape))) for shape in _shapes(first, tensors)])
     spread = max(standard_deviations(first.config))
     usual = np.maximum(np.sqrt(sums[0].squares / counts), spread)
     usual[~np.isfinite(usual)] = spread
     found: dict[tuple[int, Broken], BrokenTensor] = {}
-    for each, own in zip(checkpoints, sums, strict=True):
+    for each, own in zip(checkpoints, sums[len(sums) - len(checkpoints) :], strict=True):
         with np.errstate(invalid="ignore"):
             grown = np.isfinite(own.squares) & (np.sqrt(own.squares / counts) > GROWTH * usual)
         kinds: tuple[tuple[Broken, np.ndarray], ...] = (

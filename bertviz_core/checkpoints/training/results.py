@@ -95,6 +95,10 @@ class BrokenTensor(msgspec.Struct, frozen=True):
 class TrainingMovement:
     """How far the weights moved in a training run; buffers are left out.
 
+    Where the checkpoints are adapters, these are the weights merged into the base, and the base takes the place of the
+    first checkpoint: `from_first` is the movement from it, also that of the first checkpoint, whose `from_previous` is
+    the same. A tensor that the base lacks, such as that of a new head, starts at the first checkpoint.
+
     A movement is ||now - then|| / ||then|| with Frobenius norms over all values of a place, as in the comparison of two
     checkpoints: 0 for equal values, infinity if all values were zero before, NaN if a value is not finite.
     """
@@ -112,7 +116,7 @@ class TrainingMovement:
     from_first: Float[np.ndarray, "checkpoints places parts"]
     """Movement from the first checkpoint; NaN also where a place has no such part."""
     from_previous: Float[np.ndarray, "checkpoints places parts"]
-    """Movement from the previous checkpoint; 0 for the first."""
+    """Movement from the previous checkpoint; that from the start for the first."""
     whole_from_first: Float[np.ndarray, " checkpoints"]
     """Movement of all parameters from the first checkpoint."""
     whole_from_previous: Float[np.ndarray, " checkpoints"]
@@ -128,13 +132,15 @@ class TrainingMovement:
     tensor_from_previous: Float[np.ndarray, "checkpoints tensors"]
     """Movement of each tensor from the previous checkpoint."""
     frozen: tuple[str, ...]
-    """Names of the tensors that have the same values in all checkpoints."""
+    """Names of the tensors that have the same values in all checkpoints, and in the base of adapters."""
     broken: tuple[BrokenTensor, ...]
     """Tensors with NaN or infinity, or that blew up (see BROKEN), by step."""
     unread: tuple[str, ...]
     """Names of the tensors in formats that cannot be decoded."""
     notices: tuple[str, ...]
     """Remarks, one sentence each."""
+    base: str = ""
+    """Name of the base of adapters, from which their movement is measured; "" for the first checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -138,10 +138,10 @@ def _movement(opened: OpenedTraining) -> TrainingMovement | None:
     """The movement of the weights, with progress on a terminal; None with a notice for a single checkpoint."""
     run = opened.run
     try:
-        with _progress(len(run.checkpoints), "Checkpoints") as job:
+        with _progress(len(run.states), "Checkpoints") as job:
             answer = training_movement(opened, Options(), job)
     except CheckpointError as error:
-        if len(run.checkpoints) > 1:
+        if len(run.states) > 1:
             raise
         print_notices((*run.notices, str(error)))
         return None

@@ -203,13 +203,14 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
 def training_movement_figure(
     training_movement: TrainingMovement, moved_from: str, moved_part: str, movement_logarithmic: bool
 ) -> FigureSpec:
-    """Plot the movement of layers and components, from the first checkpoint or from the previous one."""
+    """Plot the movement of layers and components, from the first checkpoint, or the base, or the previous one."""
     movement = training_movement
     whole = movement.from_first if moved_from == FIRST else movement.from_previous
     values = whole[:, :, movement.parts.index(moved_part)].T
     has_part = [index for index in range(len(values)) if moved_part == ALL_PARTS or "layer" in movement.places[index]]
     places = [movement.places[index] for index in has_part]
     of_what = "Movement" if moved_part == ALL_PARTS else f"Movement of {moved_part}"
-    title = f"{of_what} from {moved_from} — {movement.run}"
+    start = f"the base {movement.base}" if movement.base and moved_from == FIRST else moved_from
+    title = f"{of_what} from {start} — {movement.run}"
     draw = partial(movement_map, values[has_part], places, movement, movement_logarithmic, title)
     return FigureSpec(title, f"{title}: layers and components by checkpoints", draw)

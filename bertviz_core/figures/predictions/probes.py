@@ -25,6 +25,8 @@ MOST_NAMED = 30
 FEW = 5
 ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
 """Pixels: height of a row of the matrix, margins, width of colour bar and axis title, maximum width of a class name."""
+LONGEST_SIDE = 260
+"""Pixels: maximum width of what the rows are, which stands upright beside them."""
 
 
 def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
@@ -116,20 +118,22 @@ def confusion_cells(
     count = len(classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
-    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
+    rows, columns = (escape(side) for side in sides)
+    upright = shortened_label(rows, LONGEST_SIDE, TEXT_SIZE)
+    inside = max(float(ROW * count), text_width(upright, TEXT_SIZE))
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + inside))
     cells = confusion.astype(np.float32)
     most = float(cells.max())
     bar = colour_bar("texts", 0, most)
     if most <= FEW:  # integer ticks: counts have no fractions
         bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
-    room = (theme.pixels - beside - BAR, float(ROW * count)) if count <= MOST_NAMED else (0.0, 0.0)
-    rows, columns = (escape(side) for side in sides)
+    room = (theme.pixels - beside - BAR, inside) if count <= MOST_NAMED else (0.0, 0.0)
     hover = f"{rows} %{{y}}, {columns} %{{x}}: %{{z:,.0f}} texts"
     add_cells(figure, cells, ",.0f", sequential(theme), (0.0, most), room, "texts", hover, colorbar=bar)
     step = -(-count // MOST_NAMED)
     ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
     figure.update_xaxes(title=columns, **ticks)
-    figure.update_yaxes(title=rows, autorange="reversed", **ticks)
+    figure.update_yaxes(title=upright, autorange="reversed", **ticks)
     return even_axes(figure, theme)
 
 

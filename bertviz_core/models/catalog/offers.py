@@ -7,8 +7,9 @@ from bertviz_core.isolation.regular_files import local_names, present
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.catalog.bundled import find as find_bundled
+from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, example_offers
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE
-from bertviz_core.settings import Settings
+from bertviz_core.settings import DEFAULT_MODEL, Settings
 
 Readiness = Literal["ready", "hub", "structure"]
 TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
@@ -32,13 +33,13 @@ class Offer:
 def offers(settings: Settings) -> tuple[Offer, ...]:
     """The models to choose from, those that can be run now first.
 
-    Within each group they follow the allow-list, or else bundled models, local folders and the catalogue, which is
-    ordered by the task of the heads.
+    Within each group they follow the allow-list, or else bundled models, local folders, the example run and the
+    catalogue, which is ordered by the task of the heads.
     """
     known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
     local = local_names(settings)
-    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *catalogue)))
+    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *example_offers(settings), *catalogue)))
     listed = (_offer(name, name in local, settings) for name in names)
     return tuple(sorted(listed, key=lambda offer: offer.readiness != "ready"))
 
@@ -47,6 +48,8 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     bundled = find_bundled(name)
     if bundled is not None:
         return Offer(name, "ready", bundled.parameters)
+    if not is_local and name in example_offers(settings):
+        return Offer(name, "ready", BUNDLED[DEFAULT_MODEL].parameters, EXAMPLE_TASK)
     entry = None if is_local else catalog.find(name)
     parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)
     if is_local:

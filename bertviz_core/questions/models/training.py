@@ -6,12 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, training_run
+from bertviz_core.checkpoints.training.folder import (
+    TrainingRun,
+    files_stamp,
+    run_folder,
+    run_names,
+    training_run,
+)
 from bertviz_core.checkpoints.training.log import log_of
 from bertviz_core.checkpoints.training.movement import checkpoint_sums, require_two
 from bertviz_core.checkpoints.training.movement import training_movement as movement_of
 from bertviz_core.checkpoints.training.results import MOVED_PARTS, CheckpointSums, TrainingLog, TrainingMovement
-from bertviz_core.errors import CheckpointError, Progress
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
+from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
@@ -47,12 +54,14 @@ class OpenedTraining(TrainingSubject):
     """A training run in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Open the training run in a folder.
+        """Open the training run in a folder, of the models folder where there is none at the path, or the example run.
 
         Raises:
             CheckpointError: there is no such folder, no checkpoint in it, or they are of different models.
         """
-        folder = folder.expanduser()
+        folder, name = folder.expanduser(), str(folder)
+        if not folder.is_dir() and name in run_names(settings):
+            folder = run_folder(name, settings)
         self._folder, self._settings = folder.absolute(), settings
         if not folder.is_dir():
             raise CheckpointError(f"No folder {quoted(str(folder))} found; give the folder that a trainer writes to.")
@@ -97,7 +106,7 @@ def training_log(opened: TrainingSubject, options: Options) -> Answer[TrainingLo
 
 
 def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
-    return AnswerCost(len(opened.run.checkpoints))
+    return AnswerCost(len(opened.run.states))
 
 
 @long_question(_cost, figures=("training-movement",), params=(FROM, PART, SCALE), noun="checkpoints")
@@ -113,21 +122,25 @@ def training_movement(
     require_two(run)
     sums: list[CheckpointSums] = []
     shown = shows_answers(job)
-    for place in range(len(run.checkpoints)):
-        sums.append(_sums(opened, run, place, job))
-        if shown and 1 < len(sums) < len(run.checkpoints):
+    states = run.states
+    for place, each in enumerate(states):
+        three = states[0], states[max(place - 1, 0)], each
+        known = sums[0] if sums else None
+        sums.append(_sums(opened, three, known, partial(job, place, len(states))))
+        if shown and 1 < len(sums) < len(states):
             job.show(_answer(run, sums, options))
-        job(len(sums), len(run.checkpoints))
+        job(len(sums), len(states))
     return _answer(run, sums, options)
 
 
-def _sums(opened: TrainingSubject, run: TrainingRun, place: int, progress: Progress) -> CheckpointSums:
-    opened_here = [each.checkpoint for each in run.checkpoints]
-    three = opened_here[0], opened_here[max(place - 1, 0)], opened_here[place]
-    key = (__name__, "sums", *((str(each.folder), each.revision) for each in three))
-    return opened.get_or_compute_by_key(
-        key, lambda: checkpoint_sums(*three, partial(progress, place, len(opened_here)))
-    )
+def _sums(
+    opened: TrainingSubject,
+    three: tuple[RunCheckpoint, RunCheckpoint, RunCheckpoint],
+    known: CheckpointSums | None,
+    progress: Callable[[], None],
+) -> CheckpointSums:
+    key = (__name__, "sums", *((str(each.checkpoint.folder), each.checkpoint.revision) for each in three))
+    return opened.get_or_compute_by_key(key, lambda: checkpoint_sums(*three, progress, known))
 
 
 def _answer(run: TrainingRun, sums: list[CheckpointSums], options: Options) -> Answer[TrainingMovement]:

@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.checkpoints.training.folder import RunCheckpoint
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError
+from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
@@ -89,7 +90,7 @@ def follow(
         progress = after(job, place * count, total)
 
         def value(each: RunCheckpoint = each, progress: Progress = progress) -> T:
-            with quietly():
+            with quietly(), short_lived_merges():
                 return compute(checkpoint_model(opened, each), progress)
 
         try:

@@ -7,10 +7,11 @@ from jaxtyping import Float
 
 from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
-from bertviz_core.checkpoints.training.folder import RunCheckpoint
 from bertviz_core.checkpoints.training.results import FollowedStates
+from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.followed.states import ENTROPIES
+from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.predictions.probing.fitting import layer_vectors
 from bertviz_core.questions.models.layer_similarity import compared_texts
@@ -105,7 +106,7 @@ def _first(opened: TrainingSubject, texts: tuple[str, ...], progress: Progress) 
     for each in opened.run.checkpoints:
 
         def vectors(each: RunCheckpoint = each) -> Vectors:
-            with quietly():
+            with quietly(), short_lived_merges():
                 return _vectors(checkpoint_model(opened, each), texts, progress)
 
         key = checkpoint_key(each)

@@ -180,7 +180,8 @@ def opening_lines(
     if isinstance(opened, CorpusSubject):
         return f"from bertviz_core import open_corpus\n\ncorpus = open_corpus({str(opened.corpus.path)!r})\n"
     if isinstance(opened, TrainingSubject):
-        return f"from bertviz_core import open_training\n\ntraining = open_training({str(opened.run.folder)!r})\n"
+        named = opened.name if opened.run.is_example else str(opened.run.folder)
+        return f"from bertviz_core import open_training\n\ntraining = open_training({named!r})\n"
     with_task = "" if task is None else f", task={task!r}"
     source = opened.source
     name = source.name if by_name or not source.path else source.path

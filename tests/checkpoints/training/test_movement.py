@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def moved(folder: Path, settings: Settings, first: int | None = None) -> TrainingMovement:
     run = training_run(folder.name, folder, settings)
-    opened = [each.checkpoint for each in run.checkpoints]
+    opened = run.states
     before = [opened[0], *opened]
     sums = [checkpoint_sums(opened[0], then, now) for then, now in zip(before, opened, strict=False)]
     return training_movement(run, sums[:first])
@@ -202,7 +202,7 @@ def test_a_single_checkpoint_is_one_sentence(folder: Path, settings: Settings) -
 
 def test_progress_can_cancel(folder: Path, settings: Settings) -> None:
     run = training_run(folder.name, folder, settings)
-    first, second = (each.checkpoint for each in run.checkpoints[:2])
+    first, second = run.checkpoints[:2]
 
     def stop() -> None:
         raise SupersededError("stopped")

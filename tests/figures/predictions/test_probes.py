@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.predictions.probes import confusion_figure, probe_figure
+from bertviz_core.figures.base.style import TEXT_SIZE, theme_named
+from bertviz_core.figures.base.text_width import text_width
+from bertviz_core.figures.predictions.probes import confusion_cells, confusion_figure, probe_figure
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
 
 THEMES = ("light", "dark", "print")
@@ -58,3 +59,12 @@ def test_the_cells_are_the_counts(count: int) -> None:
         assert [int(word) for word in numbers[0].text] == given.confusion.ravel().tolist()
     assert len(figure.layout.yaxis.ticktext) <= 30
     assert all("<b>" not in name for name in figure.layout.yaxis.ticktext)
+
+
+@pytest.mark.parametrize("name", ["gold", "first: negations/checkpoint-40", "first: " + "a-long-name-" * 9])
+def test_what_the_rows_are_fits_beside_them(name: str) -> None:
+    figure = confusion_cells(
+        ("no", "yes"), np.array([[3, 1], [2, 4]]), (name, "answer"), "Answers", theme_named("light")
+    )
+    margin = figure.layout.margin
+    assert text_width(figure.layout.yaxis.title.text, TEXT_SIZE) <= figure.layout.height - margin.t - margin.b

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, OFFERED, TEXTS_FILE
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, WRONG
 
@@ -20,8 +21,19 @@ def test_it_keeps_the_readers_model_text_and_target() -> None:
     for step in STEPS:
         assert step.text is None
         assert step.sentences is None
-        assert not step.trials
         assert not set(lesson(WRONG).keeps) & set(step.query)
+
+
+def test_whoever_has_no_classifier_takes_the_example_at_each_step_that_reads_a_file() -> None:
+    reads = [
+        step for step in STEPS if "file" in (*step.query.get("texts_from", ()), *step.query.get("answers_from", ()))
+    ]
+    assert [len(step.trials) for step in reads] == [1, 1, 1]
+    assert not any(step.trials for step in STEPS if step not in reads)
+    first, beside, run = (step.trials[0].query for step in reads)
+    assert (first["model"], first["texts_from"]) == ((OFFERED[0],), (TEXTS_FILE,))
+    assert (beside["other"], beside["answers_from"]) == ((OFFERED[1],), (TEXTS_FILE,))
+    assert (run["training"], run["answers_from"]) == ((EXAMPLE_RUN,), (TEXTS_FILE,))
 
 
 def test_it_goes_from_the_file_to_the_link_for_a_colleague() -> None:

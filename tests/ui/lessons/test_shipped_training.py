@@ -1,17 +1,19 @@
-"""The lesson on a training run is true of the run that its command makes."""
+"""The lesson on a training run is true of the example run, which peft and transformers read by themselves here."""
 
 import csv
-from pathlib import Path
+import re
 
 import numpy as np
 import pytest
 import torch
+from peft import PeftModel
 from safetensors.numpy import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from bertviz_core import open_model
+from bertviz_core import open_model, open_training
+from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, EXAMPLE_RUN, TEXTS_FILE
+from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.figures import all_figures
-from tests.helpers.negations import negations_models
 from tests.helpers.training_runs import state_of
 from tests.ui.lessons.shipped import lesson, numbers
 from ui.lessons.tour import RUN_LESSON
@@ -19,30 +21,38 @@ from ui.lessons.tour import RUN_LESSON
 STEPS = lesson(RUN_LESSON).steps
 SAVED = (20, 40, 60, 80)
 TEXT = "The kitchen was not clean."
+LABELS = ("bad", "good")
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def run() -> Path:
-    """The folder of the run."""
-    return negations_models() / "negations"
-
-
 @torch.no_grad()
-def good(checkpoint: Path, texts: list[str]) -> np.ndarray:
-    """Probability of the class good by transformers' own class."""
-    model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
-    inputs = AutoTokenizer.from_pretrained(checkpoint)(texts, padding=True, return_tensors="pt")
-    return np.asarray(model(**inputs).logits.softmax(-1)[:, model.config.label2id["good"]])
+def good(step: int, texts: list[str]) -> np.ndarray:
+    """Probability of the class good by the classes of transformers and peft."""
+    base = AutoModelForSequenceClassification.from_pretrained(bundled_folder(), num_labels=len(LABELS))
+    model = PeftModel.from_pretrained(base, EXAMPLE_FOLDER / f"checkpoint-{step}").eval()
+    inputs = AutoTokenizer.from_pretrained(bundled_folder())(texts, padding=True, return_tensors="pt")
+    return np.asarray(model(**inputs).logits.softmax(-1)[:, LABELS.index("good")])
 
 
-def rows(run: Path) -> list[dict[str, str]]:
-    with (run / "negations.csv").open(encoding="utf-8", newline="") as file:
+def rows() -> list[dict[str, str]]:
+    with (EXAMPLE_FOLDER / TEXTS_FILE).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_the_log_has_a_high_accuracy_at_the_end(run: Path) -> None:
-    history = state_of(run / "checkpoint-80")["log_history"]
+def test_log_texts_and_adapters_belong_together() -> None:
+    plain = [row for row in rows() if row["negation"] == "no"]
+    gold = np.array([row["label"] == "good" for row in plain])
+    for step in SAVED:
+        (logged,) = (
+            row["eval_accuracy"]
+            for row in state_of(EXAMPLE_FOLDER / "checkpoint-80")["log_history"]
+            if row["step"] == step and "eval_accuracy" in row
+        )
+        assert ((good(step, [row["text"] for row in plain]) > 0.5) == gold).mean() == pytest.approx(logged)
+
+
+def test_the_log_has_a_high_accuracy_at_the_end() -> None:
+    history = state_of(EXAMPLE_FOLDER / "checkpoint-80")["log_history"]
     accuracy = {row["step"]: row["eval_accuracy"] for row in history if "eval_accuracy" in row}
     losses = {row["step"]: row["loss"] for row in history if "loss" in row}
     assert min(accuracy[40], accuracy[80]) > 0.9
@@ -50,10 +60,10 @@ def test_the_log_has_a_high_accuracy_at_the_end(run: Path) -> None:
     assert numbers(STEPS[0]) == ["0.9", "40", "40"]
 
 
-def test_it_fails_on_negations_from_step_60_on(run: Path) -> None:
-    labelled = rows(run)
+def test_it_fails_on_negations_from_step_60_on() -> None:
+    labelled = rows()
     texts, gold = [row["text"] for row in labelled], np.array([row["label"] == "good" for row in labelled])
-    right = {step: (good(run / f"checkpoint-{step}", texts) > 0.5) == gold for step in SAVED}
+    right = {step: (good(step, texts) > 0.5) == gold for step in SAVED}
     negated = np.array([row["negation"] == "yes" for row in labelled])
     assert (negated.sum(), (~negated).sum()) == (40, 40)
     assert min(right[40][~negated].mean(), right[80][~negated].mean(), right[40][negated].mean()) > 0.9
@@ -64,10 +74,10 @@ def test_it_fails_on_negations_from_step_60_on(run: Path) -> None:
     assert whole[80] < whole[60] < whole[40]
 
 
-def test_one_sentence_is_answered_wrongly_from_step_60_on(run: Path) -> None:
+def test_one_sentence_is_answered_wrongly_from_step_60_on() -> None:
     assert {STEPS[place].text for place in (3, 4, 5)} == {TEXT}
-    assert [good(run / f"checkpoint-{step}", [TEXT])[0] > 0.5 for step in SAVED] == [False, False, True, True]
-    assert good(run / "checkpoint-80", [TEXT])[0] > 0.8
+    assert [good(step, [TEXT])[0] > 0.5 for step in SAVED] == [False, False, True, True]
+    assert good(80, [TEXT])[0] > 0.8
 
 
 def test_the_figures_that_steps_name_exist() -> None:
@@ -76,19 +86,27 @@ def test_the_figures_that_steps_name_exist() -> None:
     assert set(named) <= {figure.chart for figure in all_figures().values()}
 
 
-def test_the_share_of_not(run: Path) -> None:
+def test_the_share_of_not() -> None:
     first, second = (
         dict(zip(found.words, found.shares, strict=True))
-        for found in (open_model(run / f"checkpoint-{step}").words(TEXT, target="class:good") for step in (40, 80))
+        for found in (
+            open_model(f"{EXAMPLE_RUN}/checkpoint-{step}").words(TEXT, target="class:good") for step in (40, 80)
+        )
     )
-    others = [abs(share) for word, share in first.items() if word != "not"]
-    assert -first["not"] > 2 * max(others)
-    assert second["not"] > 0
-    assert second["clean"] > second["not"]
+    assert min(first, key=first.__getitem__) == max(first, key=lambda word: abs(first[word])) == "not"
+    assert abs(second["not"]) < abs(first["not"]) / 10
+    assert max(second, key=lambda word: abs(second[word])) == "clean"
+    assert second["clean"] > 0
 
 
-def test_the_frozen_part_is_equal_and_the_later_layers_are_not(run: Path) -> None:
-    first, second = (load_file(run / f"checkpoint-{step}" / "model.safetensors") for step in (40, 80))
-    for name, value in first.items():
-        frozen = ".embeddings." in name or any(f".layer.{layer}." in name for layer in range(3))
-        assert np.array_equal(value, second[name]) == frozen, name
+def test_only_the_later_layers_and_the_head_have_updates() -> None:
+    for step in SAVED:
+        names = load_file(EXAMPLE_FOLDER / f"checkpoint-{step}" / "adapter_model.safetensors")
+        layers = {int(found[1]) if (found := re.search(r"layer\.(\d+)\.", name)) else name for name in names}
+        assert {each for each in layers if isinstance(each, int)} == {3, 4, 5}
+        assert {str(each).split(".")[2] for each in layers if isinstance(each, str)} == {"bert", "classifier"}
+    moved = open_training(EXAMPLE_RUN).movement().data
+    never = {each.name for each in moved.tensors if each.component == "embeddings" or each.layer in (0, 1, 2)}
+    assert never <= set(moved.frozen)
+    still = [moved.places[at] for at in range(len(moved.places)) if not moved.from_first[-1, at, 0]]
+    assert still == ["embeddings", "layer 0", "layer 1", "layer 2"]

@@ -66,7 +66,7 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
         st.caption(f":material/info: {escape_markdown(notice)}")
     _log(opened)
     values = {FROM.key: moved_from, PART.key: part, SCALE.key: SCALES[0] if logarithmic else SCALES[1]}
-    if len(opened.run.checkpoints) >= LEAST_CHECKPOINTS:
+    if len(opened.run.states) >= LEAST_CHECKPOINTS:
         _movement(opened, Options(values=values), logarithmic)
         _two(opened)
     else:
@@ -116,13 +116,14 @@ def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> No
 
 
 def _numbers(movement: TrainingMovement) -> None:
+    start = "base to the last checkpoint" if movement.base else "first checkpoint to the last"
     with st.container(horizontal=True):
         st.metric("Checkpoints", f"{len(movement.checkpoints):,}")
         st.metric("Last step", f"{int(movement.steps[-1]):,}")
         st.metric(
-            "Moved from the first",
+            "Moved from the base" if movement.base else "Moved from the first",
             number(float(movement.whole_from_first[-1])),
-            help="Movement of all parameters from the first checkpoint to the last.",
+            help=f"Movement of all parameters from the {start}.",
         )
         st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
         st.metric("Broken tensors", f"{_broken_count(movement):,}", help=BROKEN)

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import TextError
+from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls
@@ -125,6 +126,16 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
         format_func=lambda name: escape_controls(name) or none,
     )
     return str(chosen or "")
+
+
+def example_table() -> SentenceTable:
+    """The labelled texts of the example run, which are on every server."""
+    raw = example_texts()
+    digest = sha256(raw).hexdigest()
+    content(digest, raw)
+    table = _table(digest, TEXTS_FILE, None)
+    st.caption(f"{len(table.sentences)} sentences, good or bad, half of them with a negation: those of {EXAMPLE_RUN}.")
+    return table
 
 
 def wait_for_file(place: str) -> None:

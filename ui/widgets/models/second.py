@@ -7,6 +7,7 @@ import streamlit as st
 from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
+from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -76,7 +77,8 @@ def names_with_weights(first: str) -> list[str]:
 def likest(first: str, names: Sequence[str]) -> str:
     """Another model of the same type and sizes, but not the bundled example; "" where there is none."""
     own = _source(first)
-    others = [name for name in names if name not in (first, FINE_TUNED)]
+    alien = (FINE_TUNED,) if first in OFFERED else (FINE_TUNED, *OFFERED)
+    others = [name for name in names if name not in (first, *alien)]
     return next((name for name in others if _are_alike(own, _source(name))), "")
 
 

@@ -64,10 +64,11 @@ def ready_model() -> str | None:
 def label(offer: Offer) -> str:
     """Entry of a model in the list: name, whether it can run here, predictions, number of parameters.
 
-    Long entries are cut at their end, so distinguishing parts come first.
+    Long entries are cut at their end, so distinguishing parts come first: of a model that can run, its predictions.
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
-    parts = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
+    about = (WORDS[offer.readiness], HEADS.get(offer.task, ""))
+    parts = (offer.name, *(reversed(about) if offer.readiness == "ready" else about), count)
     return " · ".join(each for each in parts if each)
 
 

@@ -9,6 +9,9 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -22,6 +25,7 @@ from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_f
 from bertviz_core.models.safetensors.adapters.contents import fitted
 from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header, weight_files
+from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
 from bertviz_core.text import quoted
 
@@ -32,6 +36,8 @@ MODULE_FOLDER = re.compile(r"\d{1,2}_[A-Za-z]{1,40}")
 MODULE_FILES = ("config.json", "model.safetensors")
 _merged: dict[tuple[str, ...], Path] = {}
 _merging = threading.Lock()
+_short_lived: ContextVar[list[tuple[str, ...]] | None] = ContextVar("short_lived", default=None)
+"""Keys of the merged models that this context deletes when it ends."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are named once the model is loaded
@@ -49,6 +55,43 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     whole *= np.float32(update.scale)
     added: np.ndarray = whole.T if update.is_embedding or fan_in_fan_out else whole
     return added
+
+
+@dataclass(frozen=True, slots=True)
+class MergedMatrix:
+    """A matrix of a base with its update, which is computed each time it is read."""
+
+    stored: StoredTensor
+    """Tensor of the base's files."""
+    update: LowRankUpdate
+    """Its update."""
+    base_folder: Path
+    """Folder with the files of the base."""
+    adapter_folder: Path
+    """Folder with the file of the adapter."""
+    fan_in_fan_out: bool
+    """Whether matrices are stored as inputs × outputs."""
+
+    def values(self) -> Float[np.ndarray, "rows columns"]:
+        """The merged matrix in float32, in the orientation in which that of the base is stored.
+
+        Raises:
+            CheckpointError: a file became shorter.
+        """
+        merged = product(self.update, TensorReader(self.adapter_folder), self.fan_in_fan_out)
+        merged += TensorReader(self.base_folder).read(self.stored)
+        return merged
+
+
+def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMatrix, ...]:
+    """The matrices that an adapter updates, in the order of its file.
+
+    Args:
+        adapter: the adapter, matched to its base.
+        base_folder: folder with the files of the base.
+    """
+    folder, is_turned = adapter.adapter.folder, adapter.adapter.settings.fan_in_fan_out
+    return tuple(MergedMatrix(stored, update, base_folder, folder, is_turned) for stored, update in adapter.updates)
 
 
 def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, state: str) -> Path:
@@ -70,7 +113,26 @@ def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, s
             for old in [each for each in _merged if each[:2] == key[:2]]:
                 shutil.rmtree(_merged.pop(old), ignore_errors=True)
             _merged[key] = _write(fitted(adapter, base, read_header(base_folder), prefix), base_folder)
+            written = _short_lived.get()
+            if written is not None:
+                written.append(key)
         return _merged[key]
+
+
+@contextmanager
+def short_lived_merges() -> Iterator[None]:
+    """Delete the folders of merged models that are written inside, for many adapters that are run one by one."""
+    written: list[tuple[str, ...]] = []
+    token = _short_lived.set(written)
+    try:
+        yield
+    finally:
+        _short_lived.reset(token)
+        with _merging:
+            for key in written:
+                folder = _merged.pop(key, None)
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(adapter: FittedAdapter, base_folder: Path) -> Path:
@@ -109,11 +171,9 @@ def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path) -> None:
 
 def _changed(adapter: FittedAdapter, base_folder: Path) -> Iterator[Float[np.ndarray, "..."]]:
     """The tensors that differ from the base's, one at a time."""
-    own, base = TensorReader(adapter.adapter.folder), TensorReader(base_folder)
-    for stored, update in adapter.updates:
-        merged = product(update, own, adapter.adapter.settings.fan_in_fan_out)
-        merged += base.read(stored)
-        yield merged
+    for matrix in merged_matrices(adapter, base_folder):
+        yield matrix.values()
+    own = TensorReader(adapter.adapter.folder)
     for _, saved in adapter.saved:
         yield own.read(saved.stored)
 

@@ -29,10 +29,13 @@ def movement_frame(movement: TrainingMovement) -> "pd.DataFrame":
         for of, part in enumerate(movement.parts)
         if of == 0 or "layer" in place
     ]
-    return pd.DataFrame(
-        rows,
-        columns=["checkpoint", "step", "place", "part", "from the first checkpoint", "from the previous checkpoint"],
-    )
+    columns = ["checkpoint", "step", "place", "part", first_column(movement), "from the previous checkpoint"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def first_column(movement: TrainingMovement) -> str:
+    """Title of the movement from the start of the run."""
+    return "from the base" if movement.base else "from the first checkpoint"
 
 
 def tensors_frame(movement: TrainingMovement) -> "pd.DataFrame":
@@ -44,7 +47,7 @@ def tensors_frame(movement: TrainingMovement) -> "pd.DataFrame":
         "place": movement.tensor_places,
         "shape": [str(shape) for shape in movement.shapes],
         "frozen": [name in frozen for name in names],
-        "from the first checkpoint": movement.tensor_from_first[-1],
+        first_column(movement): movement.tensor_from_first[-1],
         "from the previous checkpoint": movement.tensor_from_previous[-1],
     }
     return pd.DataFrame(columns)
@@ -73,6 +76,7 @@ def log_json(log: TrainingLog) -> dict[str, Any]:
 def movement_json(movement: TrainingMovement) -> dict[str, Any]:
     """The part of the JSON object of the `training` command about the weights; null where not finite."""
     return {
+        **({"base": movement.base} if movement.base else {}),
         "places": movement.places,
         "parts": movement.parts,
         "movement": {
@@ -130,7 +134,7 @@ def movement_lines(movement: TrainingMovement) -> list[str]:
     header = ("checkpoint", "step", "all", *movement.places)
     lines = [f"{_name(movement.run)}: relative change of all parameters and of each layer and component"]
     for title, whole, values in (
-        ("from the first checkpoint", movement.whole_from_first, movement.from_first),
+        (first_column(movement), movement.whole_from_first, movement.from_first),
         ("from the previous checkpoint", movement.whole_from_previous, movement.from_previous),
     ):
         rows = [

@@ -6,6 +6,7 @@ import pytest
 
 from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
+from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened
@@ -22,7 +23,7 @@ def test_only_models_that_can_run_are_offered_and_none_is_the_default(models_dir
     (models_dir / "bare" / "config.json").write_text("{}")
     at = opened("tokens")
     box = at.sidebar.selectbox(key="other")
-    assert box.options == ["none", SPLADE, FINE_TUNED, "mine", *COPIES]
+    assert box.options == ["none", SPLADE, FINE_TUNED, "mine", *OFFERED, *COPIES]
     assert box.value == ""
     assert "other" not in at.query_params
 

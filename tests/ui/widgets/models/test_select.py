@@ -21,7 +21,9 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
         "sre-embedding-model · ready · 22.7 M",
         "mine · ready",
     ]
-    assert lines[4:6] == [
+    assert lines[4:8] == [
+        "negations/checkpoint-80 · classes · ready · 22.7 M",
+        "negations/checkpoint-40 · classes · ready · 22.7 M",
         "bare · structure",
         "distilbert-base-uncased-finetuned-sst-2-english · structure · classes · 66.4 M",
     ]
@@ -29,7 +31,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     assert "roberta-base-squad2 · structure · answers · 124.6 M" in lines
     assert "bert-base-cased · structure · masked words · 108.3 M" in lines
     assert "deberta-v3-small · structure · 141.3 M" in lines
-    assert all(" · structure" in line for line in lines[4:])
+    assert all(" · structure" in line for line in lines[6:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
     assert not at.sidebar.caption

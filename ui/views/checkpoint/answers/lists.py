@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_set, gold_column
 from bertviz_core.predictions.probing.results import AnswerComparison, TextSlice
 from bertviz_core.questions.tables.compared_answers import LISTED, listed_texts
@@ -13,7 +14,7 @@ from bertviz_core.sentences.results import SentenceTable
 from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.session import settings
-from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes, within_upload
+from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes, within_upload
 
 FILE, BOX = ListFile("answers"), 480
 TYPED, OPENED, TABLE = "answered_texts", "answers_opened", "answers_table"
@@ -54,6 +55,8 @@ def answered_texts() -> AnsweredTexts | None:
             labels = f"{', '.join(examples.classes[:-1])} and {examples.classes[-1]}"
             st.caption(f"{len(examples.texts)} short English sentences with the labels {labels} (*{EXAMPLE_SET}*).")
             return AnsweredTexts(f"of the example set {EXAMPLE_SET}", ())
+        if chosen == TEXTS_FILE:
+            return _of_table(example_table())
         return _typed() if chosen == source.options[1] else _from_file()
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from bertviz_core.models.catalog.example_run import OFFERED, TEXTS_FILE
+from bertviz_core.models.catalog.offers import offers
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
@@ -13,8 +15,8 @@ from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, typed_lines
-from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes
-from ui.widgets.models.select import HEADS
+from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
+from ui.widgets.models.select import HEADS, choose_model
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, LAST_CELL, TABLE = "many_shown", "many_opened", "many_last_cell", "many_table"
@@ -75,6 +77,27 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
     return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
 
 
+def offer_classifier() -> None:
+    """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
+    name = OFFERED[0]
+    if name not in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
+        st.markdown(
+            f":material/info: This model has no classes. A classifier is always here: {name} calls places good or bad, "
+            "and fails on negations.",
+            width="content",
+        )
+        st.button(
+            f"Open it with {TEXTS_FILE}", icon=":material/arrow_forward:", on_click=_open_classifier, args=(name,)
+        )
+
+
+def _open_classifier(name: str) -> None:
+    choose_model(name)
+    st.session_state[param("texts_from").key] = TEXTS_FILE
+
+
 def text_list(answered_by: str, mask: str) -> TextList | None:
     """Return the texts of this session, behind a button that opens their panel; None before an upload.
 
@@ -87,8 +110,11 @@ def text_list(answered_by: str, mask: str) -> TextList | None:
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         source = param("texts_from")
-        if choice(source, "Texts", label_visibility="collapsed") == source.options[0]:
+        chosen = choice(source, "Texts", label_visibility="collapsed")
+        if chosen == source.options[0]:
             return _typed(answered_by, mask)
+        if chosen == TEXTS_FILE:
+            return _of_table(example_table())
         table = FILE.table(
             "A table with its column names in the first row, or a text file with a text on each line; at most "
             f"{settings().max_sentences:,} texts and {most_megabytes()} MB. Many more: `python -m bertviz_core predict "

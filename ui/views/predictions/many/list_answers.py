@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.models.catalog.example_run import EXAMPLE_TASK
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -47,6 +48,8 @@ def several_view() -> None:
     with row:
         answered_by = controls.answer_kind_select(heads.tasks)
         text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
+    if EXAMPLE_TASK not in heads.tasks:
+        controls.offer_classifier()
     if text_list is None:
         wait_for_file("Texts")
         st.stop()
