@@ -6,12 +6,11 @@ from bertviz_core.models.catalog.offers import Offer, offers
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
 from ui.session import settings
-from ui.widgets.formatting import escape_markdown, short_count
+from ui.widgets.formatting import short_count
+from ui.widgets.models.fields import name_below
 
 MODEL = "model"
 """Key of the widget, and its name in the address."""
-LONGEST_IN_BOX = 22
-"""Most characters of a name visible in the closed list; a longer one is repeated below it in full."""
 WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
 HEADS = {
     "masked-lm": "masked words",
@@ -46,9 +45,7 @@ def model_select() -> None:
         persist_state="session",
     )
     _name_in_address(first)
-    held = str(st.session_state.get(MODEL) or first)
-    if len(held) > LONGEST_IN_BOX:
-        st.caption(escape_markdown(held))
+    name_below(str(st.session_state.get(MODEL) or first))
 
 
 def choose_model(name: str) -> None:
@@ -64,7 +61,7 @@ def ready_model() -> str | None:
 def label(offer: Offer) -> str:
     """Entry of a model in the list: name, whether it can run here, predictions, number of parameters.
 
-    Long entries are cut at their end, so distinguishing parts come first.
+    The closed list cuts long entries at their end, so distinguishing parts come first.
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
     parts = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
