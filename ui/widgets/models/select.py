@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.catalog.offers import Offer, offers
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL
@@ -21,6 +22,8 @@ BEFORE, SHOWN = "model_before", "model_shown"
 WORDS = {"ready": "ready", "hub": "Hub", "hub off": "needs the Hub (switched off)", "structure": "structure"}
 UNREACHED = "needs the Hub (not reached)"
 """In place of the word for the Hub, after it could not be reached."""
+GOOD_AT = {SPLADE: "related words, weak at gaps"}
+"""What a bundled model's head predicts well, and what it does not, where the task alone would promise more."""
 HEADS = {
     "masked-lm": "masked words",
     "sequence-classification": "classes",
@@ -84,7 +87,7 @@ def label(offer: Offer) -> str:
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
     readiness = UNREACHED if offer.readiness == "hub" and hub_reach.is_lost() else WORDS[offer.readiness]
-    parts = (offer.name, readiness, HEADS.get(offer.task, ""), count)
+    parts = (offer.name, readiness, GOOD_AT.get(offer.name) or HEADS.get(offer.task, ""), count)
     return " · ".join(each for each in parts if each)
 
 

@@ -18,7 +18,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     lines = opened("overview").sidebar.selectbox(key="model").options
     assert lines[:4] == [
         "all-MiniLM-L6-v2 · ready · 22.7 M",
-        "splade-tiny · ready · 4.4 M",
+        "splade-tiny · ready · related words, weak at gaps · 4.4 M",
         "sre-embedding-model · ready · 22.7 M",
         "mine · ready",
     ]
