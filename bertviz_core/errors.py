@@ -59,6 +59,10 @@ class HubError(BertvizError):
     """The Hub cannot be reached or refuses the request."""
 
 
+class UnreachableHubError(HubError):
+    """The Hub cannot be reached: no request of any model would be answered now."""
+
+
 class TextError(BertvizError):
     """The text cannot be read by the model."""
 

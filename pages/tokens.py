@@ -5,7 +5,7 @@ import streamlit as st
 from ui.cache import models
 from ui.views.tokens.second_tokenizer import second_view
 from ui.views.tokens.tensor import tensor_view
-from ui.views.tokens.views import cut_view
+from ui.views.tokens.views import cut_view, token_counts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
@@ -16,7 +16,7 @@ with shown_to_user():
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
     tokens = models.tokens(name, text, pair)
 
-name_model(name, f"{len(tokens):,} tokens{' of a pair' if pair else ''}")
+name_model(name, token_counts(tokens))
 for notice in tokens.notices:
     st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
 

@@ -12,7 +12,7 @@ from typing import Any
 import huggingface_hub
 import orjson
 
-from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError, UnreachableHubError
 from bertviz_core.isolation.offline import guard_requests
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, CONFIG_NBYTES, INDEX_NBYTES, check_size
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json
@@ -150,8 +150,8 @@ def http_library() -> ModuleType:
     return import_module(next(name for name in packages if name.startswith("httpx")))
 
 
-def _unreachable(hub_id: str) -> HubError:
-    return HubError(
+def _unreachable(hub_id: str) -> UnreachableHubError:
+    return UnreachableHubError(
         f"The Hub could not be reached for {hub_id!r}; check the network, "
         "or use the bundled model, the catalogue or a local folder."
     )

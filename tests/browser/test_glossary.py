@@ -74,3 +74,21 @@ def test_the_words_of_a_lesson_are_explained_too(page: Page, server: str) -> Non
     page.goto(f"{server}/parameters?model=bert-base-uncased&view=Layers&lesson=bert-from-the-outside-in&step=3")
     page.mouse.move(*place(page, "layer norms"))
     expect(meaning(page)).to_contain_text("normalises a vector to mean 0 and variance 1")
+
+
+def test_the_list_is_searched_by_words_and_by_meanings(page: Page, server: str) -> None:
+    page.goto(f"{server}/tokens")
+    until(page, "CSS.highlights.get('glossary')?.size > 0")
+    page.get_by_role("button", name="Glossary").click()
+    field = page.get_by_role("searchbox", name="Search the glossary")
+    expect(field).to_be_focused()
+    field.fill("Pooler")
+    words = page.locator(".glossary-list dt")
+    expect(words.first).to_have_text("pooler")
+    expect(words.filter(has_text="next-sentence head")).to_be_visible()
+    expect(words.filter(has_text="dendrogram")).to_have_count(0)
+    field.fill("no such word")
+    expect(page.locator(".glossary-list")).to_contain_text("No word of the glossary")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page.locator(".glossary-list")).to_be_hidden()

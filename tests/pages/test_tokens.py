@@ -55,15 +55,16 @@ def test_the_default_text_is_read_by_the_bundled_model() -> None:
     assert pieces(at) == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert metrics(at) == {
         "Tokens": "8",
+        "Of the text": "6",
+        "Special": "2",
         "Token limit": "512",
         "Words": "5",
-        "Pieces": "6",
-        "Special": "2",
         "Unknown": "0",
         "Cut off": "0",
         "Characters": "21",
     }
     assert "(8,)` becomes `(1, 8)`" in words(at)
+    assert "8 tokens = 6 of the text + 2 special: [CLS], [SEP]." in words(at)
 
 
 def test_the_teaching_sentence_has_its_ids() -> None:
@@ -201,7 +202,7 @@ def test_a_second_tokenizer_stands_below_the_first(models_dir: Path) -> None:
     ready = ["splade-tiny", "sre-embedding-model", "tiny"]
     assert at.selectbox(key="tokenizer").options[:5] == [*REFERENCE_TOKENIZERS, *ready]
     assert pieces(at, "tokens_second") == ["[CLS]", "I", "love", "python", "##s", "[SEP]"] * 2
-    assert "**tiny**: 6 tokens, 0 unknown" in words(at)
+    assert "**tiny**: 6 tokens = 4 of the text + 2 special, 0 unknown" in words(at)
 
 
 def test_the_second_tokenizer_that_comes_with_the_package_cuts_otherwise() -> None:

@@ -109,7 +109,7 @@ def picture_count(views: PinnedViews) -> int:
 
 
 def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
-    """A function that writes the slides of the pinned views, one for each, as a PPTX file; it needs no session.
+    """A function that writes the slides of the pinned views, as a PPTX file; it needs no session.
 
     It is called with a `Progress` of the pictures, and raises BertvizError where python-pptx or a browser is missing.
     """

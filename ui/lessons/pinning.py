@@ -231,7 +231,6 @@ def _downloads(views: PinnedViews) -> None:
             pressed = st.button(
                 f"Draw {counted(len(missing), 'view')} for the report",
                 key="pinned_draw",
-                type="primary",
                 icon=":material/draw:",
                 help="Shows each view that was not drawn in this session once, and comes back here.",
             )

@@ -2,16 +2,28 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError, MissingFilesError, is_out_of_memory
+from bertviz_core.errors import (
+    BertvizError,
+    HubError,
+    MissingFilesError,
+    ModelNotFoundError,
+    UnreachableHubError,
+    is_out_of_memory,
+)
 from ui.components.navigation import PageLink, page_links
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import download, select
+from ui.widgets.models import download, hub_reach, select
 
 SUGGESTED = "suggested_model"
 """Key of the button that opens a model with a similar name."""
+UNREACHED = (
+    "The Hub cannot be reached from this machine now, so nothing can be downloaded. Models marked ready in the list "
+    "need no network; a model's folder can also be copied into the models folder."
+)
 
 
 @contextmanager
@@ -28,13 +40,18 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
         _end(ends_page)
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
-        if error.suggestion:
-            st.button(
-                f"Open {escape_markdown(error.suggestion)}",
-                on_click=select.choose_model,
-                args=(error.suggestion,),
-                key=SUGGESTED,
-            )
+        if isinstance(error, UnreachableHubError):
+            hub_reach.lost(UNREACHED)
+        with st.container(horizontal=True):
+            if error.suggestion:
+                st.button(
+                    f"Open {escape_markdown(error.suggestion)}",
+                    on_click=select.choose_model,
+                    args=(error.suggestion,),
+                    key=SUGGESTED,
+                )
+            if isinstance(error, ModelNotFoundError | HubError) and (before := select.model_before()) is not None:
+                _choice(f"Back to {escape_markdown(before)}", before, "secondary")
         _end(ends_page)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -79,24 +96,36 @@ def ways_on(model: str) -> None:
     """Show a button for each way to continue where files of a model are missing: its download, and another model."""
     with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
         reason = _offer_download(model)
-        other = select.ready_model()
-        if other is not None and other != model:
-            st.button(
-                f"Continue with {escape_markdown(other)}",
-                key="go_on",
-                type="secondary" if reason is None else "primary",
-                icon=":material/arrow_forward:",
-                on_click=select.choose_model,
-                args=(other,),
-            )
+        before, other = select.model_before(), select.ready_model()
+        weight: Literal["primary", "secondary"] = "secondary" if reason is None else "primary"
+        if before is not None and before != model:
+            _choice(f"Back to {escape_markdown(before)}", before, weight)
+        elif other is not None and other != model:
+            _choice(f"Continue with {escape_markdown(other)}", other, weight)
+        if hub_reach.is_lost():
+            st.button("Ask the Hub again", key="ask_hub", icon=":material/refresh:", on_click=hub_reach.answered)
     if reason is not None:
         st.caption(escape_markdown(reason))
 
 
+def _choice(label: str, model: str, weight: Literal["primary", "secondary"]) -> None:
+    """Show the button that opens another model in place of one that cannot be opened."""
+    icon = ":material/arrow_back:" if label.startswith("Back") else ":material/arrow_forward:"
+    st.button(label, key="go_on", type=weight, icon=icon, on_click=select.choose_model, args=(model,))
+
+
 def _offer_download(model: str) -> str | None:
-    """Offer a download; returns why there is none, or None."""
+    """Offer a download; returns why there is none, or None.
+
+    When the Hub is first found to be out of reach, the page is run again, so that the list of models says so.
+    """
     try:
         download.offer(model)
+    except UnreachableHubError as error:
+        if hub_reach.is_lost():
+            return str(error)
+        hub_reach.lost(UNREACHED)
+        st.rerun()
     except BertvizError as error:
         return str(error)
     return None

@@ -11,7 +11,7 @@ from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, example_offers
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
-Readiness = Literal["ready", "hub", "structure"]
+Readiness = Literal["ready", "hub", "hub off", "structure"]
 TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
 """Order of the models of the catalogue, by the task of their heads."""
 
@@ -23,7 +23,8 @@ class Offer:
     name: str
     """Name under which it is requested."""
     readiness: Readiness
-    """Whether it can be run now, run after a download from the Hub, or only be inspected."""
+    """Whether it can be run now, run after a download from the Hub, only be inspected since the Hub is switched off, or
+    only be inspected since its folder has no weights."""
     parameters: int | None
     """Number of parameters without a task head; None if it is not in the catalogue."""
     task: str = ""
@@ -58,4 +59,4 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
     if hub.HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
         return Offer(name, "ready", parameters, task)
-    return Offer(name, "hub" if settings.allow_hub else "structure", parameters, task)
+    return Offer(name, "hub" if settings.allow_hub else "hub off", parameters, task)

@@ -1,10 +1,11 @@
-"""Write slides as an editable PPTX: a title, pictures or a table, and a note on each, all texts as text.
+"""Write slides as an editable PPTX: a title, a picture or a table, and a note on each, all texts as text.
 
+A view with several pictures or tables goes on on further slides, each as large as a single one.
 Positions are in inches, sizes of letters in points. A text without room is cut on its slide, and whole in the notes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +48,15 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportSlide:
-    """A slide: a title, a note, and figures or a table."""
+    """A title, a note, and figures or tables, of which each has a slide."""
 
     title: str
     note: str = ""
-    """A text beside the figures; may have several lines."""
+    """A text beside the first of them; may have several lines."""
     sections: tuple[ReportSection, ...] = ()
-    """Its figures; of tables the first is on the slide."""
+    """Its figures and tables."""
     more: tuple[str, ...] = field(default=())
-    """Texts that only the notes of the slide contain."""
+    """Texts that only the notes of the first slide contain."""
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
@@ -91,7 +92,7 @@ def slides_file(
     author: str = "",
     about: str = "",
 ) -> bytes:
-    """Write the slides as a PPTX file, one for each, in their order.
+    """Write the slides as a PPTX file, in their order: one for each picture or table, or for a note alone.
 
     Args:
         slides: titles, notes and sections.
@@ -108,12 +109,27 @@ def slides_file(
     _widen(deck)
     properties = deck.core_properties
     properties.title, properties.author, properties.comments = _cut(title), _cut(author), _cut(about)
-    for each in slides:
+    for each in (part for whole in slides for part in _parts(whole, pictures)):
         slide = deck.slides.add_slide(deck.slide_layouts[LAYOUT])
-        _draw(slide, each, [pictures[one.name] for one in each.sections if one.name in pictures], theme)
+        _draw(slide, each, next((pictures[one.name] for one in each.sections if one.name in pictures), None), theme)
     file = BytesIO()
     deck.save(file)
     return file.getvalue()
+
+
+def _parts(slide: ReportSlide, pictures: Mapping[str, SlidePicture]) -> list[ReportSlide]:
+    """A slide for each picture or table, numbered in the title where there are several; the note is on the first.
+
+    Sections with neither have no slide.
+    """
+    shown = [each for each in slide.sections if each.name in pictures or each.table is not None]
+    if len(shown) < 2:
+        return [replace(slide, sections=tuple(shown))]
+    first, *others = (
+        replace(slide, title=f"{slide.title} ({place} of {len(shown)})".lstrip(), sections=(each,))
+        for place, each in enumerate(shown, start=1)
+    )
+    return [first, *(replace(each, note="", more=()) for each in others)]
 
 
 def _widen(deck: "Presentation") -> None:
@@ -126,8 +142,8 @@ def _widen(deck: "Presentation") -> None:
             shape.top, shape.height = top, height
 
 
-def _draw(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePicture], theme: Theme) -> None:
-    """Draw title, figures and texts of a slide, and write its notes, which have every text whole."""
+def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None, theme: Theme) -> None:
+    """Draw title, figure and texts of a slide, and write its notes, which have every text whole."""
     slide.background.fill.solid()
     slide.background.fill.fore_color.rgb = _colour(theme.paper)
     title, note, heading = _line(content.title), _lines(content.note), slide.shapes.title
@@ -136,7 +152,7 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePic
     heading.left, heading.top, heading.width, heading.height = map(_emu, TITLE_BOX)
     _write(heading.text_frame, title, TITLE_BOX, TITLE_SIZES, theme.text)
     heading.text_frame.paragraphs[0].font.bold = True
-    reading, beside = _add_figures(slide, content, pictures)
+    reading, beside = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
         (note, beside, NOTE_SIZES, theme.text),
         (reading, READING_BOX, READING_SIZES, theme.muted),
@@ -153,40 +169,26 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePic
         notes.text = "\n".join(filter(None, parts))
 
 
-def _add_figures(slide: "DrawnSlide", content: ReportSlide, pictures: Sequence[SlidePicture]) -> tuple[str, Box]:
-    """Place the pictures of a slide, or its table; returns how they are read, and the place that is left for a note."""
-    tables = [] if pictures else [each for each in content.sections if each.table is not None][:1]
-    boxes, beside = _boxes(len(pictures) + len(tables), bool(content.note))
-    for picture, box in zip(pictures, boxes, strict=False):
+def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, Box]:
+    """Place the picture of a slide, or its table; returns how it is read, and the place that is left for a note."""
+    if picture is None and not content.sections:
+        return "", (EDGE, MIDDLE, WIDTH - 2 * EDGE, BOTTOM - MIDDLE)
+    box, beside = _boxes(bool(content.note))
+    if picture is not None:
         _add_picture(slide, picture, box)
-    readings = [each.reading for each in pictures]
-    for each in tables:
-        left_out = "" if each.table is None else _add_table(slide, each.table, boxes[0])
-        readings += [f"{each.title}.", left_out, each.caption.line]
-    return _line(" ".join(filter(None, dict.fromkeys(readings)))), beside
+        return _line(picture.reading), beside
+    (each,) = content.sections
+    left_out = "" if each.table is None else _add_table(slide, each.table, box)
+    readings = (f"{each.title}.", left_out, each.caption.line)
+    return _line(" ".join(filter(None, readings))), beside
 
 
-def _boxes(count: int, noted: bool) -> tuple[list[Box], Box]:
-    """Where the pictures of a slide stand, 16:9 each, and its note: beside them, or below two; without one, alone."""
-    high, wide = BOTTOM - MIDDLE, WIDTH - 2 * EDGE
-    if count == 0:
-        return [], (EDGE, MIDDLE, wide, high)
-    if count == 2:
-        width = (wide - GAP) / 2
-        below = MIDDLE + width * 9 / 16 + GAP
-        boxes = [(EDGE + place * (width + GAP), MIDDLE, width, width * 9 / 16) for place in range(2)]
-        return boxes, (EDGE, below, wide, BOTTOM - below)
-    columns = next(each for each in range(1, count + 1) if each * each >= count)
-    whole = high * 16 / 9
-    left = EDGE if noted else (WIDTH - whole) / 2
-    width, height = ((side - GAP * (columns - 1)) / columns for side in (whole, high))
-    width = min(width, height * 16 / 9)
-    boxes = [
-        (left + column * (width + GAP), MIDDLE + row * (width * 9 / 16 + GAP), width, width * 9 / 16)
-        for row, column in (divmod(place, columns) for place in range(count))
-    ]
-    right = EDGE + whole + GAP
-    return boxes, (right, MIDDLE, WIDTH - EDGE - right, high)
+def _boxes(noted: bool) -> tuple[Box, Box]:
+    """Where the picture of a slide stands, 16:9, and its note: in the middle without one, else left of it."""
+    high = BOTTOM - MIDDLE
+    wide = high * 16 / 9
+    right = EDGE + wide + GAP
+    return (EDGE if noted else (WIDTH - wide) / 2, MIDDLE, wide, high), (right, MIDDLE, WIDTH - EDGE - right, high)
 
 
 def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:

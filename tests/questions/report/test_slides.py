@@ -93,15 +93,13 @@ def test_there_is_a_slide_for_each_in_order_with_its_title_note_and_picture() ->
     assert (deck.slide_width, deck.slide_height) == (round(Inches(7.5) * 16 / 9), Inches(7.5))
 
 
-@pytest.mark.parametrize("count", range(7))
 @pytest.mark.parametrize("note", ["", "A note."])
 @pytest.mark.parametrize("size", [(1600, 900), (900, 1600), (1600, 100)])
-def test_pictures_keep_their_proportions_and_nothing_overlaps(count: int, note: str, size: tuple[int, int]) -> None:
-    names = [f"p{place}" for place in range(count)]
-    deck = read([ReportSlide("T", note, tuple(map(section, names)))], {name: picture(name, size) for name in names})
+def test_a_picture_keeps_its_proportions_and_nothing_overlaps(note: str, size: tuple[int, int]) -> None:
+    deck = read([ReportSlide("T", note, (section("p"),))], {"p": picture("p", size)})
     (slide,) = deck.slides
     shapes = list(slide.shapes)
-    assert sum(each.shape_type == PICTURE for each in shapes) == count
+    assert sum(each.shape_type == PICTURE for each in shapes) == 1
     for each in shapes:
         assert each.left >= 0
         assert each.top >= 0
@@ -113,6 +111,29 @@ def test_pictures_keep_their_proportions_and_nothing_overlaps(count: int, note: 
         for other in shapes[:place]:
             beside = one.left >= other.left + other.width or other.left >= one.left + one.width
             assert beside or one.top >= other.top + other.height or other.top >= one.top + one.height
+
+
+def test_each_picture_and_table_of_a_view_has_a_slide_and_is_as_large_as_a_single_one() -> None:
+    view = (section("a"), section("b"), section("nothing"), section("c", table=pd.DataFrame({"x": [1]})))
+    made = {name: picture(name) for name in "ab"}
+    deck = read([ReportSlide("T", "Note.", view, ("/a",)), ReportSlide("U", "", view[:1])], made)
+    assert texts(deck) == [
+        ("T (1 of 3)", "Note.\nReading of a.\n/a"),
+        ("T (2 of 3)", "Reading of b."),
+        ("T (3 of 3)", f"Title of c. {CAPTION.line}"),
+        ("U", "Reading of a."),
+    ]
+    drawn = [[each for each in slide.shapes if each.shape_type == PICTURE] for slide in deck.slides]
+    assert [len(each) for each in drawn] == [1, 1, 0, 1]
+    assert len({(each.width, each.height) for (each,) in filter(None, drawn)}) == 1
+    descriptions = [each.element.xpath(".//p:cNvPr")[0].get("descr") for (each,) in filter(None, drawn)]
+    assert descriptions == ["Alt of a", "Alt of b", "Alt of a"]
+    assert sum(shape.has_table for shape in deck.slides[2].shapes) == 1
+
+
+def test_a_view_with_nothing_drawn_is_a_slide_with_its_note() -> None:
+    deck = read([ReportSlide("T", "Note.", (section("nothing"), section("none")))], {})
+    assert texts(deck) == [("T", "Note.")]
 
 
 @pytest.mark.parametrize("kind", TEXTS)

@@ -1,4 +1,4 @@
-"""The pinned views become slides: one each, in order, with title, note and figures."""
+"""The pinned views become slides: one for each figure, in order, with title, note and caption."""
 
 from io import BytesIO
 from typing import Any
@@ -49,7 +49,12 @@ def test_the_slides_have_the_figures_of_every_view_as_pictures_and_their_caption
     at = shown(on_three_pages())
     deck: Any = Presentation(BytesIO(with_slides(at)))
     pictures = [[each for each in slide.shapes if each.shape_type == 13] for slide in deck.slides]
-    assert [len(each) for each in pictures] == [len(cached_sections(pin.token) or ()) for pin in views(at).pins]
+    assert [len(each) for each in pictures] == [1] * sum(
+        len(cached_sections(pin.token) or ()) for pin in views(at).pins
+    )
+    second = views(at).pins[1].step.title
+    titles = [slide.shapes.title.text for slide in deck.slides]
+    assert titles[1:3] == [f"{second} (1 of 2)", f"{second} (2 of 2)"]
     for slide, shapes in zip(deck.slides, pictures, strict=True):
         shown_texts = " ".join(each.text_frame.text for each in slide.shapes if each.has_text_frame)
         assert "Model: all-MiniLM-L6-v2, revision" in shown_texts

@@ -1,4 +1,4 @@
-"""Mark the words of docs/glossary.md on a page and explain them, and list all of them."""
+"""Mark the words of docs/glossary.md on a page and explain them; list all of them, with a search."""
 
 import json
 import re
@@ -17,7 +17,9 @@ OTHER_SENSE = {
 """Page -> words of the glossary that have another meaning there, such as a task's head or a principal component."""
 _component = st.components.v2.component(
     "glossary",
-    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover></div>'
+    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover>'
+    '<input class="glossary-search" type="search" aria-label="Search the glossary" placeholder="Search" />'
+    '<p class="glossary-count" role="status"></p><div class="glossary-found"></div></div>'
     '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
     css=_HERE.with_name("glossary.css").read_text(encoding="utf-8"),
     js=_HERE.with_name("glossary.js").read_text(encoding="utf-8"),

@@ -6,7 +6,7 @@ const LEFT_OUT = "h1, a, button, code, pre, summary, [role=radio], [role=tab], [
 
 export default function ({ data, parentElement }) {
   const at = (name) => parentElement.querySelector(`.glossary-${name}`);
-  const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), meaning: at("meaning"), marks: [] });
+  const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), search: at("search"), count: at("count"), found: at("found"), meaning: at("meaning"), marks: [] });
   if (view.received !== data.words) {
     view.received = data.words;
     view.all = JSON.parse(data.words);
@@ -98,17 +98,33 @@ function hide(view) {
   view.meaning.hidePopover();
 }
 
-// Those of this page first.
 function list(view) {
-  const here = new Set(view.marks.map(({ word }) => word));
-  const sections = [
-    ["On this page", view.all.filter((word) => here.has(word))],
-    [here.size ? "More words" : "All words", view.all.filter((word) => !here.has(word))],
-  ];
-  view.list.replaceChildren(
+  view.search.value = "";
+  view.search.oninput = () => fill(view);
+  fill(view);
+  view.list.togglePopover();
+  view.list.scrollTop = 0;
+  // On a touch screen the keyboard would cover the list.
+  if (view.list.matches(":popover-open") && matchMedia("(pointer: fine)").matches) view.search.focus();
+}
+
+// All words, those of this page first; or those found, with the term in the word itself before in its meaning.
+function fill({ search, count, found, marks, all }) {
+  const term = search.value.trim().toLowerCase();
+  const here = new Set(marks.map(({ word }) => word));
+  const named = ({ word }) => word.toLowerCase().includes(term);
+  const explained = (each) => !named(each) && each.meaning.toLowerCase().includes(term);
+  const sections = term
+    ? [["Words", all.filter(named)], ["In the meaning", all.filter(explained)]]
+    : [
+        ["On this page", all.filter((word) => here.has(word))],
+        [here.size ? "More words" : "All words", all.filter((word) => !here.has(word))],
+      ];
+  const hits = sections.flatMap(([, words]) => words).length;
+  count.textContent = term && (hits ? `${hits} of ${all.length} words` : "No word of the glossary, and no meaning, has these letters.");
+  found.replaceChildren(
     ...sections.flatMap(([title, words]) => (words.length ? [made("h2", title), described(words)] : [])),
   );
-  view.list.togglePopover();
 }
 
 function described(words) {

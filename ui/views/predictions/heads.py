@@ -70,5 +70,5 @@ def no_head(name: str, heads: Heads) -> None:
                 icon=":material/arrow_forward:",
                 on_click=choose_model,
                 args=(SPLADE,),
-                help=BUNDLED[SPLADE].introduction,
             )
+            st.caption(BUNDLED[SPLADE].introduction, width="content")

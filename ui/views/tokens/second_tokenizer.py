@@ -15,6 +15,7 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.view_notes import noted_if
 from ui.views.tokens import controls
+from ui.views.tokens.views import token_counts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
@@ -52,7 +53,7 @@ def _counts(tokens: Tokens) -> str:
     own = int((~tokens.special).sum())
     characters = len(tokens.text) + len(tokens.pair or "")
     density = f", {characters / own:.1f} characters per token of the text" if own and not any(tokens.tokens_cut) else ""
-    return f"{counted(len(tokens), 'token')}, {int(tokens.unknown.sum()):,} unknown{density}"
+    return f"{token_counts(tokens)}, {int(tokens.unknown.sum()):,} unknown{density}"
 
 
 def _table(read: dict[str, Tokens]) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """The upper part of the tokens page: tokens of the text, their table, and the neighbours of one of them."""
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -9,7 +10,7 @@ from bertviz_core.figures.tokens.nearest import nearest_figure
 from bertviz_core.figures.tokens.strip import tokens_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.tokens import TOKEN, nearest_embeddings
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import counted, escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import PADDING_ROW
@@ -67,13 +68,24 @@ def sizes(tokens: Tokens) -> None:
     """Counts of tokens, words and characters."""
     with st.container(horizontal=True):
         st.metric("Tokens", count(len(tokens)), help="Rows that the model reads, special tokens included.")
+        st.metric("Of the text", count(int((~tokens.special).sum())), help="Words, pieces of words and punctuation.")
+        st.metric("Special", count(int(tokens.special.sum())), help="Tokens such as [CLS], which stand for no word.")
         st.metric("Token limit", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
         st.metric("Words", count(_words(tokens)), help="As the tokenizer splits the text; punctuation is not counted.")
-        st.metric("Pieces", count(int((~tokens.special).sum())), help="Tokens of the text itself, punctuation too.")
-        st.metric("Special", count(int(tokens.special.sum())), help="Tokens such as [CLS], which belong to no word.")
-        st.metric("Unknown", count(int(tokens.unknown.sum())), help="Pieces that the vocabulary does not have.")
+        st.metric("Unknown", count(int(tokens.unknown.sum())), help="Pieces of words that are not in the vocabulary.")
         st.metric("Cut off", count(sum(tokens.tokens_cut)), help="Tokens at the end that do not fit the model.")
         st.metric("Characters", count(len(tokens.text) + len(tokens.pair or "")), help="Characters of the text.")
+    if tokens.special.any():
+        shown = dict.fromkeys(tokens.tokens[position] for position in np.flatnonzero(tokens.special))
+        st.caption(f"{token_counts(tokens)}: {escape_markdown(', '.join(shown))}. Special tokens stand for no word.")
+
+
+def token_counts(tokens: Tokens) -> str:
+    """The number of tokens, and how many of them are of the text and how many are special."""
+    special = int(tokens.special.sum())
+    texts = "the text" if tokens.pair is None else "both texts"
+    parts = f" = {len(tokens) - special:,} of {texts} + {special:,} special" if special else ""
+    return f"{counted(len(tokens), 'token')}{parts}"
 
 
 def _words(tokens: Tokens) -> int | None:

@@ -6,21 +6,30 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.checkpoints.download import HubFiles, download, needed_files
-from bertviz_core.errors import BertvizError, Progress
+from bertviz_core.errors import BertvizError, Progress, UnreachableHubError
 from bertviz_core.models import catalog
 from bertviz_core.models.sources import resolve
 from ui.cache.jobs import Job, board
 from ui.session import settings
 from ui.widgets.formatting import bytes_text, duration, escape_markdown
+from ui.widgets.models import hub_reach
 
 POLL_S = 1.0
 
 
 def offer(name: str) -> None:
-    """Show a download button with the size of a model, or the progress of its download."""
+    """Show a download button with the size of a model, or the progress of its download.
+
+    Raises:
+        UnreachableHubError: the Hub cannot be reached, or could not a short time ago.
+        BertvizError: the Hub is switched off or refuses, or has no such model.
+    """
     job = board().find(_key(name))
     if job is None:
+        if reason := hub_reach.reason():
+            raise UnreachableHubError(reason)
         files = needed_files(resolve(name, settings()), settings())
+        hub_reach.answered()
         st.button(
             f"Download {bytes_text(files.nbytes)} from the Hub",
             type="primary",

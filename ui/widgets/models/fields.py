@@ -8,13 +8,22 @@ from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.registry import param
 from ui.address.widgets import BOUND, select, words
 from ui.session import TEACHING_SIZES, model_names, settings
+from ui.widgets.formatting import escape_markdown
 
 AS_IT_IS = "none: as in the checkpoint"
+LONGEST_IN_BOX = 22
+"""Most characters of a model's name visible in a closed list of the sidebar."""
 
 
 def model_name() -> str:
     """The model chosen in the sidebar."""
     return str(st.session_state.get("model") or DEFAULT_MODEL)
+
+
+def name_below(name: str) -> None:
+    """Repeat a name that the closed list above cuts, in full."""
+    if len(name) > LONGEST_IN_BOX:
+        st.caption(escape_markdown(name))
 
 
 def clicked(chart_key: str) -> str | None:

@@ -14,7 +14,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
 from ui.session import settings, store, stored
-from ui.widgets.models.fields import model_name
+from ui.widgets.models.fields import model_name, name_below
 from ui.widgets.view_and_layer import current_view
 
 NONE = ""
@@ -59,6 +59,7 @@ def second_select(page: str) -> None:
         on_change=_take_choice,
         persist_state="session",
     )
+    name_below(second_name())
     store(BESIDE, first)
     _name_in_address()
 

@@ -1,18 +1,29 @@
 """Select the model of the session from a list that shows what can run here; its name is in the address."""
 
+from dataclasses import replace
+
 import streamlit as st
 
+from bertviz_core.errors import BertvizError
+from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.catalog.offers import Offer, offers
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
-from ui.session import settings
-from ui.widgets.formatting import escape_markdown, short_count
+from ui.session import settings, store, stored
+from ui.widgets.formatting import short_count
+from ui.widgets.models import hub_reach
+from ui.widgets.models.fields import name_below
 
 MODEL = "model"
 """Key of the widget, and its name in the address."""
-LONGEST_IN_BOX = 22
-"""Most characters of a name visible in the closed list; a longer one is repeated below it in full."""
-WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
+BEFORE, SHOWN = "model_before", "model_shown"
+"""Session keys: the model that ran before the current one; the model of the last run."""
+WORDS = {"ready": "ready", "hub": "Hub", "hub off": "needs the Hub (switched off)", "structure": "structure"}
+UNREACHED = "needs the Hub (not reached)"
+"""In place of the word for the Hub, after it could not be reached."""
+GOOD_AT = {SPLADE: "related words, weak at gaps"}
+"""What a bundled model's head predicts well, and what it does not, where the task alone would promise more."""
 HEADS = {
     "masked-lm": "masked words",
     "sequence-classification": "classes",
@@ -22,9 +33,11 @@ HEADS = {
 }
 """Task of a model's head -> its predictions, in the list."""
 HELP = (
-    "Ready: weights and tokenizer are on this machine. Structure: parameters, shapes and layers are known, "
-    "but the model cannot run on a text. Hub: downloaded when you ask for it. Masked words, classes, tags or answers: "
-    "what its head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
+    "Ready: weights and tokenizer are on this machine. Hub: downloaded when you ask for it. Needs the Hub (switched "
+    "off, or not reached): its weights are not on this machine and cannot be downloaded now. For these and for a "
+    "structure, parameters, shapes and layers are known, but the model cannot run on a text. Masked words, classes, "
+    "tags or answers: what its head predicts. Choose one, or type a folder below the models folder or a Hub id such as "
+    "org/name."
 )
 
 
@@ -47,8 +60,8 @@ def model_select() -> None:
     )
     _name_in_address(first)
     shown = str(st.session_state.get(MODEL) or first)
-    if len(shown) > LONGEST_IN_BOX:
-        st.caption(escape_markdown(shown))
+    _remember(shown)
+    name_below(shown)
 
 
 def choose_model(name: str) -> None:
@@ -61,15 +74,38 @@ def ready_model() -> str | None:
     return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
 
 
+def model_before() -> str | None:
+    """The model that was open before the current one and can run a text here; None if there was none."""
+    name = stored(BEFORE)
+    return None if name is None or name == stored(SHOWN) else str(name)
+
+
 def label(offer: Offer) -> str:
     """Entry of a model in the list: name, whether it can run here, predictions, number of parameters.
 
     Long entries are cut at their end, so distinguishing parts come first: of a model that can run, its predictions.
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
-    about = (WORDS[offer.readiness], HEADS.get(offer.task, ""))
+    readiness = UNREACHED if offer.readiness == "hub" and hub_reach.is_lost() else WORDS[offer.readiness]
+    about = (readiness, GOOD_AT.get(offer.name) or HEADS.get(offer.task, ""))
     parts = (offer.name, *(reversed(about) if offer.readiness == "ready" else about), count)
     return " · ".join(each for each in parts if each)
+
+
+def _remember(name: str) -> None:
+    """Note the model of this run, and the one before it if that can run a text here."""
+    shown = stored(SHOWN)
+    if shown is not None and shown != name and _has_weights(str(shown)):
+        store(BEFORE, shown)
+    store(SHOWN, name)
+
+
+def _has_weights(name: str) -> bool:
+    """Whether the weights of a model are on this machine; the Hub is not asked."""
+    try:
+        return resolve(name, replace(settings(), allow_hub=False)).has_weights
+    except BertvizError:
+        return False
 
 
 def _follow_address(names: tuple[str, ...], free: bool) -> None:

@@ -8,6 +8,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 
 pytestmark = pytest.mark.usefixtures("models_dir")
+OFF = "needs the Hub (switched off)"
 
 
 def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: Path) -> None:
@@ -17,7 +18,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     lines = opened("overview").sidebar.selectbox(key="model").options
     assert lines[:4] == [
         "all-MiniLM-L6-v2 · ready · 22.7 M",
-        "splade-tiny · ready · 4.4 M",
+        "splade-tiny · ready · related words, weak at gaps · 4.4 M",
         "sre-embedding-model · ready · 22.7 M",
         "mine · ready",
     ]
@@ -25,13 +26,13 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
         "negations/checkpoint-80 · classes · ready · 22.7 M",
         "negations/checkpoint-40 · classes · ready · 22.7 M",
         "bare · structure",
-        "distilbert-base-uncased-finetuned-sst-2-english · structure · classes · 66.4 M",
+        f"distilbert-base-uncased-finetuned-sst-2-english · {OFF} · classes · 66.4 M",
     ]
-    assert "bert-base-NER · structure · tags · 108.3 M" in lines
-    assert "roberta-base-squad2 · structure · answers · 124.6 M" in lines
-    assert "bert-base-cased · structure · masked words · 108.3 M" in lines
-    assert "deberta-v3-small · structure · 141.3 M" in lines
-    assert all(" · structure" in line for line in lines[6:])
+    assert f"bert-base-NER · {OFF} · tags · 108.3 M" in lines
+    assert f"roberta-base-squad2 · {OFF} · answers · 124.6 M" in lines
+    assert f"bert-base-cased · {OFF} · masked words · 108.3 M" in lines
+    assert f"deberta-v3-small · {OFF} · 141.3 M" in lines
+    assert all(f" · {OFF}" in line for line in lines[6:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
     assert not at.sidebar.caption
@@ -72,3 +73,18 @@ def test_a_model_that_is_not_here_leads_on(page: str, query: dict[str, str]) -> 
     assert not any("not on this machine" in visible_text(each.value) for each in at.info)
     assert at.session_state["model"] == "all-MiniLM-L6-v2"
     assert "model" not in at.query_params
+
+
+def test_the_way_back_from_a_model_that_is_not_here_is_the_one_that_was_open() -> None:
+    at = opened("tokens", model="splade-tiny")
+    at.sidebar.selectbox(key="model").select("bert-base-uncased").run()
+    assert visible_text(at.button(key="go_on").label) == "Back to splade-tiny"
+    at.sidebar.selectbox(key="model").select("bert-base-cased").run()
+    assert visible_text(at.button(key="go_on").label) == "Back to splade-tiny"
+    at.button(key="go_on").click().run()
+    assert at.session_state["model"] == "splade-tiny"
+    assert not at.info
+    at.query_params["model"] = "no/such-model"
+    at.run()
+    assert at.error
+    assert visible_text(at.button(key="go_on").label) == "Back to splade-tiny"

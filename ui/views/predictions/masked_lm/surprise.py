@@ -97,5 +97,6 @@ def _totals(result: PseudoLikelihood) -> None:
     with st.container(horizontal=True):
         st.metric("Mean surprise", f"{result.mean:.3f} nats", help="Of all tokens that are not special.")
         st.metric("PPPL", f"{result.perplexity:,.1f}", help="exp(mean surprise): 1 for a text without any surprise.")
-        st.metric("Tokens", f"{int((~np.isnan(result.surprise)).sum()):,}", help="Each was masked once.")
+        masked = int((~np.isnan(result.surprise)).sum())
+        st.metric("Tokens", f"{masked:,}", help="Of the text, special tokens not counted: each was masked once.")
     st.markdown(f"Most surprising: **{token}** at position {most}, **{float(result.surprise[most]):.3f}** nats.")

@@ -1,0 +1,33 @@
+"""In the open lists of models every entry can be read whole, in a wide window and on a phone."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+CUT = """entries => entries.filter(entry => {
+  const words = entry.firstElementChild, box = entry.getBoundingClientRect();
+  const range = document.createRange();
+  range.selectNodeContents(words);
+  const drawn = range.getBoundingClientRect();
+  return drawn.left < 0 || drawn.right > Math.min(box.right, innerWidth) || drawn.height > box.height;
+}).map(entry => entry.textContent)"""
+"""The entries whose text reaches beyond their row or the window."""
+LONGEST = "distilbert-base-uncased-finetuned-sst-2-english"
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (390, 844)], ids=["wide", "phone"])
+def test_every_entry_of_the_lists_of_models_is_readable(page: Page, server: str, size: tuple[int, int]) -> None:
+    page.goto(f"{server}/overview")
+    expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    box = page.get_by_role("combobox", name="Model", exact=True)
+    if not box.is_visible():
+        page.get_by_test_id("stExpandSidebarButton").click()
+    box.click()
+    entries = page.get_by_role("option")
+    expect(entries.filter(has_text=LONGEST)).to_be_visible()
+    assert entries.evaluate_all(CUT) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Compare with", exact=True).click()
+    expect(entries.filter(has_text="splade-tiny")).to_be_visible()
+    assert entries.evaluate_all(CUT) == []
+    page.keyboard.press("Escape")

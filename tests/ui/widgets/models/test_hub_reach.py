@@ -1,0 +1,55 @@
+"""A Hub that could not be reached is remembered: the list says so, and only a click or time asks it again."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit
+
+from tests.helpers.hub_server import running_hub
+from tests.pages.opened import opened, visible_text
+from ui.widgets.models import hub_reach
+
+LOST, REACHED = "roberta-base · needs the Hub (not reached) · masked words", "roberta-base · Hub · masked words"
+
+
+@pytest.fixture
+def nobody(models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The Hub's address is a port on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    streamlit.cache_resource.clear()
+    yield
+    streamlit.cache_resource.clear()
+
+
+@pytest.mark.usefixtures("nobody")
+def test_the_list_and_the_page_say_that_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = opened("tokens", model="bert-base-uncased")
+    assert not at.exception
+    assert any(line.startswith(LOST) for line in at.sidebar.selectbox(key="model").options)
+    assert any("cannot be reached" in visible_text(each.value) for each in at.caption)
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        at.run()
+        assert not hub.served
+        at.button(key="ask_hub").click().run()
+        assert hub.served
+    assert not hub_reach.is_lost()
+    assert any(line.startswith(REACHED) for line in at.sidebar.selectbox(key="model").options)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_the_failure_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not hub_reach.is_lost()
+    now = 1000.0
+    monkeypatch.setattr(hub_reach, "monotonic", lambda: now)
+    hub_reach.lost("It cannot be reached.")
+    now += hub_reach.REMEMBERED_S - 1
+    assert hub_reach.reason() == "It cannot be reached."
+    now += 2
+    assert not hub_reach.is_lost()
