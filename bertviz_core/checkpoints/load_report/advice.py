@@ -10,7 +10,7 @@ MAX_NAMED_MODULES = 4
 
 
 def share_text(fraction: float) -> str:
-    """Format a share as a percentage; only a full share is written as 100 %."""
+    """Format a share as a percentage; only a full share is written as 100%."""
     if fraction in (0.0, 1.0):
         return f"{fraction:.0%}"
     digits = 1

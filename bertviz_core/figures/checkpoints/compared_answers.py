@@ -38,7 +38,7 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
                 "line": {"color": colours[place], "width": 2.5},
             },
             customdata=MEASURES,
-            hovertemplate="%{customdata}: %{x:.1f} %<extra></extra>",
+            hovertemplate="%{customdata}: %{x:.1f}%<extra></extra>",
         )
     points = [100 * each.difference for each in scores]
     above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]

@@ -32,7 +32,7 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
             showlegend=False,
             marker=_marker([theme.colours[share.name] for share in shares], texture, theme),
             customdata=[[f"{count:,}", escape(share.name)] for count, share in zip(counts, shares, strict=True)],
-            hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.2f}} %<extra>%{{customdata[1]}}</extra>",
+            hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.1f}}%<extra>%{{customdata[1]}}</extra>",
         )
         first = next((theme.colours[share.name] for share in shares if getattr(share, field)), None)
         if first is not None and mixed:  # labels above the bars suffice if all are alike

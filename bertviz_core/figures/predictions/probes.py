@@ -48,7 +48,7 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
             line={"color": colour, "width": 2, "dash": dash},
             marker={"size": 8, "symbol": symbol},
             customdata=np.array([[state_name(state), each] for state, each in zip(scores.layers, spread, strict=True)]),
-            hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} %<extra></extra>",
+            hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}}%<extra></extra>",
         )
     ends = [min(scores.layers), max(scores.layers)]
     majority = [np.float32(100 * scores.majority)] * 2

@@ -12,7 +12,7 @@ SHARES: dict[ShareMethod, str] = {
         "`share = (x - r) · ∫ dF/dx(r + α (x - r)) dα` over α from 0 to 1, summed over the dimensions of the word "
         "embedding: `x` of the text, `r` of the text with every word masked (Sundararajan et al. 2017). The shares add "
         "up to the target of the text minus that of the masked text. The integral is a Clenshaw-Curtis "
-        "quadrature, refined until the error is below 0.1 %; the remaining completeness error is in the title."
+        "quadrature, refined until the error is below 0.1%; the remaining completeness error is in the title."
     ),
     "gradient-x-input": (
         "`share = (x - r) · dF/dx` at the text itself, `r` the text with every word masked: one run. Where the target "

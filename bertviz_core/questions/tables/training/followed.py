@@ -79,7 +79,7 @@ def labels_sentence(followed: FollowedLabels) -> str:
     """Accuracy at the first and last checkpoint, where it is best, and where it falls most."""
     accuracy = followed.accuracy
     best = int(np.argmax(accuracy))
-    percent = [f"{100 * float(value):.1f} %" for value in accuracy]
+    percent = [f"{float(value):.1%}" for value in accuracy]
     if len(accuracy) == 1:
         return f"The accuracy is {percent[0]}."
     highest = f"; it is highest at {_at(followed, best)} ({percent[best]})" if accuracy[best] > accuracy[-1] else ""
