@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from ui.components.browser.page_width import FOLDED
+
 CUT = """entries => entries.filter(entry => {
   const words = entry.firstElementChild, box = entry.getBoundingClientRect();
   const range = document.createRange();
@@ -16,13 +18,12 @@ LONGEST = "distilbert-base-uncased-finetuned-sst-2-english"
 
 @pytest.mark.parametrize("size", [(1400, 900), (390, 844)], ids=["wide", "phone"])
 def test_every_entry_of_the_lists_of_models_is_readable(page: Page, server: str, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{server}/overview")
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    box = page.get_by_role("combobox", name="Model", exact=True)
-    if not box.is_visible():
+    if size[0] < FOLDED:
         page.get_by_test_id("stExpandSidebarButton").click()
-    box.click()
+    page.get_by_role("combobox", name="Model", exact=True).click()
     entries = page.get_by_role("option")
     expect(entries.filter(has_text=LONGEST)).to_be_visible()
     assert entries.evaluate_all(CUT) == []

@@ -17,7 +17,9 @@ def box(page: Page, position: int) -> tuple[float, float]:
 
 def click(page: Page, position: int) -> None:
     """Click a token of the text."""
-    page.mouse.move(*box(page, position))
+    x, y = box(page, position)
+    page.mouse.move(x, y - 60)  # a mouse that rests on the place already would not be seen to arrive
+    page.mouse.move(x, y)
     expect(page.locator(".st-key-predictions_text .hovertext")).to_contain_text(f"position {position},")
     page.mouse.down()
     page.mouse.up()
