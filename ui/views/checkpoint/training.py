@@ -62,9 +62,9 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
             st.info(NO_RUN, icon=":material/info:")
         return
     opened = SharedTraining(run)
+    _log(opened)
     for notice in opened.run.notices:
         st.caption(f":material/info: {escape_markdown(notice)}")
-    _log(opened)
     values = {FROM.key: moved_from, PART.key: part, SCALE.key: SCALES[0] if logarithmic else SCALES[1]}
     if len(opened.run.states) >= LEAST_CHECKPOINTS:
         _movement(opened, Options(values=values), logarithmic)

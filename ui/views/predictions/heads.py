@@ -65,10 +65,10 @@ def no_head(name: str, heads: Heads) -> None:
             page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
         if SPLADE in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
             st.button(
-                f"Open {SPLADE}, which has a head",
+                f"Open {SPLADE}, weak at gaps",
                 key="open_splade",
+                help=BUNDLED[SPLADE].introduction,
                 icon=":material/arrow_forward:",
                 on_click=choose_model,
                 args=(SPLADE,),
             )
-            st.caption(BUNDLED[SPLADE].introduction, width="content")

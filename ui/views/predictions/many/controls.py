@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from bertviz_core.models.catalog.example_run import OFFERED, TEXTS_FILE
+from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
 from bertviz_core.models.catalog.offers import offers
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
@@ -77,10 +77,10 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
     return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
 
 
-def offer_classifier() -> None:
+def offer_classifier(tasks: tuple[str, ...]) -> None:
     """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
     name = OFFERED[0]
-    if name not in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
+    if EXAMPLE_TASK in tasks or name not in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(

@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
-from bertviz_core.models.catalog.example_run import EXAMPLE_TASK
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -48,10 +47,9 @@ def several_view() -> None:
     with row:
         answered_by = controls.answer_kind_select(heads.tasks)
         text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
-    if EXAMPLE_TASK not in heads.tasks:
-        controls.offer_classifier()
     if text_list is None:
         wait_for_file("Texts")
+        controls.offer_classifier(heads.tasks)
         st.stop()
     if answered_by == controls.PROBE:
         chosen = chosen_probe(name, row)
@@ -83,6 +81,7 @@ def several_view() -> None:
         on_row=controls.take_row,
     )
     table_files(lambda: frame, KEY, f"predictions {answered_by} {name}")
+    controls.offer_classifier(heads.tasks)
     if shown:
         opened_text(name, answered_by, predictions, scores, controls.opened_select(shown))
     if scores is None:
