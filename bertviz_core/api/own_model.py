@@ -1,5 +1,6 @@
 """Save a model object of the caller to a temporary folder, so that it can be opened like any folder."""
 
+import copy
 import tempfile
 import zlib
 from collections.abc import Mapping
@@ -56,7 +57,8 @@ class OwnModel:
         """Check the objects and make the first copy.
 
         Args:
-            model: a model of transformers, with or without a head, or one of sentence-transformers.
+            model: a model of transformers, with or without a head, one of sentence-transformers, or a PeftModel whose
+                adapters can be merged into the weights.
             tokenizer: the tokenizer of a model of transformers; one of sentence-transformers has its own.
 
         Raises:
@@ -86,10 +88,13 @@ class OwnModel:
         return True
 
     def _fingerprint(self) -> int:
-        """CRC-32 of the configs, and of all names, shapes, types and bytes of the weights."""
+        """CRC-32 of the configs, the state of adapters, and all names, shapes, types and bytes of the weights."""
         state: Mapping[str, Any] = self._model.state_dict()
         parts = (part for part in self._model.modules() if isinstance(part, transformers.PreTrainedModel))
         digest = zlib.crc32("".join(str(part.config) for part in parts).encode())
+        if _is_peft_model(self._model):  # which adapters answer, and how strongly, is no tensor
+            scales = [getattr(part, "scaling", None) for part in self._model.modules() if _of_peft(part)]
+            digest = zlib.crc32(f"{self._model.get_model_status()} {scales}".encode(), digest)
         for name, value in state.items():
             digest = zlib.crc32(f"{name} {tuple(value.shape)} {value.dtype}".encode(), digest)
             if value.device.type != "meta":
@@ -103,7 +108,7 @@ class OwnModel:
         place = tempfile.TemporaryDirectory(prefix="inside-bert-")
         try:
             with quietly():
-                for part in (self._model, self._tokenizer):
+                for part in (_without_adapters(self._model), self._tokenizer):
                     if part is not None:
                         part.save_pretrained(place.name)
         except OSError as error:
@@ -123,16 +128,17 @@ def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
         TextError: one of them has the wrong type, or the tokenizer is missing.
     """
     name = type(model).__name__
-    if isinstance(model, torch.nn.Module) and any(map(_of_peft, model.modules())):
+    merges = _is_peft_model(model)
+    if not merges and isinstance(model, torch.nn.Module) and any(map(_of_peft, model.modules())):
         raise TextError(
-            f"{name} has an adapter of peft inside, and its save_pretrained writes that alone; merge the adapter into "
-            "the weights, as merge_and_unload() of a PeftModel does, and open the merged model."
+            f"{name} has an adapter of peft inside that cannot be merged from here; open a PeftModel of LoRA, as "
+            "get_peft_model returns, the result of its merge_and_unload(), or the folder of the saved adapter."
         )
     if _of_sentence_transformers(model):
         if tokenizer is not None:
             raise TextError(f"A {name} of sentence-transformers has its own tokenizer; leave tokenizer out.")
         return
-    if not isinstance(model, transformers.PreTrainedModel):
+    if not merges and not isinstance(model, transformers.PreTrainedModel):
         raise TextError(
             f"name is an object of {name}, which is no model of transformers or sentence-transformers; give a "
             "PreTrainedModel, such as AutoModel.from_pretrained returns, or the name or folder of a model."
@@ -142,6 +148,19 @@ def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
         raise TextError(
             f"A model object needs a tokenizer of transformers, and {came}: open_model(model, tokenizer=tokenizer)."
         )
+
+
+def _is_peft_model(model: Saveable) -> bool:
+    """Whether it is a PeftModel whose adapters can be merged; the kinds that prepend a prompt have no such method."""
+    return _of_peft(model) and callable(getattr(model, "merge_and_unload", None))
+
+
+def _without_adapters(model: Any) -> Any:
+    """The model itself; of a PeftModel a copy with its active adapters merged, or left out where they are disabled."""
+    if not _is_peft_model(model):
+        return model
+    enabled = model.get_model_status().enabled
+    return copy.deepcopy(model).merge_and_unload() if enabled else copy.deepcopy(model).unload()
 
 
 def _of_sentence_transformers(model: Saveable) -> bool:

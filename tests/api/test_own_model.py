@@ -67,21 +67,50 @@ def test_new_labels_are_those_of_the_next_answer(own: tuple[Any, Any]) -> None:
     assert list(after.values()) == list(before.values())
 
 
-def test_an_object_with_an_adapter_inside_is_refused_and_a_merged_one_is_answered(own: tuple[Any, Any]) -> None:
+def test_an_object_with_an_adapter_that_cannot_be_merged_is_refused(own: tuple[Any, Any]) -> None:
     peft = pytest.importorskip("peft")
     model, tokenizer = own
-    settings = peft.LoraConfig(target_modules=["query"], init_lora_weights=False)
-    model.add_adapter(settings)
+    model.add_adapter(peft.LoraConfig(target_modules=["query"], init_lora_weights=False))
     with pytest.raises(BertvizError, match="an adapter of peft inside"):
         open_model(model, tokenizer=tokenizer)
-    wrapped = peft.get_peft_model(AutoModelForSequenceClassification.from_pretrained(FOLDER), settings)
+    prompt = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=2)
+    wrapped = peft.get_peft_model(AutoModelForSequenceClassification.from_pretrained(FOLDER), prompt)
     with pytest.raises(BertvizError, match="an adapter of peft inside"):
         open_model(wrapped, tokenizer=tokenizer)
-    merged = wrapped.merge_and_unload().eval()
-    with torch.no_grad():
-        expected = merged(**tokenizer(TEXTS[0], return_tensors="pt")).logits.softmax(dim=-1)[0]
-    answer = open_model(merged, tokenizer=tokenizer).predict(TEXTS[0])
-    np.testing.assert_allclose(list(answer.probabilities.values()), expected.numpy(), atol=1e-6)
+
+
+def test_a_peft_model_answers_as_itself_with_its_adapters_as_they_are_now(own: tuple[Any, Any]) -> None:
+    peft = pytest.importorskip("peft")
+    settings = peft.LoraConfig(task_type="SEQ_CLS", target_modules=["query", "value"], init_lora_weights=False)
+    model, tokenizer = peft.get_peft_model(own[0], settings), own[1]
+    model.add_adapter("second", settings)
+    torch.nn.init.normal_(model.get_base_model().classifier.modules_to_save["default"].weight)
+    inputs, before = tokenizer(TEXTS[0], return_tensors="pt"), str(model.train().get_model_status())
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    opened = open_model(model, tokenizer=tokenizer)
+
+    def answers_as_itself() -> list[float]:
+        mode = model.training
+        with torch.no_grad():
+            expected = model.eval()(**inputs).logits.softmax(dim=-1)[0].tolist()
+        model.train(mode)
+        np.testing.assert_allclose(list(opened.predict(TEXTS[0]).probabilities.values()), expected, atol=1e-6)
+        return expected
+
+    answers = [answers_as_itself()]
+    assert opened.name == type(model).__name__
+    assert str(model.get_model_status()) == before
+    assert model.training
+    assert all((weights[name] == value).all() for name, value in model.state_dict().items())
+    for part in model.modules():
+        if isinstance(part, peft.tuners.lora.LoraLayer):
+            part.set_scale("default", 4.0)
+    answers.append(answers_as_itself())
+    model.set_adapter("second")
+    answers.append(answers_as_itself())
+    with model.disable_adapter():
+        answers.append(answers_as_itself())
+    assert len({round(first, 6) for first, *_ in answers}) == len(answers), "each state has an answer of its own"
 
 
 def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) -> None:
