@@ -9,7 +9,7 @@ import numpy as np
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.masked_lm import check_masks, check_top, masked_row, ranks
+from bertviz_core.predictions.masked_lm import best_words, check_masks, check_top, masked_row, ranks
 from bertviz_core.predictions.results import LogitLens
 from bertviz_core.predictions.run import WordHead
 from bertviz_core.trace.results import Tokens
@@ -114,7 +114,7 @@ class _Cells:
     ) -> "dict[str, torch.Tensor]":
         """Compute the results for rows of logits (rows, vocab); those of the last layer equal the model's exactly."""
         own = logits.gather(1, ids)
-        best_logits, best = logits.topk(self.arrays["top_ids"].shape[-1], dim=-1)
+        best_logits, best = best_words(logits, self.arrays["top_ids"].shape[-1])
         greatest = best_logits[:, :1]
         below = logits - greatest
         weights = below.exp()

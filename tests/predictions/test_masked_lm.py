@@ -17,6 +17,8 @@ from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.predictions.logit_lens import logit_lens
 from bertviz_core.predictions.masked_lm import (
+    BLOCK,
+    best_words,
     compared_word,
     predicted_words,
     read_masked,
@@ -261,3 +263,20 @@ def test_words_at_a_mask_before_and_after_an_edit_are_those_of_both_texts() -> N
     assert shift_position(tokenizer, typed, same) == 3
     with pytest.raises(BertvizError, match="changed token 3"):
         word_shift(head, tokenizer, tokens, edited, 3)
+
+
+@pytest.mark.parametrize("words", [7, 3 * BLOCK, 6 * BLOCK, 6 * BLOCK + 1, 40 * BLOCK - 1])
+@pytest.mark.parametrize("top", [1, 5])
+def test_the_best_words_are_those_of_a_sorted_vocabulary_wherever_they_stand(words: int, top: int) -> None:
+    generator = torch.Generator().manual_seed(words)
+    logits = torch.stack([torch.randperm(words, generator=generator) for _ in range(20)]).float()
+    order = np.argsort(-logits.numpy(), axis=1)[:, :top]
+    values, ids = best_words(logits, top)
+    np.testing.assert_array_equal(ids, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(logits.numpy(), order, axis=1))
+
+
+def test_equal_logits_are_different_words() -> None:
+    values, ids = best_words(torch.zeros(2, 20 * BLOCK + 3), 5)
+    assert values.tolist() == [[0.0] * 5] * 2
+    assert all(len(set(row)) == 5 for row in ids.tolist())
