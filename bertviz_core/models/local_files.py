@@ -8,7 +8,6 @@ from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.safetensors.adapters.contents import read_adapter
-from bertviz_core.models.safetensors.adapters.merging import merged_folder
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -45,6 +44,10 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
 
 def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
     """The folder of an adapter merged into its base."""
+    from bertviz_core.models.safetensors.adapters.merging import (
+        merged_folder,  # imports NumPy, which a ledger needs not
+    )
+
     if source.folder is None:
         raise _missing("weights", source, settings)
     base = weights_folder(part.base, settings)

@@ -24,7 +24,7 @@ from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource, resolve
-from bertviz_core.parameters.adapter_rows import adapter_note, adapter_rows, merged_header
+from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header
 from bertviz_core.parameters.arithmetic import component_arithmetic
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (

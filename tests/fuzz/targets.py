@@ -26,7 +26,7 @@ from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.parameters.adapter_updates import adapter_updates
+from bertviz_core.parameters.adapters.updates import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import Probe

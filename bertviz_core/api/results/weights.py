@@ -13,7 +13,8 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.parameters.results import AdapterUpdates, Ledger
+from bertviz_core.parameters.adapters.results import AdapterUpdates
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.tables.checkpoints import adapter_frame, adapter_json, adapter_lines
 from bertviz_core.questions.tables.frames import keys_frame, parameters_frame
 from bertviz_core.questions.tables.heads import heads_json, heads_lines

@@ -16,7 +16,7 @@ from bertviz_core.models.safetensors.adapters.results import FittedAdapter
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sources import folder_source
-from bertviz_core.parameters.adapter_rows import merged_header
+from bertviz_core.parameters.adapters.rows import merged_header
 from bertviz_core.settings import Settings
 
 MERGED_DTYPE, MERGED_NBYTES = "float32", 4

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.interventions.targets.target import Target, build_target, check_place
-from bertviz_core.isolation.regular_files import npy_header, open_regular
+from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.isolation.sanitized.npy_header import npy_header
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import sentence_vectors

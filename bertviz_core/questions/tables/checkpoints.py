@@ -4,7 +4,7 @@ from typing import Any
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
 

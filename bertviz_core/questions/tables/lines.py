@@ -1,9 +1,8 @@
 """Format rows as aligned lines, and values as JSON."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
-import numpy as np
 import orjson
 
 from bertviz_core.text import escape_controls, shortened
@@ -23,9 +22,9 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     ]
 
 
-def number_cell(value: float | np.floating[Any], places: int = 4) -> str:
+def number_cell(value: SupportsFloat, places: int = 4) -> str:
     """Format a number with a minus sign; `print_lines` replaces the sign if the terminal cannot show it."""
-    return f"{value:.{places}f}".replace("-", "−")
+    return f"{float(value):.{places}f}".replace("-", "−")
 
 
 def printable_token(token: str) -> str:
@@ -46,6 +45,7 @@ def json_object(value: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Convert what orjson cannot serialize: arrays that are not contiguous or have dtypes such as float16."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
+    tolist = getattr(value, "tolist", None)  # an array or number of NumPy, which few of the commands import
+    if tolist is not None:
+        return tolist()
     raise TypeError(f"{type(value).__name__} is no value of JSON")

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.errors import CorpusError
-from bertviz_core.isolation.regular_files import npy_header, open_regular
+from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.isolation.sanitized.npy_header import npy_header
 from bertviz_core.text import quoted
 
 SPAN_ROWS, GAP_ROWS = 8_192, 64

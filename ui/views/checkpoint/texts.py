@@ -9,7 +9,8 @@ from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.results import AdapterUpdate, Ledger
+from bertviz_core.parameters.adapters.results import AdapterUpdate
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.trace.results import Tokens
 
 HELP: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapt
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
