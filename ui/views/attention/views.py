@@ -25,8 +25,8 @@ from ui.address.values import read_component, write_component
 from ui.cache import models
 from ui.cache.view_notes import view_in_sight
 from ui.components.attention.payload import identity
-from ui.components.attention.url import to_query
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
+from ui.components.attention.view_options import to_query
 from ui.views.attention import cache
 from ui.views.attention.compared import compared_block
 from ui.views.attention.controls import (
