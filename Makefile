@@ -48,7 +48,7 @@ test-all: .venv/ready
 
 # The library's tests; Ray, the browser and UMAP, which needs a newer scikit-learn, are tested with the pins alone.
 LIBRARY_TESTS := $(addprefix tests/,api architecture attention attribution checkpoints cli corpus figures heads \
-	hidden_states interventions isolation journey models parameters predictions questions sentences tables trace)
+	hidden_states interventions isolation journey models parameters predictions questions resources sentences tables trace)
 test-oldest: .venv-oldest/ready
 	.venv-oldest/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --ignore tests/corpus/runners/test_ray.py \
 		-m "not slow and not network and not browser" $(LIBRARY_TESTS)

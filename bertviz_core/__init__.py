@@ -9,8 +9,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
-    from bertviz_core.api.attention import AttentionMaps
     from bertviz_core.api.corpus import OpenedCorpus
+    from bertviz_core.api.external_maps import AttentionMaps
     from bertviz_core.api.model import Model
     from bertviz_core.api.own_model import Saveable
     from bertviz_core.api.results.base import Result
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 LATER = {
-    "AttentionMaps": "bertviz_core.api.attention",
+    "AttentionMaps": "bertviz_core.api.external_maps",
     "Model": "bertviz_core.api.model",
     "OpenedCorpus": "bertviz_core.api.corpus",
     "Result": "bertviz_core.api.results.base",
@@ -105,7 +105,7 @@ def open_attention(
     Raises:
         BertvizError: shapes or numbers of tokens do not fit, or a weight is negative or not finite.
     """
-    maps: AttentionMaps = import_module("bertviz_core.api.attention").AttentionMaps(attention, tokens, key_tokens)
+    maps: AttentionMaps = import_module("bertviz_core.api.external_maps").AttentionMaps(attention, tokens, key_tokens)
     return maps
 
 

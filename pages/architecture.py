@@ -2,9 +2,8 @@
 
 from bertviz_core.questions.models import architecture
 from ui.cache import ledgers
-from ui.views.architecture import tree as architecture_tree
-from ui.views.architecture import views as architecture_views
 from ui.views.architecture.model_class import chosen_class
+from ui.views.architecture.views import VIEWS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.models import fields
@@ -18,12 +17,6 @@ with shown_to_user():
 
 name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
 
-views = {
-    "Module tree": architecture_tree.tree_view,
-    "One layer": architecture_views.layer_view,
-    "Cost": architecture_views.cost_view,
-    "Encoder or decoder": architecture_views.encoder_view,
-}
-chosen = view_choice(list(views))
+chosen = view_choice(list(VIEWS))
 with shown_to_user():
-    views[chosen](model_class)
+    VIEWS[chosen](model_class)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
 from ui.views.attention import cache
-from ui.views.attention.views import heads_view, long_view
+from ui.views.attention.views import VIEWS, heads_view
 from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
@@ -25,11 +25,7 @@ for notice in (*trace.tokens.notices, *trace.notices):
 if trace.attention_source == "eager":
     st.caption(escape_markdown(trace.attention_note))
 
-one, everything = "One head", "All heads"
 if cache.cells(trace) <= cache.ATLAS_CELLS:
     heads_view(trace)
-elif view_choice([one, everything]) == one:
-    st.caption(f"All {layers * heads} heads at a glance would take about {cache.atlas_words(trace)}.")
-    long_view(trace)
 else:
-    heads_view(trace)
+    VIEWS[view_choice(list(VIEWS))](trace)

@@ -2,10 +2,7 @@
 
 import streamlit as st
 
-from ui.views.causes.effects import effects_view
-from ui.views.causes.joint_ablation import several_view
-from ui.views.causes.many_texts import many_view
-from ui.views.causes.patching import patch_view
+from ui.views.causes.views import MANY, PATCH, VIEWS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.models import fields
@@ -13,14 +10,12 @@ from ui.widgets.target_controls.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("causes")
-MANY = "Many sentences"
-VIEWS = {"One head at a time": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
 with shown_to_user():
     name = fields.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")
     view = view_choice(tuple(VIEWS))
     row = folded_row()
-    VIEWS[view](name, target_row(name, row, view in ("Patch", MANY), view == MANY), row)
+    VIEWS[view](name, target_row(name, row, view in (PATCH, MANY), view == MANY), row)
 if view != MANY:
     st.caption(
         "Effects belong to this text and this target: with another text or target other heads matter. **Many "

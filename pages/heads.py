@@ -3,7 +3,6 @@
 import streamlit as st
 
 from ui.cache import ledgers
-from ui.views.heads import score_breakdown
 from ui.views.heads import views as heads_views
 from ui.views.heads.texts import question
 from ui.widgets.errors import shown_to_user
@@ -17,9 +16,8 @@ with shown_to_user():
     model = ledgers.architecture(name)
     name_model(name, heads_views.sizes(model))
 
-views = {"Matrices": heads_views.matrix_view, "One cell": score_breakdown.cell_view}
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    chosen = view_choice(list(views))
+    chosen = view_choice(list(heads_views.VIEWS))
     of_all_layers = chosen == "Matrices" and heads_views.all_layers_chosen()
 with shown_to_user():
-    (heads_views.norms_view if of_all_layers else views[chosen])(name)
+    (heads_views.norms_view if of_all_layers else heads_views.VIEWS[chosen])(name)

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from ui.views.representations import controls as representations_controls
-from ui.views.representations import input_views
-from ui.views.representations import views as representations_views
+from ui.views.representations.input_views import pooler_view
+from ui.views.representations.views import VIEWS
 from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading, run_words
@@ -21,16 +21,8 @@ name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimension
 for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(escape_markdown(notice))
 
-views = {
-    "Change": representations_views.change_view,
-    "Values": representations_views.values_view,
-    "Token similarity": representations_views.similarity_view,
-    "Paths": representations_views.paths_view,
-    "Input": input_views.embedding_view,
-    "One word, two texts": input_views.word_view,
-}
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    chosen = view_choice(list(views))
+    chosen = view_choice(list(VIEWS))
     of_pooler = chosen == "Values" and representations_controls.pooler_chosen(trace)
 with shown_to_user():
-    (input_views.pooler_view if of_pooler else views[chosen])(trace)
+    (pooler_view if of_pooler else VIEWS[chosen])(trace)

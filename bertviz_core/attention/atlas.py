@@ -10,7 +10,8 @@ from math import log
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_source, select_entries
+from bertviz_core.attention.merging import MapSelection, select_entries
+from bertviz_core.attention.one_head import RowSource, key_norms, row_source
 from bertviz_core.attention.probabilities import attention_rows, head_batches, row_tiles
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout

@@ -1,6 +1,6 @@
 """Label the rows and columns of attention maps: readable tokens or words, texts of a pair, punctuation.
 
-Weights of merged words are computed in maps.py; which tokens are one word, in trace/word_alignment.py.
+Weights of merged words are computed in merging.py; which tokens are one word, in trace/word_alignment.py.
 """
 
 import unicodedata

@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.blas import one_blas_thread
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.resources.blas import one_blas_thread
 from bertviz_core.trace.results import Trace
 
 MAX_TILE_CELLS = 2**21

@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, Command] = {
         "Print the attention of one head of one layer, a row per query; every row sums to 1.",
     ),
     "heads": Command(
-        "texts.attention",
+        "texts.heads",
         "Print a layer's query, key, value and output matrices cut into heads: norms, or every weight.",
     ),
     "similarity": Command(

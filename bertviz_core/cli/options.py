@@ -43,6 +43,10 @@ DASH_HELP = "- reads it from the standard input."
 MODEL_HELP = "Bundled model, folder, catalogue name or Hub id, such as all-MiniLM-L6-v2 or bert-base-uncased."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer, counted from 0.")]
+HeadOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")]
+WORDS_HELP = "Merge pieces to words in a map of attention: sum over keys, mean over queries."
+WordsOption = Annotated[bool, typer.Option("--words", help=WORDS_HELP)]
 
 
 def typed_text(value: str | None) -> str | None:

@@ -16,7 +16,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
+from bertviz_core.questions.tables.sentences import similarity_json, similarity_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     dimensions_json,
     dimensions_lines,

@@ -19,8 +19,8 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.predictions.probing.results import Probe
-from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.question import Answer
+from bertviz_core.resources.byte_cache import ByteCache
 from bertviz_core.settings import DEVICE, Settings
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens, Trace

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import MEASURES, attention_atlas, pooled_map
-from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.one_head import attention_map
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.trace.results import Trace
-from tests.attention.test_maps import PIECES, WITH_MAPS
+from tests.attention.test_merging import WITH_MAPS
 from tests.helpers.families_table import family_run
-from tests.helpers.made_traces import made, mapped, random_trace, spelled
+from tests.helpers.made_traces import PIECES, made, mapped, random_trace, spelled
 from tests.helpers.tiny_models import HEADS, LAYERS
 
 READINGS = [

@@ -83,3 +83,11 @@ def random_trace(
     query = generator.normal(size=(heads, seq, width))
     key = generator.normal(size=(key_heads or heads, seq, width))
     return made(query, key, mask, width**-0.5 * 2, tokens)
+
+
+PIECES = spelled(
+    "[CLS] py ##th ##on , [SEP] my pet ##s [SEP]", "python,", pair="my pets", sequence=".AAAA.BBB.",
+    word_ids=(None, 0, 0, 0, 1, None, 0, 1, 1, None),
+    offsets=(None, (0, 2), (2, 4), (4, 6), (6, 7), None, (0, 2), (3, 6), (6, 7), None),
+)  # fmt: skip
+"""A pair of texts with words of several tokens, one of them before a comma."""

@@ -1,6 +1,7 @@
 """Rules about folders, as functions that list violations."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ MOST_ENTRIES = {"bertviz_core": 26, "bertviz_core/figures": 14, "pages": 18, "ui
 MOST_LINES = 350
 FEW_LINES = 40
 MOST_SHORT_FILES = 9
-UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
+UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py", "views.py")
 PREFIXES = ("cli_", "sentence_", "head_", "attention_")
 MOST_INNER_IMPORTS = 5
 VAGUE_NAMES = {"found": 60} | dict.fromkeys(
@@ -76,6 +77,17 @@ def short_files(root: Path) -> list[str]:
         and path.parent.name != "pages"
         and len(path.read_text(encoding="utf-8").splitlines()) < FEW_LINES
     ]
+
+
+def pages_without_views(root: Path) -> list[str]:
+    """Pages of several views whose list of them is not VIEWS of `ui/views/<page>/views.py`."""
+    found = []
+    for page in sorted((root / "pages").glob("*.py")):
+        if "view_choice(" in page.read_text(encoding="utf-8"):
+            views = root / "ui/views" / page.stem / "views.py"
+            if not views.exists() or not re.search(r"^VIEWS\b", views.read_text(encoding="utf-8"), re.MULTILINE):
+                found.append(page.stem)
+    return found
 
 
 def repeated_names(root: Path) -> list[str]:

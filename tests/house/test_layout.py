@@ -45,6 +45,12 @@ def test_few_files_are_short(wrong: Path) -> None:
     assert len(layout.short_files(wrong)) > layout.MOST_SHORT_FILES
 
 
+def test_the_views_of_every_page_are_in_the_same_place(wrong: Path) -> None:
+    assert layout.pages_without_views(ROOT) == []
+    (wrong / "pages" / "many.py").write_text("view_choice(('a', 'b'))", encoding="utf-8")
+    assert layout.pages_without_views(wrong) == ["many"]
+
+
 def test_no_module_repeats_its_package(wrong: Path) -> None:
     assert layout.repeated_names(ROOT) == []
     assert len(layout.repeated_names(wrong)) == 13

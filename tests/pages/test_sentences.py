@@ -33,7 +33,7 @@ from ui.cache import memoize as decorator
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.views.sentences import cache, similarity
-from ui.views.sentences.controls import VIEWS
+from ui.views.sentences.views import VIEWS
 from ui.widgets.lists import uploads as files
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()

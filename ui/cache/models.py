@@ -14,7 +14,7 @@ from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head
-from bertviz_core.questions.byte_cache import ByteCache
+from bertviz_core.resources.byte_cache import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.trace.recorded_arrays import give_back_memory
 from bertviz_core.trace.results import Tokens

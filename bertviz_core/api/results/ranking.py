@@ -11,7 +11,7 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.tables.predictions import ranking_frame, ranking_json, ranking_lines
-from bertviz_core.questions.tables.texts import interaction_frame, interaction_json, interaction_lines
+from bertviz_core.questions.tables.sentences import interaction_frame, interaction_json, interaction_lines
 
 
 class RankingResult(Result[Ranking]):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.checkpoints.header import TaskOption
-from bertviz_core.cli.options import ModelArgument, app
+from bertviz_core.cli.options import HeadOption, ModelArgument, WordsOption, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
@@ -75,7 +75,7 @@ def figure(
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
     pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
-    head: Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")] = "",
+    head: HeadOption = "",
     form: Annotated[str, typer.Option("--form", help="Of the parameters: sunburst, treemap or icicle.")] = "",
     depth: Annotated[int | None, typer.Option("--depth", min=1, help="Levels of modules, 3 by default.")] = None,
     first: Annotated[int | None, typer.Option("--first", min=0, help="First dimension of the hidden states.")] = None,
@@ -83,7 +83,7 @@ def figure(
         int | None, typer.Option("--window", min=0, help="Dimensions drawn; the page's by default.")
     ] = None,
     measure: Annotated[str, typer.Option("--map", help="Of the norms: length, change, before or input.")] = "",
-    words: Annotated[bool, typer.Option("--words", help="Merge pieces to words in a map of attention.")] = False,
+    words: WordsOption = False,
     pooling: Annotated[str, typer.Option("--pooling", help="Of sentences; the checkpoint's own by default.")] = "",
     task: TaskOption = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,

@@ -8,7 +8,7 @@ import typer
 from bertviz_core.cli.checkpoints.header import TaskOption
 from bertviz_core.cli.figure.command import LARGEST, SMALLEST, THEMES
 from bertviz_core.cli.opened import opened_model
-from bertviz_core.cli.options import ModelArgument, app, typed_text
+from bertviz_core.cli.options import HeadOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
@@ -39,7 +39,7 @@ def report(
         typer.Option("--figure", metavar="NAME", help="One that `figure --list` names; can be repeated."),
     ] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is each page's by default.")] = "",
-    head: Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")] = "",
+    head: HeadOption = "",
     task: TaskOption = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
     width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels of a figure.")] = WIDE,

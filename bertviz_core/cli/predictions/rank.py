@@ -15,7 +15,7 @@ from bertviz_core.questions.predictions.late_interaction import interaction_opti
 from bertviz_core.questions.predictions.ranking import OWN_ENCODER, ranked, ranking_options
 from bertviz_core.questions.question import Silent
 from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
-from bertviz_core.questions.tables.texts import interaction_json, interaction_lines
+from bertviz_core.questions.tables.sentences import interaction_json, interaction_lines
 from bertviz_core.settings import DEFAULT_MODEL
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help=f"The query; {DASH_HELP}", callback=typed_text)]

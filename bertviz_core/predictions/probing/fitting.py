@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from bertviz_core.blas import BLAS_LOCK
 from bertviz_core.errors import Progress, UnsupportedModelError
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.resources.blas import BLAS_LOCK
 from bertviz_core.sentences.batches import batches, tokenized
 from bertviz_core.sentences.encoding import SentenceRun, plan_layer
 from bertviz_core.sentences.results import Pooling, SentencePlan

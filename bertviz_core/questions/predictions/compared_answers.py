@@ -12,7 +12,6 @@ from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers, TextPredictions
 from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, check_division, sliced_answers
 from bertviz_core.predictions.probing.table import text_predictions
-from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, flag
@@ -27,6 +26,7 @@ from bertviz_core.questions.question import (
     long_question,
     question,
 )
+from bertviz_core.resources.byte_cache import retained_nbytes
 
 WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
 SLICES = Param("slices", "text", "how the texts are divided: length, word:WORD, or column for a value after each text")

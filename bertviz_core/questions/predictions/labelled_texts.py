@@ -13,11 +13,11 @@ from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, 
 from bertviz_core.predictions.probing.scores import gold_scores as compared_with_gold
 from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy
-from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import escape_controls

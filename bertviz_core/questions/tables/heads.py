@@ -1,12 +1,11 @@
-"""Format the heads of a layer, and similarities of sentences, as JSON and text."""
+"""Format the matrices of a layer, cut into heads, as JSON and text."""
 
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.questions.tables.lines import aligned
 
 
 def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
@@ -52,34 +51,3 @@ def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
             lines += ["", f"{block}, head {head}, {rows.shape}"]
             lines += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
     return lines
-
-
-def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
-    """The JSON object of the `similarity` command."""
-    return {
-        "model": vectors.model,
-        "sentences": vectors.sentences,
-        "similarity": matrix,
-        "pooling": vectors.pooling,
-        "layer": vectors.layer,
-        "normalized": vectors.normalized,
-        "prompt": vectors.prompt,
-        "dimensions": vectors.dimensions,
-        "tokens": vectors.token_counts,
-        "notices": vectors.notices,
-    }
-
-
-def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
-    """A table of similarities with numbered columns."""
-    numbers = [str(index) for index in range(len(matrix))]
-    rows = [
-        (number, printable_token(text), *map(number_cell, row.tolist()))
-        for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
-    ]
-    return [
-        f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
-        f"{vectors.dimensions} dimensions)",
-        "",
-        *aligned([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
-    ]

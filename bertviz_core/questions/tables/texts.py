@@ -1,4 +1,4 @@
-"""Format tokens, hidden states and attention of a text, and late interaction with a query, as JSON and text."""
+"""Format tokens, hidden states, attention and journey of a text as JSON and text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,6 @@ import numpy as np
 from bertviz_core.attention.results import AttentionMap
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
-from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.trace.results import Tokens, Trace
 
@@ -167,68 +165,3 @@ def journey_lines(way: Journey) -> Sequence[str]:
     rows = [(label, *(f"{value:.3f}" for value in way.turn[:, at])) for at, label in enumerate(way.labels)]
     title = "Turn of every token's vector by each layer (1 − cosine of before and after):"
     return (title, *aligned([head, *rows], "l" + "r" * way.layers))
-
-
-def interaction_json(result: LateInteraction) -> dict[str, Any]:
-    """The JSON object of the `late-interaction` command; `best` is a place in document_tokens, from 0."""
-    best, largest = result.best, result.largest
-    return {
-        "model": result.model,
-        "query": result.query,
-        "document": result.document,
-        "score": result.score,
-        "mean": result.mean,
-        "normalized": result.normalized,
-        "trained": result.trained,
-        "dimensions": result.dimensions,
-        "tokens": [
-            {
-                "token": token,
-                "expanded": bool(result.expanded[place]),
-                "largest": largest[place],
-                "best": int(best[place]),
-                "document_token": result.document_tokens[best[place]],
-            }
-            for place, token in enumerate(result.query_tokens)
-        ],
-        "document_tokens": result.document_tokens,
-        "skipped": result.skipped,
-        "cosines": result.cosines,
-        "notices": result.notices,
-    }
-
-
-def interaction_frame(result: LateInteraction) -> "pd.DataFrame":
-    """One row per token of the query: the largest cosine, which is its part of the score, and where it is."""
-    return pd.DataFrame(
-        {
-            "token": list(result.query_tokens),
-            "largest": result.largest,
-            "document token": [result.document_tokens[place] for place in result.best.tolist()],
-            "place": result.best,
-            "expanded": result.expanded,
-        }
-    )
-
-
-def interaction_lines(result: LateInteraction) -> list[str]:
-    """The score as a sum, and a table of the tokens of the query."""
-    count, name = len(result.query_tokens), "cosine" if result.normalized else "dot product"
-    kind = "mean" if result.mean else "sum"
-    rows = [
-        (
-            printable_token(row["token"]),
-            number_cell(row["largest"]),
-            printable_token(row["document_token"]),
-            str(row["best"]),
-            "fills the query up" if row["expanded"] else "",
-        )
-        for row in interaction_json(result)["tokens"]
-    ]
-    skipped = [f"not scored: {' '.join(map(printable_token, result.skipped))}"] if result.skipped else []
-    return [
-        f"{result.model}: score {number_cell(result.score)}, the {kind} of the largest {name} of {count} tokens",
-        *skipped,
-        "",
-        *aligned([("token", name, "document token", "place", ""), *rows], "lrlrl"),
-    ]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.atlas import pooled_map as pooled
-from bertviz_core.attention.maps import attention_map as map_of
+from bertviz_core.attention.one_head import attention_map as map_of
 from bertviz_core.attention.probabilities import require_attention
 from bertviz_core.attention.results import (
     OF_LAYERS,

@@ -9,11 +9,11 @@ from safetensors.numpy import load_file, save_file
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.journey.changes import masked_tokens
-from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ui.components.attention.payload import map_bits
-from ui.components.attention.url import Head, Range
+from ui.components.attention.view_options import Head, Range
 
 AHEAD_BYTES = 400_000
 """Most bytes of maps sent ahead: twelve maps of 128 tokens, three of 256."""

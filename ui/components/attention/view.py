@@ -20,7 +20,7 @@ from ui.components.attention.browser_state import (
 )
 from ui.components.attention.colours import MEASURES
 from ui.components.attention.payload import identity, view_payload
-from ui.components.attention.url import Head, Range, ViewOptions, from_query
+from ui.components.attention.view_options import Head, Range, ViewOptions, from_query
 from ui.session import component_state
 
 PARTS = ("data", "paint", "svg_pen", "atlas", "map", "pointer", "lines", "svg_file", "build", "view")

@@ -1,4 +1,6 @@
-"""Figures of the architecture page: one layer, its cost, and the three designs of transformers."""
+"""Views of the page Architecture: the tree, one layer, its cost, and the three designs of transformers."""
+
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +15,7 @@ from ui.address.widgets import choice
 from ui.cache import ledgers
 from ui.views.architecture import controls, reproduction, texts
 from ui.views.architecture.model_class import ModelClass
+from ui.views.architecture.tree import tree_view
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, short_count
 
@@ -143,3 +146,12 @@ def encoder_view(model_class: ModelClass) -> None:
         explanation=(texts.ENCODER, reproduction.design_code(model_class.name, ledger.architecture)),
     )
     words.markdown(texts.design_words(model, design))
+
+
+VIEWS: Mapping[str, Callable[[ModelClass], None]] = {
+    "Module tree": tree_view,
+    "One layer": layer_view,
+    "Cost": cost_view,
+    "Encoder or decoder": encoder_view,
+}
+"""Name -> view of a model as a class."""

@@ -11,7 +11,7 @@ from bertviz_core.questions.texts.attention import PART, PUNCTUATION, READINGS, 
 from ui.address.following import bring_along
 from ui.address.values import component_text
 from ui.address.widgets import choice, keep_among, span, toggle, whole
-from ui.components.attention.url import ViewOptions, from_query
+from ui.components.attention.view_options import ViewOptions, from_query
 from ui.widgets.view_and_layer import store_layer
 
 SWITCHES = {

@@ -24,8 +24,8 @@ from ui import session
 from ui.components.attention.colours import MEASURES, colours
 from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import FILE_BYTES
-from ui.components.attention.url import ViewOptions
 from ui.components.attention.view import ViewState
+from ui.components.attention.view_options import ViewOptions
 from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT

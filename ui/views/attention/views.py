@@ -1,5 +1,6 @@
 """Views of the attention page: all heads with the open ones, and one head of a very long text."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
 
@@ -24,8 +25,8 @@ from ui.address.values import read_component, write_component
 from ui.cache import models
 from ui.cache.view_notes import view_in_sight
 from ui.components.attention.payload import identity
-from ui.components.attention.url import to_query
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
+from ui.components.attention.view_options import to_query
 from ui.views.attention import cache
 from ui.views.attention.compared import compared_block
 from ui.views.attention.controls import (
@@ -59,8 +60,15 @@ MOSTLY = 0.5
 """Share on special tokens above which hiding them is suggested."""
 
 
-@st.fragment
 def long_view(trace: Trace) -> None:
+    """One head of a long text, and what all of them would cost."""
+    heads = trace.num_hidden_layers * trace.num_attention_heads
+    st.caption(f"All {heads} heads at a glance would take about {cache.atlas_words(trace)}.")
+    _long_head(trace)
+
+
+@st.fragment
+def _long_head(trace: Trace) -> None:
     """One head at a time, computed in tiles so that the whole map is never in memory."""
     seq = len(trace.tokens)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -243,3 +251,7 @@ def _progress(trace: Trace) -> Progress:
             place.empty()
 
     return progress
+
+
+VIEWS: Mapping[str, Callable[[Trace], None]] = {"One head": long_view, "All heads": heads_view}
+"""Name -> view of the run on a long text; the page of a shorter one is heads_view alone."""

@@ -1,5 +1,6 @@
 """View Matrices of the page Heads: one matrix, its heads and the same product twice; norms of all layers' heads."""
 
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import reproduction as lines
+from ui.views.heads.score_breakdown import cell_view
 from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, OBSERVATIONS, PRODUCTS_WORDS
 from ui.widgets import cell_controls, text_fields
 from ui.widgets.cell_controls import HEAD
@@ -280,3 +282,7 @@ def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> P
 def forget_times() -> None:
     """Measure both ways again."""
     session.store(MEASURED, None)
+
+
+VIEWS: Mapping[str, Callable[[str], None]] = {"Matrices": matrix_view, "One cell": cell_view}
+"""Name -> view of a model; of all layers, the first is norms_view."""

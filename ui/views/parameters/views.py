@@ -12,7 +12,7 @@ from bertviz_core.figures.parameters.bars import components_figure, layers_figur
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH, FORM
-from bertviz_core.questions.tables.frames import parameters_frame, readable
+from bertviz_core.questions.tables.parameters import parameters_frame, readable
 from ui.address.registry import param
 from ui.address.widgets import choice, level
 from ui.cache import ledgers as cache_ledgers

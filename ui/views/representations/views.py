@@ -1,6 +1,6 @@
-"""Views of the page Representations on hidden states: change over the layers, values, similarity, paths."""
+"""Views of the page Representations, and those on hidden states: change over the layers, values, similarity, paths."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls, texts
 from ui.views.representations.compared import compared_block
+from ui.views.representations.input_views import embedding_view, word_view
 from ui.widgets.figure_block import (
     chart,
     download_row,
@@ -241,3 +242,14 @@ def paths_view(trace: Trace) -> None:
         f"The plane holds **{shown:.1%}** of the variance of these vectors; what lies outside it is not shown. Each "
         "path runs from the embeddings to the last layer, marked by its token; the scale shows the shade of each."
     )
+
+
+VIEWS: Mapping[str, Callable[[Trace], None]] = {
+    "Change": change_view,
+    "Values": values_view,
+    "Token similarity": similarity_view,
+    "Paths": paths_view,
+    "Input": embedding_view,
+    "One word, two texts": word_view,
+}
+"""Name -> view of a run; of the pooler, "Values" is input_views.pooler_view."""

@@ -8,9 +8,9 @@ import streamlit as st
 
 from bertviz_core.errors import Progress
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.questions.byte_cache import retained_nbytes
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import sentences as questions
+from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.sentences.batches import edge_tokens, sentence_tokens
 from bertviz_core.sentences.plan import offered_prompts
 from bertviz_core.sentences.results import (

@@ -38,16 +38,6 @@ LISTED = 500
 """Most sentences in a list; longer lists have number fields."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-VIEWS = (
-    "Similarity",
-    "Two models",
-    "Poolings",
-    "Token contributions",
-    "Query",
-    "Rank",
-    "Late interaction",
-    "Map",
-)
 
 
 def source_choice() -> str:

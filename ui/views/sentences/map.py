@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
+from bertviz_core.hidden_states.geometry import inside_polygon
 from bertviz_core.questions.texts.sentences import sentence_points
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
 from bertviz_core.text import counted, formula_safe
 from ui.cache.shared_model import SharedModel
 from ui.views.sentences import controls
-from ui.views.sentences.selection import selected_points
 from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.texts import vector_code
 from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table, page_theme
@@ -123,3 +125,29 @@ def _free(column: str, used: set[str]) -> str:
     """A column name for downloads that differs from the table's own and that no spreadsheet reads as a formula."""
     name = formula_safe(column)
     return f"{name} (of the file)" if name in used else name
+
+
+def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
+    """Return the indices of all points inside a selection, also of those that are not drawn.
+
+    Args:
+        event: the selection event of the chart.
+        points: coordinates of all points.
+    """
+    selection = event["selection"] if event else {}
+    inside = np.zeros(len(points), dtype=bool)
+    for lasso in selection.get("lasso", ()):
+        inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
+    for box in selection.get("box", ()):
+        (left, right), (low, high) = sorted(box["x"]), sorted(box["y"])
+        x, y = points.T
+        inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
+    if not (selection.get("lasso") or selection.get("box")):
+        inside[[place for place in map(_place, selection.get("points", ())) if 0 <= place < len(points)]] = True
+    return [int(place) for place in np.flatnonzero(inside)]
+
+
+def _place(point: Any) -> int:
+    """A point's index in the list, from its custom data."""
+    place = point.get("customdata")
+    return int(place[0] if isinstance(place, list) else place) if place is not None else -1

@@ -19,7 +19,6 @@ import numpy as np
 import orjson
 from jaxtyping import Float
 
-from bertviz_core.blas import one_blas_thread
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
@@ -27,6 +26,7 @@ from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdap
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header, weight_files
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
+from bertviz_core.resources.blas import one_blas_thread
 from bertviz_core.text import quoted
 
 MODULES = "modules.json"

@@ -6,7 +6,7 @@ from bertviz_core.figures.sentences.late_interaction import late_interaction_fig
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction, own_interaction
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.texts import interaction_frame
+from bertviz_core.questions.tables.sentences import interaction_frame
 from bertviz_core.text import decimals
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache, controls

@@ -1,6 +1,6 @@
 """Attention of another program is drawn as that of an opened model.
 
-Covers `bertviz_core/api/attention.py`.
+Covers `bertviz_core/api/external_maps.py`.
 """
 
 from pathlib import Path

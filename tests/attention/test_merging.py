@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from bertviz_core.attention.axes import BLOCKS, blocks_of, is_punctuation, token_groups
-from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.one_head import attention_map
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.attention.results import Block, MapOptions
-from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Trace
 from tests.helpers.families_table import family_run
-from tests.helpers.made_traces import made, mapped, random_trace, spelled
-from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
+from tests.helpers.made_traces import PIECES, random_trace, spelled
+from tests.helpers.tiny_models import HEADS, LAYERS
 from tests.trace.test_families import TRACED, WITHOUT_MAPS
 
 WITH_MAPS = [name for name in TRACED if name not in WITHOUT_MAPS]
@@ -23,30 +22,12 @@ ALL_READINGS = [
     MapOptions("attention", words, special, punctuation)
     for words, special, punctuation in product((False, True), repeat=3)
 ]
-PIECES = spelled(
-    "[CLS] py ##th ##on , [SEP] my pet ##s [SEP]", "python,", pair="my pets", sequence=".AAAA.BBB.",
-    word_ids=(None, 0, 0, 0, 1, None, 0, 1, 1, None),
-    offsets=(None, (0, 2), (2, 4), (4, 6), (6, 7), None, (0, 2), (3, 6), (6, 7), None),
-)  # fmt: skip
 WORDS = ((0,), (1, 2, 3), (4,), (5,), (6,), (7, 8), (9,))
 
 
 def merged(probs: Any, words: tuple[tuple[int, ...], ...] = WORDS) -> Any:
     """Clark et al. 2019, section 4.1, word by word: weights to a split word are added, weights from it averaged."""
     return np.array([[np.mean([sum(probs[i, j] for j in key) for i in query]) for key in words] for query in words])
-
-
-@pytest.fixture
-def pair() -> Trace:
-    return random_trace(3, len(PIECES), tokens=PIECES)
-
-
-def test_the_default_reading_is_the_map_itself(pair: Trace) -> None:
-    shown_map = attention_map(pair, 1, 2)
-    np.testing.assert_array_equal(shown_map.weights, attention_probs(pair, 1, 2))
-    assert shown_map.queries.labels == shown_map.keys.labels == PIECES.tokens
-    assert (shown_map.layer, shown_map.head, shown_map.options) == (1, 2, MapOptions())
-    assert (shown_map.hidden_share == 0).all()
 
 
 def test_merged_words_are_sums_over_keys_and_means_over_queries(pair: Trace) -> None:
@@ -119,33 +100,6 @@ def test_words_and_punctuation_of_real_tokenizers_are_hidden_whole(name: str) ->
     assert all(tokens.special[list(each)].all() or is_punctuation(tokens, each) for each in hidden)
 
 
-@pytest.mark.parametrize("layer", range(LAYERS))
-def test_value_weighted_cells_are_the_norms_of_what_is_handed_over(layer: int) -> None:
-    """||alpha f(x)|| with f(x) = (x W_v + b_v) W_o of the head, vector by vector (Kobayashi et al. 2020, section 3)."""
-    run = family_run("bert")
-    assert run.traces is not None
-    found = run.traces[0]
-    block = run.loaded.model.encoder.layer[layer].attention
-    states = torch.from_numpy(found.hidden_states[layer].copy())
-    with torch.no_grad():
-        value = block.self.value(states).numpy()
-        output = block.output.dense.weight.numpy()
-    vectors = [
-        value[:, part] @ output[:, part].T for part in (slice(h * HEAD_DIM, (h + 1) * HEAD_DIM) for h in range(HEADS))
-    ]
-    norms = np.array([np.linalg.norm(each, axis=1) for each in vectors], dtype=np.float32)
-    reading = MapOptions(weights="value-weighted")
-    for head in range(HEADS):
-        probs = attention_probs(found, layer, head)
-        expected = np.linalg.norm(probs[:, :, None] * vectors[head][None, :, :], axis=-1)
-        shown_map = attention_map(found, layer, head, reading, norms)
-        np.testing.assert_allclose(shown_map.weights, expected, atol=1e-5)
-        hidden = attention_map(found, layer, head, MapOptions("value-weighted", hide_special=True), norms)
-        np.testing.assert_allclose(
-            hidden.weights.sum(axis=1) + hidden.hidden_share, expected[1:-1].sum(axis=1), atol=1e-5
-        )
-
-
 def test_value_weighted_words_are_merged_like_weights(pair: Trace) -> None:
     norms = np.random.default_rng(1).random((3, len(PIECES))).astype(np.float32)
     shown_map = attention_map(pair, 1, 2, MapOptions("value-weighted", words=True), norms)
@@ -166,27 +120,6 @@ def test_a_text_of_several_tiles_is_read_like_one() -> None:
     np.testing.assert_allclose(shown_map.weights, expected, atol=1e-6)
 
 
-def test_a_row_that_sees_nothing_stays_empty() -> None:
-    mask = np.ones((1, len(PIECES), len(PIECES)), dtype=bool)
-    mask[:, 6] = False
-    shown_map = attention_map(
-        random_trace(3, len(PIECES), mask=mask, tokens=PIECES), 1, 0, MapOptions(hide_special=True)
-    )
-    sums = shown_map.weights.sum(axis=1) + shown_map.hidden_share
-    np.testing.assert_allclose(
-        sums, [0 if positions == (6,) else 1 for positions in shown_map.queries.positions], atol=1e-6
-    )
-
-
-def test_a_map_is_not_changed_by_reading() -> None:
-    found = mapped(np.full((2, len(PIECES), len(PIECES)), 1 / len(PIECES)), tokens=PIECES)
-    assert found.attentions is not None
-    before = found.attentions[0].copy()
-    for reading in ALL_READINGS:
-        attention_map(found, 0, 1, reading)
-    np.testing.assert_array_equal(found.attentions[0], before)
-
-
 def test_everything_hidden_is_said_in_one_sentence() -> None:
     tokens = spelled("[CLS] , [SEP]", sequence=".A.")
     found = random_trace(2, 3, tokens=tokens)
@@ -203,34 +136,3 @@ def test_a_part_of_a_pair_that_is_no_pair_is_refused() -> None:
     assert blocks_of(found.tokens) == ("all",)
     with pytest.raises(TextError, match="one text only"):
         attention_map(found, 0, 0, MapOptions(block="A to B"))
-
-
-@pytest.mark.parametrize(
-    ("layer", "head", "reading", "norms"),
-    [
-        (0, None, MapOptions(), None),
-        (0, 0, MapOptions("rollout"), None),
-        (0, 0, MapOptions("value-zeroing"), None),
-        (0, None, MapOptions("value-zeroing"), None),
-        (2, 0, MapOptions(), None),
-        (0, 3, MapOptions(), None),
-        (0, 0, MapOptions("value-weighted"), None),
-        (0, 0, MapOptions("value-weighted"), np.ones((3, 2), dtype=np.float32)),
-    ],
-)
-def test_mistakes_of_a_programmer(pair: Trace, layer: int, head: int | None, reading: MapOptions, norms: Any) -> None:
-    with pytest.raises(ValueError, match=r"of|without"):
-        attention_map(pair, layer, head, reading, norms)
-
-
-def test_a_family_without_attention_says_why() -> None:
-    run = family_run("fnet")
-    assert run.traces is not None
-    with pytest.raises(UnsupportedModelError, match="Fourier"):
-        attention_map(run.traces[0], 0, 0, MapOptions())
-
-
-def test_one_token_is_a_map() -> None:
-    np.testing.assert_array_equal(
-        attention_map(made([[[1.0]]], [[[1.0]]]), 1, 0, MapOptions(words=True)).weights, [[1]]
-    )

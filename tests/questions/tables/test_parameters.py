@@ -1,13 +1,13 @@
 """A page's table and the library's are the same frame.
 
-Covers `bertviz_core/questions/tables/frames.py`.
+Covers `bertviz_core/questions/tables/parameters.py`.
 """
 
 import numpy as np
 import pandas as pd
 
 from bertviz_core import open_model
-from bertviz_core.questions.tables.frames import keys_frame, parameters_frame, readable
+from bertviz_core.questions.tables.parameters import keys_frame, parameters_frame, readable
 
 MODEL = "all-MiniLM-L6-v2"
 
