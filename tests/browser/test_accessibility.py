@@ -35,7 +35,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Weights": ["checkpoint_weights", "checkpoint_values"],
         "Fewer bits": ["checkpoint_formats"],
         "Two checkpoints": ["checkpoint_changes", "checkpoint_change"],
-        "Training run": [],
+        "Training run": ["checkpoint_training_log", "checkpoint_training_movement"],
     },
     "tokens": {"": ["tokens_text", "tokens_neighbours", "tokens_second"]},
     "representations": {
@@ -115,7 +115,6 @@ IN_DARK = {"parameters": 3}
 """Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",
-    "checkpoint Training run": ".st-key-checkpoint_no_run [data-testid=stAlert]",
     "sentences Rank": ".st-key-sentences_no_ranking [data-testid=stAlert]",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
