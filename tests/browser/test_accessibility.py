@@ -7,8 +7,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, expect
 
 from bertviz_core.figures.pages import PAGES as ENTRIES
-from bertviz_core.questions.figures import all_figures
 from tests.browser.conftest import WAIT_MS
+from tests.pages.opened import views_of
+from ui.views.predictions.views import offered
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +19,7 @@ SKIP = "Skip to main content"
 MOST_STOPS = 120
 """More tab stops than on any page; a page with more has a keyboard trap."""
 CHARTS: dict[str, dict[str, list[str]]] = {
-    "overview": {"": ["overview_stack"]},
+    "journey": {"": []},
     "parameters": {
         "Tree": ["parameters_tree"],
         "Layers": ["parameters_layers"],
@@ -92,12 +93,15 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "About": [],
     },
 }
-"""Page -> view, in the order of the view links -> keys of its charts; a page that is missing here has one view."""
-PAGES = {
-    page: CHARTS.get(page)
-    or {"": [each.chart for each in all_figures().values() if each.chart.partition("_")[0] == page]}
-    for page in ENTRIES
+"""Page -> view -> keys of its charts; a view that is missing here has those that it draws, one at least."""
+VIEWS = {page: views_of(page) for page in ENTRIES} | {
+    "attention": ("",),  # a long text has views
+    "predictions": tuple(offered(("masked-lm",))),
 }
+PAGES: dict[str, dict[str, list[str] | None]] = {
+    page: {view: CHARTS.get(page, {}).get(view) for view in views} for page, views in VIEWS.items()
+}
+"""Page -> view, in the order of the view links -> keys of its charts; None until they are drawn."""
 PAIRED = "?pair=I+love+coding+in+python."
 QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
 """Page -> query of its address, if its views need another model or text than the defaults."""
@@ -124,6 +128,10 @@ DRAWN = {
     "corpus About": "[data-testid=stDataFrame]",
 }
 """Selector of a drawn view without a chart."""
+KEYS = """charts => charts.map((chart) =>
+  [...chart.closest("[class*=st-key-]").classList].find((name) => name.startsWith("st-key-")).slice("st-key-".length)
+)"""
+"""The keys of charts."""
 STOP = """() => {
   let there = document.activeElement;
   const hosts = [];
@@ -162,6 +170,12 @@ def opened(page: Page, server: str, name: str) -> None:
 def drawn(page: Page, name: str, view: str) -> None:
     """Wait until only this view is drawn; the first that runs the model imports torch."""
     charts = PAGES[name][view]
+    if charts is None:
+        for key in (key for keys in PAGES[name].values() for key in keys or ()):
+            expect(page.locator(f".st-key-{key} .js-plotly-plot")).to_have_count(0)
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
+        expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+        charts = PAGES[name][view] = page.get_by_test_id("stPlotlyChart").evaluate_all(KEYS)
     for key in charts:
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
         expect(chart).to_be_visible(timeout=3 * WAIT_MS)
@@ -214,7 +228,9 @@ def tableless_charts(page: Page, name: str, view: str) -> list[str]:
     if page.get_by_test_id("stDataFrame").count():
         return []
     return [
-        key for key in PAGES[name][view] if key not in CSV_ONLY and not page.locator(f".st-key-{key}_table").count()
+        key
+        for key in PAGES[name][view] or ()
+        if key not in CSV_ONLY and not page.locator(f".st-key-{key}_table").count()
     ]
 
 
@@ -280,7 +296,7 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     assert [stop.name for stop in found if stop.name in TEXTS] == texts
     if view:
         assert [stop.name for stop in found if stop.group == "View"] == [view]
-    for key in PAGES[name][view]:
+    for key in PAGES[name][view] or ():
         inside = [stop for stop in found if f"{key}_images" in stop.keys]
         assert [stop.name.rpartition(" ")[2] for stop in inside] == ["PNG", "SVG"]
         assert [stop for stop in found if f"{key}_html" in stop.keys]

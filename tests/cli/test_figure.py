@@ -29,6 +29,7 @@ from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.questions import figures
 from bertviz_core.questions import question as question_module
@@ -43,7 +44,7 @@ from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
 from tests.cli.test_training import CASES as TRAINING_FIGURES
 from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
-from tests.pages.opened import _decoded, opened
+from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
 from ui.views.sentences import similarity
@@ -64,15 +65,11 @@ WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all n
 COPY = "itself, rounded to float8_e4m3fn"
 """The default comparison on the page if there is no other model."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
-    "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
-    "layers": ((), ("parameters", {"view": "Layers"})),
     "components": ((), ("parameters", {"view": "Layers", "split": "components"})),
     "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
     "layer --layer 1": ((TEXT,), ("architecture", {"view": "One layer", "layer": "1"})),
-    "cost": ((TEXT,), ("architecture", {"view": "Cost"})),
     "memory --set holding=Training": ((), ("architecture", {"view": "Cost", "holding": "Training"})),
-    "design": ((), ("architecture", {"view": "Encoder or decoder"})),
     "load-report --task masked-lm": ((), ("checkpoint", {"load_task": "masked-lm"})),
     "task-head --task token-classification --set labels=5": (
         (),
@@ -120,7 +117,6 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
-    "tokenizers": ((TEXT,), ("tokens", {})),
     "hidden --layer 0 --first 7 --window 32": (
         (TEXT,),
         ("representations", {"view": "Values", "layer": "embeddings", "first": "7", "window": "32"}),
@@ -128,7 +124,6 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change in each layer"})),
     "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
-    "input": ((TEXT,), ("representations", {"view": "Input"})),
     "pooler": ((TEXT,), ("representations", {"view": "Values", "vectors_of": "[CLS] and pooler"})),
     "paths": ((TEXT,), ("representations", {"view": "Paths"})),
     "paths --set picked=1.4.5": ((TEXT,), ("representations", {"view": "Paths", "picked": "1.4.5"})),
@@ -253,6 +248,9 @@ VIEWED: dict[str, dict[str, str]] = {
     "lines --layer 2 --head 7": {"layer": "2", "head": "7", "look": "lines"},
 }
 """Arguments of the command -> address of the attention page, whose own view shows the same numbers."""
+WITH_ROWS = {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES, *CORPUS_FIGURES, *TRAINING_FIGURES)} | {"long"}
+WITHOUT_ROWS = tuple(name for name in all_figures() if name not in WITH_ROWS)
+"""Figures that need no row: a view of their page draws them as it opens, for the text of the sidebar."""
 
 
 @pytest.fixture
@@ -277,6 +275,33 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def written(run: Command, arguments: tuple[str, ...], drawn_figures: list[FigureSpec], file: Path) -> None:
+    """Write a figure by the command; its description has the ends of its scales."""
+    done = run(*arguments, "-o", str(file))
+    assert done.returncode == 0, done.stderr
+    message = re.search(r"Colours: ([^<]*)\.</desc>", file.read_text(encoding="utf-8"))
+    for theme in (theme_named("light", pixels) for pixels in (WIDTHS[0], WIDTHS[-1])):
+        drawn = drawn_figures[0].drawn(theme)
+        if any("ticktext" in bar for bar, *_ in drawn_bars(drawn)):
+            assert not scale_faults(drawn, message[1] if message else "")
+
+
+def charts_of(at: AppTest, name: str) -> list[Any]:
+    """The charts of a figure on a page, which has none that no figure declares."""
+    assert not at.exception
+    charts = at.get("plotly_chart")
+    declared = tuple(f"-{each.chart}" for each in all_figures().values())
+    assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
+    return [each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}")]
+
+
+def is_picture_of(chart: Any, drawn: FigureSpec) -> bool:
+    """Whether a chart is a drawn figure; one that takes half of the page is drawn for that width."""
+    shown = _decoded(json.loads(chart.proto.spec))
+    sent = [as_sent(drawn.drawn(theme_named("light", pixels))) for pixels in WIDTHS]
+    return any(all(alike(shown[part], each[part]) for part in ("data", "layout")) for each in sent)
+
+
 @pytest.mark.parametrize("words", CASES, ids=CASES)
 @pytest.mark.sample(1)
 def test_a_file_has_the_picture_of_the_page(
@@ -285,28 +310,30 @@ def test_a_file_has_the_picture_of_the_page(
     given, (page, address) = CASES[words]
     name, *options = shlex.split(words)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
-    assert done.returncode == 0, done.stderr
-    message = re.search(r"Colours: ([^<]*)\.</desc>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
-    for theme in (theme_named("light", pixels) for pixels in (WIDTHS[0], WIDTHS[-1])):
-        drawn = drawn_figures[0].drawn(theme)
-        if any("ticktext" in bar for bar, *_ in drawn_bars(drawn)):
-            assert not scale_faults(drawn, message[1] if message else "")
+    arguments = (name, address.get("model", MODEL), *given, *options)
+    written(run, arguments, drawn_figures, tmp_path / "a.svg")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)
-    at = opened(page, **address, **more)
-    assert not at.exception
-    charts = at.get("plotly_chart")
-    declared = tuple(f"-{each.chart}" for each in all_figures().values())
-    assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
-    (chart,) = (each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
-    shown = _decoded(json.loads(chart.proto.spec))
-    # A figure that takes half of the page is drawn for that width.
-    written = [as_sent(drawn_figures[0].drawn(theme_named("light", pixels))) for pixels in WIDTHS]
-    assert any(all(alike(shown[part], each[part]) for part in ("data", "layout")) for each in written)
+    (chart,) = charts_of(opened(page, **address, **more), name)
+    assert is_picture_of(chart, drawn_figures[0])
+
+
+@pytest.mark.parametrize("name", WITHOUT_ROWS)
+@pytest.mark.sample(1)
+def test_a_file_of_a_figure_without_options_has_the_picture_of_a_view(
+    name: str, run: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = all_figures()[name].chart.partition("_")[0]
+    texts = () if PAGES[page].views_without_text is None else (TEXT,)
+    monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
+    written(run, (name, MODEL, *texts), drawn_figures, tmp_path / "a.svg")
+    views = (charts_of(opened(page, **({"view": view} if view else {})), name) for view in views_of(page))
+    chart = next((chart for charts in views for chart in charts), None)
+    assert chart is not None, f"{page} draws {name} in no view as it opens: give it a row in CASES"
+    assert is_picture_of(chart, drawn_figures[0])
 
 
 def viewed(at: AppTest) -> tuple[list[str], np.ndarray]:
@@ -405,9 +432,8 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
     assert declared.inputs == ("model_name",)
 
 
-def test_every_name_is_compared_with_its_page() -> None:
-    of_folders = {words.split()[0] for words in (*CORPUS_FIGURES, *TRAINING_FIGURES)}
-    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} | of_folders == set(all_figures())
+def test_every_row_is_of_a_figure() -> None:
+    assert set(all_figures()) >= WITH_ROWS
 
 
 @pytest.mark.sample(2)

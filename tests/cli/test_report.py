@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
-from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.figures import all_figures, settings_of
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.report.files import report_figures
-from bertviz_core.questions.report.sections import MANY_RUNS, OF_WEIGHTS, REPORTED, USUAL
+from bertviz_core.questions.report.sections import OF_WEIGHTS, USUAL, needs_many_runs, reported_figures
 from tests.cli.conftest import Command
 
 MODEL, BASE = "all-MiniLM-L6-v2", "bert-base-uncased"
@@ -172,9 +175,15 @@ def test_slides_without_a_browser_are_refused_before_a_model_is_run(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_offered_are_figures_that_there_are() -> None:
-    assert set(REPORTED) <= set(all_figures())
-    assert len(set(REPORTED)) == len(REPORTED)
-    assert set(REPORTED) >= MANY_RUNS | (OF_WEIGHTS - OF_OTHERS)
-    assert tuple(report_figures(quick=False)) == REPORTED
-    assert set(REPORTED) - set(report_figures(quick=True)) == MANY_RUNS
+def test_what_is_offered_are_figures_of_a_model_and_its_text() -> None:
+    names = reported_figures()
+    assert set(names) <= set(all_figures())
+    assert len(set(names)) == len(names)
+    assert names[: len(USUAL)] == USUAL
+    assert set(names) >= OF_WEIGHTS - OF_OTHERS
+    for name in names:
+        assert all_figures()[name].reported, f"{name} is usual, and not declared with reported=True"
+        assert figure_questions()[name].subject is Opened
+        assert OTHER.key not in settings_of(name)
+    assert tuple(report_figures(quick=False)) == names
+    assert {name for name in names if needs_many_runs(name)} == set(names) - set(report_figures(quick=True))

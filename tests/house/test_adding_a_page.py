@@ -65,7 +65,7 @@ def length_bars(lengths: PieceLengths, title: str, theme: Theme) -> go.Figure:
     return figure.update_xaxes(tickvals=places, ticktext=[token_text(token) for token in lengths.tokens])
 
 
-@figure("lengths", "lengths_bars", "characters of each token, with --set marks=true also the marks of pieces")
+@figure("lengths", "lengths_bars", "characters of each token, also of marks (--set marks=true)", reported=True)
 def lengths_figure(lengths: PieceLengths) -> FigureSpec:
     """The bars of a text."""
     title = "Characters of each token"
@@ -361,6 +361,10 @@ RUN = (
     "tests/pages/test_parameters.py::test_formats_add_up_to_the_parameters_of_the_file",
     "tests/pages/test_code_of_texts.py::test_no_view_is_left_out[lengths]",
     "tests/ui/address/test_registry.py",
+    "tests/cli/test_figure.py::test_a_file_of_a_figure_without_options_has_the_picture_of_a_view[lengths]",
+    "tests/cli/test_figure.py::test_a_file_of_a_figure_without_options_has_the_picture_of_a_view[formats]",
+    "tests/cli/test_report.py::test_what_is_offered_are_figures_of_a_model_and_its_text",
+    "tests/figures/test_pages.py",
     "tests/ui/address/test_query.py::test_every_page_is_tried",
     "tests/api/test_same_answers.py::test_command_library_and_question_give_the_same[lengths]",
     "tests/api/test_arguments.py::test_each_kind_of_answer_is_among_them",

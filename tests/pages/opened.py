@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,13 @@ def views(at: AppTest) -> list[str]:
     """The views of the page."""
     (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-views")]
     return [str(name) for name in json.loads(found.json)["views"]]
+
+
+def views_of(page: str) -> tuple[str, ...]:
+    """Names of the views that a page can have, in order; ("",) for a page of a single one."""
+    module = f"ui.views.{page}.views"
+    views = getattr(import_module(module), "VIEWS", {}) if find_spec(f"ui.views.{page}") and find_spec(module) else {}
+    return tuple(views) or ("",)
 
 
 def drawn(at: AppTest) -> dict[str, Any]:

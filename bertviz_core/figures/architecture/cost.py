@@ -166,7 +166,7 @@ def binary_bytes(value: int) -> str:
     )
 
 
-@figure("cost", "architecture_cost", "multiply-adds by length, of a text")
+@figure("cost", "architecture_cost", "multiply-adds by length, of a text", reported=True)
 def cost_figure(
     costs: MultiplyAdds,
     counts: MultiplyAdds,
@@ -192,7 +192,7 @@ def cost_figure(
     return FigureSpec(title, f"{title}, part by part{at_most}", draw, f"{what}, {how}.{equal}{rings}")
 
 
-@figure("memory", "architecture_memory", "memory of activations")
+@figure("memory", "architecture_memory", "memory of activations", reported=True)
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
     """Plot activation memory by batch and length."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"

@@ -318,7 +318,7 @@ def _near(side: int | None) -> int:
     return TOKENS if side is None else side if side < TOKENS - 1 else 2
 
 
-@figure("design", "architecture_encoder", "encoder, decoder or both (--task)")
+@figure("design", "architecture_encoder", "encoder, decoder or both (--task)", reported=True)
 def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
     """Plot the three designs, the model's own marked; the ledger is that of its class."""
     title = design_title(class_ledger.model, design)

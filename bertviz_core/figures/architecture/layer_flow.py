@@ -195,7 +195,7 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
     return draw_rows(picture, theme)
 
 
-@figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text")
+@figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text", reported=True)
 def layer_figure(flow: LayerFlow) -> FigureSpec:
     """Plot the data flow through one layer."""
     title = layer_title(flow)

@@ -251,7 +251,7 @@ def _sum(rows: Sequence[Parameter]) -> int:
     return sum(row.numel for row in rows)
 
 
-@figure("overview", "overview_stack", "the stack of the model's blocks")
+@figure("overview", "overview_stack", "the stack of the model's blocks", reported=True)
 def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     """Plot the blocks of a model, from its token ids to its outputs."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"

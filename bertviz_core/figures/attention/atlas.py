@@ -80,7 +80,7 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
     }
 
 
-@figure("atlas", "attention_atlas", "what all heads look at (--words)")
+@figure("atlas", "attention_atlas", "what all heads look at (--words)", reported=True)
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """Plot all heads, one small map each."""
     layers, heads = atlas.thumbnails.shape[:2]

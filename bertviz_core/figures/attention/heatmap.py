@@ -129,7 +129,7 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
-@figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)")
+@figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)", reported=True)
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """Plot one attention map, queries by keys."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
@@ -148,7 +148,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
     )
 
 
-@figure("long", "attention_long", "one head of a long text (--layer, --head)")
+@figure("long", "attention_long", "one head of a long text (--layer, --head)", reported=True)
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """Plot one head of a long text, with the largest weight of every block of cells."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"

@@ -84,7 +84,7 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
     }
 
 
-@figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)")
+@figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)", reported=True)
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """Plot one attention map as lines from queries to keys."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)

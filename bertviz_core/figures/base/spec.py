@@ -61,9 +61,9 @@ class FigureSpec:
 class DeclaredFigure(Generic[P]):
     """A named figure; calling it with results returns a FigureSpec."""
 
-    def __init__(self, name: str, chart: str, description: str, make: Callable[P, FigureSpec]) -> None:
+    def __init__(self, name: str, chart: str, description: str, reported: bool, make: Callable[P, FigureSpec]) -> None:
         """Create a figure declared by `figure`."""
-        self.name, self.chart, self.description = name, chart, description
+        self.name, self.chart, self.description, self.reported = name, chart, description, reported
         self._make = make
         parameters = signature(make).parameters.values()
         self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
@@ -79,19 +79,22 @@ DECLARED: dict[str, DeclaredFigure[...]] = {}
 """Name -> figure, of every imported module; bertviz_core.questions.figures imports all."""
 
 
-def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
+def figure(
+    name: str, chart: str, description: str, reported: bool = False
+) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
     """Declare a figure for pages, downloads and the command `figure`.
 
     Args:
         name: name in the command.
         chart: key of its chart, prefixed with the name of the page.
         description: content and options, for `figure --list`.
+        reported: whether reports offer it: it is of a single model and its text, without further names, files or lists.
     """
 
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description, make)
+        spec = DeclaredFigure(name, chart, description, reported, make)
         DECLARED[name] = spec
         return spec
 

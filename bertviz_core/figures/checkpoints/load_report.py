@@ -145,7 +145,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-@figure("load-report", "checkpoint_report", "what loads from the file (--task)")
+@figure("load-report", "checkpoint_report", "what loads from the file (--task)", reported=True)
 def report_figure(report: LoadReport) -> FigureSpec:
     """Plot the parameters of each component that are loaded from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"

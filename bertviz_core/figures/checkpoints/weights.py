@@ -266,7 +266,7 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor")
+@figure("weights", "checkpoint_weights", "one number of every tensor", reported=True)
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:

@@ -119,7 +119,7 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-@figure("products", "heads_products", "one product beside one per head (--layer)")
+@figure("products", "heads_products", "one product beside one per head (--layer)", reported=True)
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
@@ -131,7 +131,7 @@ def products_figure(
     return FigureSpec(title, alt, draw)
 
 
-@figure("heads", "heads_norms", "norms of the heads' blocks of all layers")
+@figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Plot the norms of the blocks of all heads of all layers."""
     title = f"How large each head's weights are: norms in {len(head_norms)} layers — {model_name}"

@@ -168,7 +168,7 @@ def signs(values: np.ndarray, theme: Theme) -> list[str]:
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
-@figure("cell", "heads_cell", "one cell by hand (--layer, --head)")
+@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", reported=True)
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """Plot the computation of one weight from two vectors."""
     query, key = cell.query_position, cell.key_position
@@ -182,7 +182,7 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     return FigureSpec(title, alt, partial(cell_arithmetic, cell, names, second, drawn))
 
 
-@figure("mix", "heads_mix", "the output of a head (--layer, --head)")
+@figure("mix", "heads_mix", "the output of a head (--layer, --head)", reported=True)
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """Plot the output of a head for one query."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"

@@ -251,7 +251,7 @@ CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} he
 LONGEST_IN_TITLE = 18
 
 
-@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)")
+@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", reported=True)
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
     """Plot one projection of a layer, with the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)

@@ -204,7 +204,7 @@ WORDS = {
 """Title and unit of each measure."""
 
 
-@figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)")
+@figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)", reported=True)
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
     """Plot one entry of the hidden states, for a window of dimensions."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
@@ -215,7 +215,12 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
     return FigureSpec(title, alt, partial(values_heatmap, values, names, first_dimension, second, title))
 
 
-@figure("norms", "representations_change", "one number per token and layer (--map length, change, before, input)")
+@figure(
+    "norms",
+    "representations_change",
+    "one number per token and layer (--map length, change, before, input)",
+    reported=True,
+)
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
     """Plot one number per token and layer.
 
@@ -239,7 +244,7 @@ def measure_rows(measure: str, count: int) -> list[str]:
     return [state_name(entry) for entry in range(count)]
 
 
-@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)")
+@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)", reported=True)
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:

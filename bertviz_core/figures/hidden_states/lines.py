@@ -209,7 +209,7 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers")
+@figure("paths", "representations_paths", "the tokens' paths over the layers", reported=True)
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
     """Plot the paths of some tokens through the layers in the plane of largest variance.
 
@@ -241,7 +241,7 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
-@figure("input", "representations_embedding", "what each token's input is made of")
+@figure("input", "representations_embedding", "what each token's input is made of", reported=True)
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
     """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
     count = len(next(iter(input_lengths.values())))
@@ -252,7 +252,7 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
     return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
 
 
-@figure("pooler", "representations_pooler", "the first token's vector and the pooler's output")
+@figure("pooler", "representations_pooler", "the first token's vector and the pooler's output", reported=True)
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     """Plot the first token's last vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"

@@ -28,6 +28,7 @@ LEAST, MOST = 260, 640
     "effects",
     "causes_effects",
     "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
+    reported=True,
 )
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
     """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.

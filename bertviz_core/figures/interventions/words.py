@@ -30,7 +30,12 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 """Description of the method in a title."""
 
 
-@figure("word-shares", "words_shares", "a text coloured by what each word adds to a target (TEXT --pair TEXT)")
+@figure(
+    "word-shares",
+    "words_shares",
+    "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
+    reported=True,
+)
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
     """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
 
@@ -43,7 +48,12 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, _caption(word_attributions, title))
 
 
-@figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
+@figure(
+    "word-bars",
+    "words_bars",
+    "the words that add most to a target or take most from it (TEXT --pair TEXT)",
+    reported=True,
+)
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
     """Plot the words with the largest shares of either sign, the largest positive share at the top."""
     title, draw = _title(word_attributions), partial(shares_bars, word_attributions, _title(word_attributions))

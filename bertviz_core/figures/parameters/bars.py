@@ -197,7 +197,7 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
     return f"{component} {layer}{runs}"
 
 
-@figure("layers", "parameters_layers", "parameters of each layer by part (--task)")
+@figure("layers", "parameters_layers", "parameters of each layer by part (--task)", reported=True)
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     """Plot the layers of a model as stacked bars."""
     title = f"Parameters of each layer — {layered_ledger.model}"
@@ -205,7 +205,7 @@ def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
 
 
-@figure("components", "parameters_components", "the model as one bar of components (--task)")
+@figure("components", "parameters_components", "the model as one bar of components (--task)", reported=True)
 def components_figure(ledger: Ledger) -> FigureSpec:
     """Plot a model as one bar, divided into components."""
     title = _components_title(ledger)

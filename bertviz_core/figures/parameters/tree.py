@@ -186,7 +186,7 @@ def ledger_source(ledger: Ledger) -> str:
     return f"{ledger.architecture}, counted {SOURCES[ledger.source]}"
 
 
-@figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")
+@figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)", reported=True)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """Plot the module tree of a model."""
     title = f"{ledger.total:,} parameters — {ledger.model}"

@@ -163,7 +163,7 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
 
 
-@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)")
+@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", reported=True)
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """Plot the context with the best answers marked."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
@@ -174,7 +174,7 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
-@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end")
+@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end", reported=True)
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
     """Plot the probability of every span of a window as the answer."""
     count = len(answer_prediction.windows)

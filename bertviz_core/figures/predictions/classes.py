@@ -162,7 +162,7 @@ def class_words(prediction: ClassPrediction, row: int) -> str:
     return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
 
 
-@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)")
+@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", reported=True)
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
     """Plot a text classifier's prediction, class by class."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
@@ -172,7 +172,9 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
     return _of_one(class_prediction, class_order, title)
 
 
-@figure("next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)")
+@figure(
+    "next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)", reported=True
+)
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
     """Plot the next-sentence prediction for a pair."""
     return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")

@@ -59,7 +59,7 @@ class LensColours:
     bar: dict[str, Any]
 
 
-@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)")
+@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)", reported=True)
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
     """Plot the best word of every layer and position.
 

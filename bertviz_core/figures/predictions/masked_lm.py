@@ -19,7 +19,7 @@ LONGEST = 24
 MASKED = "masked"
 
 
-@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)")
+@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)", reported=True)
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
     """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
     title = f"The text and its masks — {word_prediction.model}"
@@ -41,7 +41,12 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     return FigureSpec(title, alt, draw, caption)
 
 
-@figure("masked-words", "predictions_words", "the best words at a position (--set mask=2,5, position, compare)")
+@figure(
+    "masked-words",
+    "predictions_words",
+    "the best words at a position (--set mask=2,5, position, compare)",
+    reported=True,
+)
 def words_figure(
     word_prediction: WordPrediction,
     best_words: Sequence[str],

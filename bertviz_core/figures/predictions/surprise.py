@@ -21,7 +21,9 @@ STEPS = 24
 """Number of shades, so that similar tokens share an outline."""
 
 
-@figure("surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked")
+@figure(
+    "surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked", reported=True
+)
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
     """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"

@@ -93,7 +93,7 @@ def listed_entities(entities: Sequence[Entity]) -> str:
     return escape_controls("; ".join(named)) or "nothing is tagged"
 
 
-@figure("tags", "predictions_tags", "the text coloured by its entities")
+@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True)
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
     """Plot the text with coloured entities, their tags and scores."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"

@@ -18,7 +18,7 @@ ROW, NARROW_ROW = 25, 38
 """Height of a bar in pixels; on a phone, with its tokens below its word."""
 
 
-@figure("terms", "predictions_terms", "a text as weighted words (--set shown)")
+@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True)
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
     """Plot the heaviest words of a text, each with the token that its weight comes from.
 
@@ -39,7 +39,9 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
     return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
 
 
-@figure("term-score", "predictions_score", "which words of two texts make their score (--pair, --set shown)")
+@figure(
+    "term-score", "predictions_score", "which words of two texts make their score (--pair, --set shown)", reported=True
+)
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
 ) -> FigureSpec:

@@ -36,7 +36,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 LONGEST = 24
 
 
-@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's")
+@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True)
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """Plot the rows of the embedding table nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" in the vocabulary — {model_name}'

@@ -191,7 +191,7 @@ def _side(piece: Piece) -> str:
     return "\u200f" if is_right_to_left(piece.text) else ""
 
 
-@figure("tokens", "tokens_text", "the text cut into its tokens")
+@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True)
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
     """Plot the tokens of a text as boxes; position is the selected token."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
@@ -200,7 +200,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     return FigureSpec(title, alt, draw, f"{title}. Below each token is {WORDS_BELOW[below]}.")
 
 
-@figure("tokenizers", "tokens_second", "the same text under a second tokenizer")
+@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True)
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:

@@ -11,13 +11,13 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.image_files import require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import (
-    MANY_RUNS,
-    REPORTED,
     USUAL,
     Report,
     ReportSection,
     known_figures,
+    needs_many_runs,
     report_of,
+    reported_figures,
 )
 from bertviz_core.questions.report.slide_pictures import slide_pictures
 from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
@@ -33,8 +33,8 @@ def report_figures(quick: bool) -> dict[str, str]:
     Args:
         quick: whether to omit figures that need more than one run of the model.
     """
-    named = {each: all_figures()[each].description.partition(" (")[0] for each in REPORTED}
-    return {each: shows for each, shows in named.items() if not (quick and each in MANY_RUNS)}
+    named = {each: all_figures()[each].description.partition(" (")[0] for each in reported_figures()}
+    return {each: shows for each, shows in named.items() if not (quick and needs_many_runs(each))}
 
 
 def report_file(

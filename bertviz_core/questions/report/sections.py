@@ -14,10 +14,11 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
-from bertviz_core.questions.figures import drawn_by, no_figure
+from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.models.parameters import parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import figure_questions
 from bertviz_core.version import __version__
 
 USUAL = (
@@ -60,16 +61,6 @@ OF_WEIGHTS = frozenset(
     ]
 )
 """Figures that do not depend on the text."""
-MANY_RUNS = frozenset(("surprise", "effects", "word-shares", "word-bars"))
-"""Figures that need a run of the model for each head or word."""
-REPORTED = (
-    *USUAL,
-    *("components", "design", "layer", "cost", "memory", "load-report", "weights", "tokenizers", "nearest", "input"),
-    *("paths", "matrix", "products", "cell", "mix", "lines", "long", "next-sentence", "answers", "answer-map"),
-    *("masked-text", "terms", "term-score", "surprise", "word-bars"),
-)
-"""Figures that a report supports: those of a single model and its text. Others need names of models, files or lists
-instead of a text, or take minutes. New figures have to be added here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +109,16 @@ class Report:
     """One sentence below the title."""
 
 
+def reported_figures() -> tuple[str, ...]:
+    """Figures that a report supports, the usual ones first: those declared with `reported=True`."""
+    return tuple(dict.fromkeys((*USUAL, *(each.name for each in all_figures().values() if each.reported))))
+
+
+def needs_many_runs(name: str) -> bool:
+    """Whether a figure needs a run of the model for each head or word."""
+    return figure_questions()[name].cost is not None
+
+
 def known_figures(names: Sequence[str]) -> tuple[str, ...]:
     """Validate names of figures; defaults to the usual ones.
 
@@ -125,8 +126,8 @@ def known_figures(names: Sequence[str]) -> tuple[str, ...]:
         TextError: reports do not support a figure.
     """
     for name in names:
-        if name not in REPORTED:
-            raise no_figure(name, REPORTED, " for a report")
+        if name not in reported_figures():
+            raise no_figure(name, reported_figures(), " for a report")
     return tuple(dict.fromkeys(names)) or USUAL
 
 

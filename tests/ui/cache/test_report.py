@@ -15,7 +15,7 @@ from bertviz_core.predictions.probing.probe import probe_bytes
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.models.architecture import layer
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.sections import REPORTED, USUAL
+from bertviz_core.questions.report.sections import USUAL, reported_figures
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report
 from ui.cache.shared_model import SharedModel
@@ -53,7 +53,7 @@ def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.M
 
 def test_what_is_offered_depends_on_the_length_of_the_text() -> None:
     short, long = report.offered(MODEL, TEXT, None), report.offered(MODEL, TEXT * 20, None)
-    assert tuple(short) == REPORTED
+    assert tuple(short) == reported_figures()
     assert set(short) - set(long) == {"surprise", "effects", "word-shares", "word-bars"}
     assert tuple(short)[: len(USUAL)] == USUAL
 
