@@ -20,7 +20,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
-from bertviz_core.questions.predictions.labels import JOINED, JOINS
+from bertviz_core.questions.predictions.task_heads import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
 from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS

@@ -27,7 +27,7 @@ from bertviz_core.questions.models.adapter import adapter_updates
 from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.parameters import Options, numbered
-from bertviz_core.questions.predictions.head import fitting_head, predictions
+from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.texts.heads import head_matrices
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import journey

@@ -28,8 +28,8 @@ from bertviz_core.questions.models.parameters import parameters
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.head import predictions
 from bertviz_core.questions.predictions.late_interaction import late_interaction
+from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json

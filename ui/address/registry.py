@@ -22,7 +22,7 @@ from bertviz_core.questions.models import (
     training,
 )
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed_states, labelled_texts, labels, masked_lm, ranking
+from bertviz_core.questions.predictions import followed_states, labelled_texts, masked_lm, ranking, task_heads
 from bertviz_core.questions.tables.compared_answers import LISTED
 from bertviz_core.questions.texts import (
     attention,
@@ -204,7 +204,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("vectors_in", "number format of the vectors in the files", "float32", "float16"),
     ),
     *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
-    *_on("predictions", labels.ORDER, labels.JOINED, labels.LONGEST, labels.WINDOW),
+    *_on("predictions", task_heads.ORDER, task_heads.JOINED, task_heads.LONGEST, task_heads.WINDOW),
     *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
     *_on(
         "predictions",

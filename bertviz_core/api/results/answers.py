@@ -22,7 +22,7 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_options
-from bertviz_core.questions.predictions.head import Prediction
+from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_frame,

@@ -17,7 +17,7 @@ from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
-from bertviz_core.questions.predictions.labels import JOINED, JOINS
+from bertviz_core.questions.predictions.task_heads import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions, shared_tasks
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.checkpoints import compare_json, compare_lines

@@ -14,7 +14,8 @@ from bertviz_core.predictions.loading import PREDICTED
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.head import (
+from bertviz_core.questions.predictions.labelled_texts import column_scores
+from bertviz_core.questions.predictions.predict import (
     JOIN,
     MASK,
     TOP,
@@ -25,7 +26,6 @@ from bertviz_core.questions.predictions.head import (
     fitting_head,
     predictions,
 )
-from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines

@@ -21,14 +21,6 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.predictions.labels import (
-    JOINED,
-    JOINS,
-    LONGEST,
-    LONGEST_ANSWER,
-    classes,
-    tagged_tokens,
-)
 from bertviz_core.questions.predictions.masked_lm import (
     MASK,
     NO_MASK,
@@ -37,6 +29,14 @@ from bertviz_core.questions.predictions.masked_lm import (
     masked_positions,
     shown_position,
     surprise,
+)
+from bertviz_core.questions.predictions.task_heads import (
+    JOINED,
+    JOINS,
+    LONGEST,
+    LONGEST_ANSWER,
+    classes,
+    tagged_tokens,
 )
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 

@@ -1,6 +1,6 @@
 """`python -m bertviz_core predict`: the JSON contract of every task, tables, files, exit code 2 with one line.
 
-Covers `bertviz_core/questions/predictions/head.py`, `bertviz_core/questions/tables/predictions.py`.
+Covers `bertviz_core/questions/predictions/predict.py`, `bertviz_core/questions/tables/predictions.py`.
 """
 
 import json

@@ -14,7 +14,7 @@ from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.predictions.two_models.entities import compared_entities
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import tagged_tokens, tags
+from bertviz_core.questions.predictions.task_heads import tagged_tokens, tags
 from bertviz_core.questions.predictions.two_models import compared_predictions
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
 from tests.helpers.tiny_heads import save_tiny_head

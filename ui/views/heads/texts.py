@@ -1,4 +1,4 @@
-"""Texts of the page Heads, and the lines of Python that reproduce its numbers."""
+"""Texts of the page Heads."""
 
 from bertviz_core.figures.heads.weight_matrix import Cut
 from bertviz_core.heads.results import Block

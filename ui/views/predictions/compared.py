@@ -9,7 +9,7 @@ from bertviz_core.figures.predictions.two_models import predictions_compared_fig
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import JOINED
+from bertviz_core.questions.predictions.task_heads import JOINED
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines

@@ -15,7 +15,7 @@ from bertviz_core.text import decimals, digits, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
-from ui.views.representations import controls, texts
+from ui.views.representations import controls, reproduction, texts
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
@@ -40,7 +40,10 @@ def embedding_view(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=trace.tokens,
-        explanation=(texts.INPUT_WORDS, texts.run_lines(trace) + texts.input_code(model, parts, first, last + 1)),
+        explanation=(
+            texts.INPUT_WORDS,
+            reproduction.run_lines(trace) + reproduction.input_code(model, parts, first, last + 1),
+        ),
     )
     if parts.exact:
         words.markdown(
@@ -73,7 +76,7 @@ def pooler_view(trace: Trace) -> None:
         numbers="open",
         height=240,
         texts=trace.tokens,
-        explanation=(texts.POOLER_WORDS, texts.run_lines(trace) + texts.POOLER_CODE),
+        explanation=(texts.POOLER_WORDS, reproduction.run_lines(trace) + reproduction.POOLER_CODE),
     )
     first = escape_markdown(isolated(trace.tokens.tokens[0]))
     largest = largest_value(check.cls[None])
@@ -103,7 +106,7 @@ def word_view(trace: Trace) -> None:
         return
     names = [state_name(entry) for entry in range(len(comparison.cosine))]
     frame = pd.DataFrame({"hidden state": names, "cosine": comparison.cosine})
-    code = texts.WORD_CODE.format(
+    code = reproduction.WORD_CODE.format(
         first=first_text,
         second=second_text,
         input_arguments=reading(first.tokens, models.loaded(trace.model).model),

@@ -1,25 +1,4 @@
-"""Texts of the page Representations, and the lines of Python that reproduce its numbers."""
-
-from functools import partial
-
-from bertviz_core.hidden_states.embeddings import NORMS, POSITION_TABLES, part_path
-from bertviz_core.hidden_states.results import EmbeddingSum
-from bertviz_core.models.families import family
-from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.results import Trace
-from ui.widgets.reproduction import model_lines
-
-RUN = (
-    "with torch.inference_mode():\n"
-    "    outputs = model(**inputs, output_hidden_states=True)\n"
-    "h = outputs.hidden_states\n"
-)
-
-
-def run_lines(trace: Trace) -> str:
-    """Lines that run the model on the text; the lines of a view follow them."""
-    return f"{model_lines(trace.model, trace.tokens)}{RUN}"
-
+"""Texts of the page Representations."""
 
 VALUES_WORDS = (
     "`hidden_states[0]` is the output of the embedding block (“embeddings”); `hidden_states[i]` is what layer i - 1 "
@@ -27,7 +6,6 @@ VALUES_WORDS = (
     "value is "
     "not by itself important: a few dimensions are large in nearly every token."
 )
-VALUES_CODE = "print(h[{entry}][0, :, {first}:{stop}])   # {name}: {shape}\n"
 COMPARED = (
     "Both models are run on the text. For every token and every entry of the hidden states the cell is the cosine of "
     "its two vectors, `a · b / (|a| |b|)`: 1 where they point the same way. Tokens are the same where they cover the "
@@ -40,32 +18,14 @@ CHANGE_WORDS = (
     "the layer only lengthens or shortens the vector, 1 at a right angle. It is small partly because of the residual "
     "connection, which hands the vector on. Length is the Euclidean norm."
 )
-CHANGE_CODE = {
-    "change": "print(1 - torch.cosine_similarity(torch.stack(h[1:])[:, 0], torch.stack(h[:-1])[:, 0], dim=-1))\n",
-    "input": "print(torch.cosine_similarity(torch.stack(h)[:, 0], h[0], dim=-1))\n",
-    "length": "print(torch.stack(h)[:, 0].norm(dim=-1))\n",
-}
 SIMILARITY_WORDS = (
     "Every cell is the cosine of two tokens' vectors in the hidden state that the title names; the diagonal is 1. "
     "Vectors of one text often point into one narrow cone, so that all cosines are high: compare cells with each other."
-)
-SIMILARITY_CODE = (
-    "v = torch.nn.functional.normalize(h[{entry}][0, {first}:{stop}], dim=-1)\nprint(v @ v.T)   # {name}\n"
 )
 PATHS_WORDS = (
     "One principal component analysis over the vectors of the chosen tokens in all hidden states together, so that all "
     "layers share a plane, both axes of it in one scale. Nearness in the plane is not "
     "nearness in the model where the share of variance is small."
-)
-PATHS_CODE = (
-    "picked = {picked}\n"
-    "x = torch.stack(h)[:, 0, picked].flatten(0, 1).double()\n"
-    "x = x - x.mean(dim=0)\n"
-    "_, size, directions = torch.linalg.svd(x, full_matrices=False)\n"
-    "directions = directions[:2]\n"
-    "peak = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))\n"
-    "print(x @ (directions * peak.sign()).T)   # {states} rows of {count} tokens; two components\n"
-    "print((size**2 / (size**2).sum())[:2])    # their shares of the variance\n"
 )
 INPUT_WORDS = (
     "Each token's id, position and type pick a row of their tables; the rows are added number by number and the sum is "
@@ -77,53 +37,8 @@ POOLER_WORDS = (
     "a model that was tuned with another pooling its output means little: the mean of the token vectors may serve "
     "better."
 )
-POOLER_CODE = (
-    "cls = outputs.last_hidden_state[:, 0]\n"
-    "with torch.inference_mode():\n"
-    "    print(torch.tanh(model.pooler.dense(cls)))   # equals outputs.pooler_output\n"
-)
 WORD_WORDS = (
     "The row of the word table is the same in every text: cosine 1. The embeddings add the position, and each layer "
     "mixes in the context, so that the two vectors part. A word of several pieces is the mean of its pieces. The word "
     "is found by its characters in the text, so punctuation behind it does not count."
 )
-WORD_CODE = (
-    "with torch.inference_mode():\n"
-    "    first, second = (\n"
-    "        torch.stack(model(**tokenizer(text, {input_arguments}), output_hidden_states=True).hidden_states)[:, 0]\n"
-    "        for text in ({first!r}, {second!r})\n"
-    "    )\n"
-    "a, b = first[:, {first_positions}].mean(dim=1), second[:, {second_positions}].mean(dim=1)\n"
-    "print(torch.cosine_similarity(a, b, dim=-1))\n"
-)
-
-
-def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) -> str:
-    """Lines for the norms of the vectors that make up the input, with this model's names of its embedding tables.
-
-    For a family that does more than add rows and normalise them, only the output of the block is printed.
-    """
-    path = partial(part_path, loaded.model)
-    if parts.other is not None or not parts.exact or parts.output.shape != parts.word.shape:
-        return f"print(h[0][0, {first}:{stop}].norm(dim=-1))   # what the embedding block hands to layer 0\n"
-    lines = ["with torch.inference_mode():", '    word = model.get_input_embeddings()(inputs["input_ids"][0])']
-    added = ["word"]
-    if parts.position is not None and parts.position_ids is not None:
-        ids = parts.position_ids.tolist()
-        written = f"range({len(ids)})" if ids == list(range(len(ids))) else str(ids)
-        lines.append(f"    position = model.get_submodule({path(POSITION_TABLES)!r}).weight[list({written})]")
-        added.append("position")
-    if parts.token_type is not None:
-        table = f"model.get_submodule({path((family(loaded.model_type).type_table,))!r}).weight"
-        lines.append('    types = inputs.get("token_type_ids", torch.zeros_like(inputs["input_ids"]))[0]')
-        lines.append(f"    token_type = {table}[types]")
-        added.append("token_type")
-    lines.append(f"    total = {' + '.join(added)}")
-    norm = path(NORMS)
-    shown = [*added, "total"] if len(added) > 1 else added
-    if norm:
-        lines.append(f"    normalised = model.get_submodule({norm!r})(total)")
-        shown = [*shown, "normalised"]
-    lines.append(f"for vectors in ({', '.join(shown)},):")
-    lines.append(f"    print(vectors[{first}:{stop}].norm(dim=-1))   # the last equals h[0][0]")
-    return "\n".join([*lines, ""])

@@ -34,7 +34,7 @@ from ui.address.widgets import choice
 from ui.cache.figures import cached_figure
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
-from ui.views.representations import controls, texts
+from ui.views.representations import controls, reproduction, texts
 from ui.views.representations.compared import compared_block
 from ui.views.representations.input_views import embedding_view, word_view
 from ui.widgets.figure_block import (
@@ -84,7 +84,7 @@ def _change(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=trace.tokens,
-        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[name]),
+        explanation=(texts.CHANGE_WORDS, reproduction.run_lines(trace) + reproduction.CHANGE_CODE[name]),
     )
     with words, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(MAPS[chosen], width="content")
@@ -130,8 +130,8 @@ def _values(trace: Trace, begun: FirstChart) -> None:
     all_states(trace, "values")
     folded_table(key, frame, picture.title)
     shape = tuple(values.shape)
-    code = texts.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
-    explained(key, texts.VALUES_WORDS, texts.run_lines(trace) + code)
+    code = reproduction.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
+    explained(key, texts.VALUES_WORDS, reproduction.run_lines(trace) + code)
 
 
 def _clicked_value(trace: Trace, key: str, entry: int) -> None:
@@ -210,8 +210,8 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
     frame.insert(0, "token", list(tokens))
     download_row(picture, key, f"token similarity {name} {trace.model}", picture.title, frame, trace.tokens)
     numbers_table(frame, picture.title)
-    code = texts.SIMILARITY_CODE.format(entry=entry, first=first, stop=last + 1, name=name)
-    explained(key, texts.SIMILARITY_WORDS, texts.run_lines(trace) + code)
+    code = reproduction.SIMILARITY_CODE.format(entry=entry, first=first, stop=last + 1, name=name)
+    explained(key, texts.SIMILARITY_WORDS, reproduction.run_lines(trace) + code)
 
 
 @st.fragment
@@ -227,7 +227,7 @@ def paths_view(trace: Trace) -> None:
         for place, position in enumerate(picked)
         for entry in range(len(paths.points))
     ]
-    code = texts.PATHS_CODE.format(picked=picked, states=len(paths.points), count=len(picked))
+    code = reproduction.PATHS_CODE.format(picked=picked, states=len(paths.points), count=len(picked))
     words = figure_block(
         paths_figure(paths, trace, picked),
         f"token paths {trace.model}",
@@ -235,7 +235,7 @@ def paths_view(trace: Trace) -> None:
         numbers="open",
         height=240,
         texts=trace.tokens,
-        explanation=(texts.PATHS_WORDS, texts.run_lines(trace) + code),
+        explanation=(texts.PATHS_WORDS, reproduction.run_lines(trace) + code),
     )
     shown = float(paths.explained.sum())
     words.markdown(

@@ -17,9 +17,9 @@ from bertviz_core.predictions.tags import surest_tag, token_classes
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import probe_answer
-from bertviz_core.questions.predictions.labels import classes, tagged_tokens
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
 from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
+from bertviz_core.questions.predictions.task_heads import classes, tagged_tokens
 from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.text import counted, escape_controls
 from bertviz_core.trace.tokenization import longest_piece

@@ -7,7 +7,7 @@ import streamlit as st
 from bertviz_core.figures.predictions.answers import answer_map_figure, answers_figure
 from bertviz_core.predictions.results import AnswerPrediction
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import LONGEST, answers
+from bertviz_core.questions.predictions.task_heads import LONGEST, answers
 from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.session import QUESTION

@@ -20,7 +20,8 @@ from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.masked_lm import shift_position
 from bertviz_core.predictions.tags import entities
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import (
+from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
+from bertviz_core.questions.predictions.task_heads import (
     JOINED,
     LONGEST,
     answers,
@@ -30,7 +31,6 @@ from bertviz_core.questions.predictions.labels import (
     tagged_tokens,
     tags,
 )
-from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.trace.subwords.text_edits import word_edits

@@ -6,7 +6,7 @@ import streamlit as st
 from bertviz_core.figures.predictions.classes import classes_figure, next_sentence_figure
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import classes
+from bertviz_core.questions.predictions.task_heads import classes
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts

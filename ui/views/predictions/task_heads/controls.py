@@ -9,9 +9,9 @@ from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
 from bertviz_core.figures.predictions.tags import JOINED
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.results import Strategy
-from bertviz_core.questions.predictions.labels import JOINED as TAGS_JOINED
-from bertviz_core.questions.predictions.labels import JOINS, LONGEST, LONGEST_ANSWER, ORDER, WINDOW
 from bertviz_core.questions.predictions.masked_lm import GUESS
+from bertviz_core.questions.predictions.task_heads import JOINED as TAGS_JOINED
+from bertviz_core.questions.predictions.task_heads import JOINS, LONGEST, LONGEST_ANSWER, ORDER, WINDOW
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens

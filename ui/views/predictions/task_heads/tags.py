@@ -9,7 +9,7 @@ from bertviz_core.figures.predictions.tags import SEQUENCES, tags_figure
 from bertviz_core.predictions.results import Entity, TagPrediction
 from bertviz_core.predictions.tags import entities
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labels import JOINED, tagged_tokens, tags
+from bertviz_core.questions.predictions.task_heads import JOINED, tagged_tokens, tags
 from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.compared import compared_block

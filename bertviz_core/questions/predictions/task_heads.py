@@ -1,4 +1,4 @@
-"""Predictions of classes, tags and answers for a text, and for its edited version."""
+"""The questions of the views of task heads: classes, tags and answers for a text, and for its edited version."""
 
 from typing import TypeVar
 

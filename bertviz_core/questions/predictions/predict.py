@@ -1,4 +1,4 @@
-"""Predictions of a task head for one or many texts: words, classes, tags, answers."""
+"""What `predict` answers: the predictions of a task head for one or many texts."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """The lines of Python on the page Representations run as they are, for several families, and give its numbers.
 
-Covers `ui/views/representations/texts.py`, `ui/widgets/reproduction.py`.
+Covers `ui/widgets/reproduction.py`.
 """
 
 from pathlib import Path
