@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -83,20 +83,30 @@ def answered_texts(
     return list(texts), None if gold is None else list(gold), None if seconds is None else list(seconds)
 
 
-def written(texts: Sequence[str | float], with_numbers: bool) -> tuple[str, ...]:
-    """The texts of a figure, with numbers among them written out.
+def written(
+    texts: Sequence[str | float | PathLike[str]], with_numbers: bool, with_paths: bool = False
+) -> tuple[str, ...]:
+    """The texts of a figure, with numbers and paths among them written out.
 
     Args:
-        texts: texts and numbers.
+        texts: texts, numbers and paths.
         with_numbers: whether numbers are expected.
+        with_paths: whether paths are expected.
 
     Raises:
-        TextError: there is an unexpected number.
+        TextError: there is an unexpected number or path.
     """
+    inputs: list[str] = []
     for place, each in enumerate(texts):
-        if not (with_numbers or isinstance(each, str)):
+        if isinstance(each, PathLike) and with_paths:
+            inputs.append(fspath(each))
+        elif isinstance(each, str):
+            inputs.append(each)
+        elif with_numbers and not isinstance(each, PathLike):
+            inputs.append(repr(float(each)))
+        else:
             raise TextError(f"texts[{place}] is {_described(each)}; {_expected(str)} is needed.")
-    return tuple(each if isinstance(each, str) else repr(float(each)) for each in texts)
+    return tuple(inputs)
 
 
 def _plain(value: Any, parameter: inspect.Parameter) -> Any:

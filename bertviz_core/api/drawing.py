@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted
 
-Option = str | int | float | bool
+Option = str | int | float | bool | PathLike[str]
 NEEDED = {
     Opened: "a model; use open_model",
     CorpusSubject: "a corpus; use open_corpus",
@@ -79,7 +80,7 @@ class FigureSource:
 
     def save(
         self,
-        path: str,
+        path: str | PathLike[str],
         name: str,
         more: Mapping[str, Option],
         theme: str,
@@ -153,7 +154,7 @@ def drawn(spec: FigureSpec, theme: str, width: int | None, height: int | None) -
     return figure.update_layout(**sizes)
 
 
-def require_file(path: str, theme: str, medium: str, width: int | None, height: int | None) -> None:
+def require_file(path: str | PathLike[str], theme: str, medium: str, width: int | None, height: int | None) -> None:
     """Refuse files, media and sizes that there are not, before anything is computed.
 
     Raises:
@@ -167,12 +168,12 @@ def require_file(path: str, theme: str, medium: str, width: int | None, height: 
         raise TextError(f"There is no medium {quoted(escape_controls(medium), 20)}; choose {' or '.join(MEDIA)}.")
     if (width, height) != (None, None):
         raise TextError(f"A {medium} has a size of its own; leave out width and height.")
-    if path.lower().endswith(".html"):
+    if Path(path).suffix.lower() == ".html":
         raise TextError(f"An .html file has no size for a {medium}; leave out medium, or write an image.")
 
 
 def save_figure(
-    path: str,
+    path: str | PathLike[str],
     spec: FigureSpec,
     models: Sequence[tuple[str, str]],
     texts: Sequence[str | None],
@@ -231,4 +232,10 @@ def _require_size(theme: str, width: int | None, height: int | None) -> None:
 
 def typed(options: Mapping[str, Option]) -> dict[str, str]:
     """Options as texts, like in a query string."""
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    return {key: _typed(value) for key, value in options.items()}
+
+
+def _typed(value: Option) -> str:
+    if isinstance(value, PathLike):
+        return fspath(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from os import PathLike
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ class AttentionMaps:
     @checked
     def save_figure(
         self,
-        path: str,
+        path: str | PathLike[str],
         name: str = "attention",
         *,
         layer: int = 0,

@@ -1,6 +1,8 @@
 """Draw any figure of the dashboard for an opened model, or compute its data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,6 +14,8 @@ from bertviz_core.questions.parameters import Options
 
 WITH_NUMBERS = ("gold-cosines",)
 """Figures with numbers among their texts."""
+WITH_MODELS = ("models",)
+"""Figures whose texts are names of models, which may be paths."""
 
 
 class ModelFigures(ABC):
@@ -28,7 +32,7 @@ class ModelFigures(ABC):
     def figure(
         self,
         name: str,
-        *texts: str | float,
+        *texts: str | float | PathLike[str],
         pair: str | None = None,
         theme: str = "light",
         width: int | None = None,
@@ -39,8 +43,8 @@ class ModelFigures(ABC):
 
         Args:
             name: one of `python -m bertviz_core figure --list`.
-            *texts: the input: a text, or sentences; for "models" the names of other models, and for "gold-cosines"
-                two sentences and their similarity, a number, one after the other.
+            *texts: the input: a text, or sentences; for "models" the names or folders of other models, and for
+                "gold-cosines" two sentences and their similarity, a number, one after the other.
             pair: a second text of the same input.
             theme: "light", "dark" or "print".
             width: pixels; defaults to the available width.
@@ -50,15 +54,15 @@ class ModelFigures(ABC):
         Raises:
             BertvizError: there is no such figure, option or theme, or the inputs are invalid.
         """
-        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
+        source = self._source(name, texts, pair)
         return source.figure(name, options, theme, width, height)
 
     @checked
     def save_figure(
         self,
-        path: str,
+        path: str | PathLike[str],
         name: str,
-        *texts: str | float,
+        *texts: str | float | PathLike[str],
         pair: str | None = None,
         medium: str = "",
         theme: str = "light",
@@ -84,11 +88,13 @@ class ModelFigures(ABC):
             BertvizError: there is no such figure, option, theme, medium or folder, the inputs are invalid, or there is
                 no browser.
         """
-        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
+        source = self._source(name, texts, pair)
         source.save(path, name, options, theme, medium, width, height)
 
     @checked
-    def compute(self, name: str, *texts: str | float, pair: str | None = None, **options: Option) -> Any:
+    def compute(
+        self, name: str, *texts: str | float | PathLike[str], pair: str | None = None, **options: Option
+    ) -> Any:
         """Compute the data of a figure of the dashboard: a frozen object with documented fields.
 
         Args:
@@ -100,5 +106,9 @@ class ModelFigures(ABC):
         Raises:
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
-        source = FigureSource(self._opened, Options(written(texts, name in WITH_NUMBERS), pair, self.task))
+        source = self._source(name, texts, pair)
         return source.compute(name, options)
+
+    def _source(self, name: str, texts: Sequence[str | float | PathLike[str]], pair: str | None) -> FigureSource:
+        inputs = written(texts, name in WITH_NUMBERS, name in WITH_MODELS)
+        return FigureSource(self._opened, Options(inputs, pair, self.task))

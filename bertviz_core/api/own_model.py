@@ -14,6 +14,9 @@ from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
+SENTENCE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "max_seq_length", "truncate_dim")
+"""Settings of a model of sentence-transformers itself, which it writes into files and which can be set anew."""
+
 
 @runtime_checkable
 class Saveable(Protocol):
@@ -51,7 +54,7 @@ class SavedModel(ModelCopy):
 
 
 class OwnModel:
-    """A model object of the caller, which is copied again when a weight of it, or its config, has changed."""
+    """A model object of the caller, which is copied again when its weights, settings or tokenizer have changed."""
 
     def __init__(self, model: Saveable, tokenizer: Saveable | None) -> None:
         """Check the objects and make the first copy.
@@ -80,7 +83,7 @@ class OwnModel:
         return None if device == "cpu" else device
 
     def changed(self) -> bool:
-        """Whether a weight or the config is another than in the newest copy; if so, make another copy."""
+        """Whether a weight, a setting or the tokenizer differs from the newest copy; if so, make another copy."""
         if self._fingerprint() == self._state:
             return False
         self.saved = self._copy()
@@ -88,10 +91,15 @@ class OwnModel:
         return True
 
     def _fingerprint(self) -> int:
-        """CRC-32 of the configs, the state of adapters, and all names, shapes, types and bytes of the weights."""
+        """CRC-32 of all settings, the state of adapters, and all names, shapes, types and bytes of the weights."""
         state: Mapping[str, Any] = self._model.state_dict()
         parts = (part for part in self._model.modules() if isinstance(part, transformers.PreTrainedModel))
         digest = zlib.crc32("".join(str(part.config) for part in parts).encode())
+        tokenizer = self._tokenizer
+        if _of_sentence_transformers(self._model):
+            digest = zlib.crc32(_sentence_settings(self._model).encode("utf-8", "surrogatepass"), digest)
+            tokenizer = getattr(self._model, "tokenizer", None)
+        digest = zlib.crc32(_tokenizer_settings(tokenizer), digest)
         if _is_peft_model(self._model):  # which adapters answer, and how strongly, is no tensor
             scales = [getattr(part, "scaling", None) for part in self._model.modules() if _of_peft(part)]
             digest = zlib.crc32(f"{self._model.get_model_status()} {scales}".encode(), digest)
@@ -166,6 +174,27 @@ def _without_adapters(model: Any) -> Any:
 def _of_sentence_transformers(model: Saveable) -> bool:
     """Whether the class is one of sentence-transformers, which need not be installed here."""
     return _of_package(model, "sentence_transformers")
+
+
+def _sentence_settings(model: Any) -> str:
+    """What a model of sentence-transformers writes into its settings beside configs and weights."""
+    own = [getattr(model, name, None) for name in SENTENCE_SETTINGS]
+    return str([own, *(part.get_config_dict() for part in model.children() if hasattr(part, "get_config_dict"))])
+
+
+def _tokenizer_settings(tokenizer: Any) -> bytes:
+    """What can be changed of a tokenizer after it was made; its vocabulary only grows, by added tokens."""
+    if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
+        return b""
+    own = [
+        tokenizer.model_max_length,
+        tokenizer.special_tokens_map,
+        tokenizer.added_tokens_decoder,
+        tokenizer.init_kwargs,
+    ]
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)  # only tokenizers in Rust have one
+    steps = [backend.normalizer, backend.pre_tokenizer, backend.post_processor] if backend is not None else []
+    return str([*own, *map(repr, steps)]).encode("utf-8", "surrogatepass")
 
 
 def _of_peft(part: object) -> bool:

@@ -1,6 +1,6 @@
 """Maps and the atlas of attention that another program has computed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ MOST_CELLS = 2**29
 """Maximum number of weights of all layers together: 2 GiB in float32."""
 EVEN = 1e-2
 """Largest distance of the sum of a row from 1, above which it is mentioned; half precision stays below."""
+NO_WEIGHTS = {
+    "b": "True and False", "c": "complex numbers", "O": "objects", "S": "bytes", "U": "texts", "M": "dates",
+    "m": "durations",
+}  # fmt: skip
+"""Kinds of NumPy's types whose values are no weights, although they can be converted."""
 
 
 def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
@@ -25,7 +30,8 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
             of one layer [heads, queries, keys], or one map [queries, keys].
 
     Raises:
-        TextError: shapes differ or do not fit, the batch has several texts, or a value is negative or not finite.
+        TextError: shapes differ or do not fit, the batch has several texts, values are not real numbers, or one is
+            negative or not finite.
     """
     layers = [_array(each) for each in attention] if isinstance(attention, list | tuple) else _split(_array(attention))
     if not layers or not all(each.size for each in layers):
@@ -38,24 +44,29 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
         raise TextError(f"The layers of attention have different shapes, {shapes[0]} and {shapes[1]}.")
     if sum(each.size for each in layers) > MOST_CELLS:
         raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
-    maps = np.stack(layers).astype(np.float32)
-    if not np.isfinite(maps).all() or (maps < 0).any():
-        raise TextError("attention has values that are negative or no numbers; give weights after the softmax.")
-    return maps
+    maps = np.stack(layers)
+    if not ((maps >= 0) & (maps <= np.finfo(np.float32).max)).all():  # false for NaN, too
+        raise TextError("attention has values that are negative or not finite; give weights after the softmax.")
+    return maps.astype(np.float32)
 
 
 def _array(values: Any) -> np.ndarray:
     """A tensor or array of any device and type as a NumPy array.
 
     Raises:
-        TextError: it is neither.
+        TextError: it is neither, its values are not real numbers, or it has no dense values.
     """
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().float().numpy()
+    name = type(values).__name__
     try:
-        return np.asarray([] if values is None else values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TextError(f"attention has a {type(values).__name__} where an array of numbers is needed.") from error
+        if hasattr(values, "detach"):
+            values = values.detach().cpu()
+            values = (values.float() if values.dtype.is_floating_point else values).numpy()
+        numbers = np.asarray([] if values is None else values)
+        if numbers.dtype.kind not in NO_WEIGHTS:
+            return numbers.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError for a tensor that is sparse or on "meta"
+        raise TextError(f"attention has a {name} where an array of numbers is needed.") from error
+    raise TextError(f"attention has {NO_WEIGHTS[numbers.dtype.kind]}, and weights are real numbers.")
 
 
 def _split(values: np.ndarray) -> list[np.ndarray]:
@@ -76,13 +87,14 @@ def _heads(layer: np.ndarray) -> Float[np.ndarray, "heads queries keys"]:
     return layer
 
 
-def labelled(name: str, tokens: Sequence[str], count: int) -> Axis:
+def labelled(name: str, tokens: Any, count: int) -> Axis:
     """An axis of tokens, one label for each.
 
     Raises:
         TextError: they are no texts, or there are more or fewer of them than rows or columns.
     """
-    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+    listed = isinstance(tokens, Iterable) and isinstance(tokens, Sized) and not isinstance(tokens, str)
+    if not listed or not all(isinstance(token, str) for token in tokens):
         raise TextError(f"{name} has no list of texts; give the text of every token.")
     if len(tokens) != count:
         raise TextError(f"{name} has {len(tokens):,} tokens, and the attention is over {count:,}; give one for each.")

@@ -187,7 +187,7 @@ class _Way:
                     raise self._refusal(f"does not run layer {layer} as a module of its own")
                 states.append(noting.noted)
         if not np.isfinite(vectors).all():
-            raise TextError(f"The sentence vector of {text[:40]!r} has no direction; give another text.")
+            raise TextError(f"The sentence vector of {text[:40]!r} holds NaN or infinity; give another text.")
         self._end, self._start = states
         self._known: Float[np.ndarray, "nodes seq dimensions"] | None = None
         self.end, self.start = vectors

@@ -53,11 +53,11 @@ SENTENCES_HELP = "The sentences; - stands for the lines of the standard input."
 SentencesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)
 ]
-PAIRS_HELP = "Pairs with their similarities instead of sentences: .csv, .tsv or .parquet."
+PAIRS_HELP = "Pairs with their similarities instead of sentences: .csv, .tsv, .jsonl or .parquet."
 SECOND_HELP = f"Column with the second ones; {SECOND_COLUMNS[0]} by default."
 SCORE_HELP = f"Column with the similarities; {SCORE_COLUMNS[0]} by default."
 PairsOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=PAIRS_HELP)]
-FILE_HELP = "Text (one sentence per line), .csv, .tsv or .parquet; - for lines of the standard input."
+FILE_HELP = "Text (one sentence per line), .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
 
 

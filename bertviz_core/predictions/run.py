@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.torch_internals import with_child
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.sentences.batches import batches
+from bertviz_core.text import quoted
 from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
@@ -55,12 +56,13 @@ def row_outputs(
 
     Raises:
         UnsupportedModelError: the model needs more inputs than a text.
+        CheckpointError: an output is NaN or infinite.
     """
     lengths = [len(row) for row in rows]
     for group in _groups(head.base, lengths) if padded else groups(head, lengths):
         output = run_group(head, [rows[index] for index in group], head.model)
         for place, index in enumerate(group):
-            arrays = [output[name][place].float().cpu().numpy() for name in names]
+            arrays = [_finite(head, output[name][place].float()).cpu().numpy() for name in names]
             per_text = [name == "logits" and array.ndim == 1 for array, name in zip(arrays, names, strict=True)]
             yield (
                 index,
@@ -141,9 +143,12 @@ class WordHead:
         """Return the logits (positions, vocab) of states (positions, hidden), in float32.
 
         If the head cannot be applied separately, `states` are rows of output["logits"] and are returned.
+
+        Raises:
+            CheckpointError: a logit is NaN or infinite.
         """
         with RUN_LOCK, torch.inference_mode():
-            return self.logits_unlocked(output, states)
+            return _finite(self._head, self.logits_unlocked(output, states))
 
     def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
         """Like `logits`, for callers that hold RUN_LOCK; differentiable."""
@@ -169,6 +174,16 @@ class WordHead:
     def vocab_size(self) -> int:
         """Size of the vocabulary in the config."""
         return word_count(self._head)
+
+
+def _finite(head: HeadModel, logits: "torch.Tensor") -> "torch.Tensor":
+    """Refuse NaN and infinity; a head may exclude a class by minus infinity."""
+    if not bool((logits < torch.inf).all()):  # false for NaN, too
+        raise CheckpointError(
+            f"The head of {quoted(head.name)} answers with NaN or infinity, so there is no answer to show; look at its "
+            "weights on the page Checkpoint."
+        )
+    return logits
 
 
 def word_count(head: HeadModel) -> int:

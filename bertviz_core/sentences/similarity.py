@@ -24,9 +24,12 @@ def similarity_matrix(
 ) -> Float[np.ndarray, "sentences sentences"]:
     """Compute the similarity of all pairs: cosine (-1 to 1), dot product, or Euclidean distance.
 
-    The matrix is symmetric. The diagonal is 1 for the cosine (0 for a zero vector), 0 for the distance, and the squared
-    norm for the dot product.
+    The matrix is symmetric. The diagonal is 1 for the cosine (0 for a zero vector, NaN for one that is not finite), 0
+    for the distance, and the squared norm for the dot product.
     """
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():  # of NaN alone, since infinity minus itself is a warning of NumPy
+        vectors = np.where(finite[:, None], vectors, np.float32(np.nan))
     if measure == "euclidean":
         rows = [distances(row, vectors) for row in vectors]
         return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
@@ -36,7 +39,9 @@ def similarity_matrix(
     scores = (scores + scores.T) / 2
     if measure == "cosine":
         np.clip(scores, -1, 1, out=scores)
-        np.fill_diagonal(scores, np.where(units.any(axis=1), np.float32(1), np.float32(0)))
+        own = np.where(units.any(axis=1), np.float32(1), np.float32(0))
+        own[~finite] = np.nan
+        np.fill_diagonal(scores, own)
     return scores
 
 

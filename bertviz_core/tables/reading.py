@@ -10,12 +10,9 @@ from bertviz_core.errors import TextError
 from bertviz_core.tables.cells import Cells, cell_texts
 from bertviz_core.tables.columns import Columns, listed, sentence_column
 from bertviz_core.tables.decoding import decoded
-from bertviz_core.tables.delimited import DELIMITERS, DelimitedTable
 from bertviz_core.tables.parquet import ENDINGS, ParquetTable
+from bertviz_core.tables.text_tables import DELIMITERS, JSON, DelimitedTable, JsonTable
 from bertviz_core.text import counted, quoted
-
-JSON = (".json", ".jsonl", ".ndjson")
-"""Endings of files that other programs read as records, and this as lines."""
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
@@ -82,12 +79,10 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     """
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
-    if ending not in (*ENDINGS, *DELIMITERS):
+    if ending not in (*ENDINGS, *DELIMITERS, *JSON):
         if column is not None:
-            has = "is read line by line, so it has no columns; give a table with them (CSV, TSV or Parquet)"
+            has = "is read line by line, so it has no columns; give a table with them (CSV, TSV, JSON lines or Parquet)"
             raise TextError(f"{quoted(name)} {has}, or leave out the column {quoted(column)}.")
-        if ending in JSON:
-            notices.append(f"{quoted(name)} is not read as JSON: each line is a sentence.")
         return _sentence_table(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
 
     def check_count(rows: int) -> None:
@@ -96,6 +91,8 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     table: Columns
     if ending in ENDINGS:
         table = ParquetTable(name, raw, check_count)
+    elif ending in JSON:
+        table = JsonTable(name, decoded(name, raw), check_count)
     else:
         table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
     column_index, cells = sentence_column(name, table, column, notices)

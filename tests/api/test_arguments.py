@@ -238,6 +238,22 @@ def test_a_path_opens_a_folder_and_a_device_is_where_it_runs() -> None:
         open_model(MODEL, device="cuda:99")
 
 
+def test_a_path_is_taken_wherever_a_name_of_a_model_or_file_is(model: Model, tmp_path: Path) -> None:
+    folder = bundled_folder(MODEL)
+    for name in ("states-compared", "attention-compared"):
+        drawn = model.figure(name, TEXT, other=folder)
+        assert drawn.to_json() == model.figure(name, TEXT, other=str(folder)).to_json()
+    assert repr(model.compute("states-compared", TEXT, other=folder)) == repr(
+        model.compute("states-compared", TEXT, other=str(folder))
+    )
+    assert model.figure("models", folder).to_json() == model.figure("models", str(folder)).to_json()
+    model.tokens(TEXT).save_figure(tmp_path / "tokens.html")
+    model.save_figure(tmp_path / "models.html", "models", folder)
+    assert {each.name for each in tmp_path.iterdir()} == {"tokens.html", "models.html"}
+    with pytest.raises(BertvizError, match="an object of PosixPath; a text is needed"):
+        model.figure("tokens", folder)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
 def test_an_answer_is_the_same_when_it_was_pickled_or_copied(

@@ -151,6 +151,46 @@ def test_a_model_of_sentence_transformers_has_its_own_tokenizer_and_pooling(tmp_
         open_model(model, tokenizer=model.tokenizer)
 
 
+def test_settings_of_sentence_transformers_are_followed(tmp_path: Path) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    save_tiny("bert", tmp_path / "tiny")
+    modules = sentence_transformers.sentence_transformer.modules
+    words = modules.Transformer(str(tmp_path / "tiny"))
+    pooling = modules.Pooling(words.get_embedding_dimension(), "max")
+    model = sentence_transformers.SentenceTransformer(modules=[words, pooling], device="cpu")
+    opened = open_model(model)
+    before = opened.sentences(TEXTS).data.vectors
+    same = opened._opened
+    for part, name, value in (
+        (model, "max_seq_length", 5),
+        (pooling, "pooling_mode", "mean"),
+        (model, "prompts", {"q": "rained all ", "d": "a "}),
+        (model, "default_prompt_name", "q"),
+        (model, "truncate_dim", 3),
+        (model, "similarity_fn_name", "dot"),
+    ):
+        setattr(part, name, value)
+        expected, answer = model.encode(TEXTS), opened.sentences(TEXTS)
+        assert opened._opened is not same, name
+        same = opened._opened
+        np.testing.assert_allclose(answer.data.vectors, expected, atol=1e-5, err_msg=name)
+        assert before.shape != expected.shape or not np.allclose(before, expected), "the setting changes something"
+    model.encode(TEXTS)
+    opened.sentences(TEXTS)
+    assert opened._opened is same, "without a change nothing is copied again"
+
+
+def test_a_changed_tokenizer_is_that_of_the_next_answer(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    opened = open_model(model, tokenizer=tokenizer)
+    assert opened.tokens("A CAT sat").data.tokens != ()
+    tokenizer.add_tokens(["sat on"])
+    tokenizer(TEXTS, padding=True, truncation=True)
+    expected = tokenizer.convert_ids_to_tokens(tokenizer("a cat sat on it").input_ids)
+    assert "sat on" in expected
+    assert list(opened.tokens("a cat sat on it").data.tokens) == expected
+
+
 def test_its_copy_goes_with_the_last_answer_and_pickled_numbers_stay(own: tuple[Any, Any]) -> None:
     opened = open_model(own[0], tokenizer=own[1])
     run = opened.trace(TEXTS[0])

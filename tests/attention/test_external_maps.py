@@ -44,14 +44,29 @@ def test_one_layer_and_one_map_are_layers_of_their_own() -> None:
     [
         ([], "is empty"),
         ([None, None], "output_attentions=True"),
-        ("attention", "an array of numbers"),
+        ("attention", "attention has texts, and weights are real numbers"),
+        (3j, "has complex numbers"),
+        ({"a": 1}, "objects"),
         (np.zeros(3), "1 dimensions"),
         (np.zeros((2, 3, 2, 4, 4)), "a batch of 3 texts"),
         ([np.ones((2, 4, 4)), np.ones((3, 4, 4))], "different shapes"),
         (WEIGHTS - 1, "negative"),
-        (WEIGHTS * np.nan, "no numbers"),
+        (WEIGHTS * np.nan, "not finite"),
+        (WEIGHTS * np.inf, "not finite"),
+        (WEIGHTS.astype(np.float64) * 1e300, "not finite"),
+        (WEIGHTS + 0.1j, "complex numbers"),
+        (torch.tensor(WEIGHTS) + 0.1j, "complex numbers"),
+        (WEIGHTS > 0.5, "True and False"),
+        (torch.tensor(WEIGHTS) > 0.5, "True and False"),
+        (WEIGHTS.astype(str), "texts"),
+        (WEIGHTS.astype(object), "objects"),
+        (WEIGHTS.astype("timedelta64[s]"), "durations"),
+        ([[["0.5", "0.5"]] * 2], "texts"),
+        (torch.tensor(WEIGHTS).to_sparse(), "a Tensor where an array of numbers is needed"),
+        (torch.tensor(WEIGHTS, device="meta"), "a Tensor where an array of numbers is needed"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_does_not_fit_is_one_sentence(given: Any, sentence: str) -> None:
     with pytest.raises(TextError, match=sentence):
         stacked(given)
@@ -61,6 +76,9 @@ def test_each_row_and_column_has_one_token() -> None:
     assert labelled("tokens", list("abc"), 3).labels == ("a", "b", "c")
     with pytest.raises(TextError, match="tokens has 3 tokens, and the attention is over 5"):
         labelled("tokens", list("abc"), 5)
+    for wrong in (None, 3, "abc", [b"a", b"b", b"c"]):
+        with pytest.raises(TextError, match="tokens has no list of texts"):
+            labelled("tokens", wrong, 3)
 
 
 def test_measures_are_those_of_their_definitions() -> None:

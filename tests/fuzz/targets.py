@@ -68,6 +68,8 @@ ROWS = {"text": ["One, two.", 'He said "no".', "", "é\n"], "kind": ["a", "b", "
 TABLES = {
     "list.csv": b'text,kind,number\n"One, two.",a,1\n"He said ""no"".",b,2\n,a,\n\xc3\xa9,c,4\n' * 3,
     "list.tsv": b"text\tkind\nOne.\ta\nTwo.\tb\n",
+    "list.jsonl": b'{"text": "One.", "kind": "a", "n": 1}\n{"text": "\\u00e9", "n": 2.5, "kind": null}\n' * 2,
+    "list.json": b'[{"text": "One."}, {"text": "Two.", "tags": ["x"]}]',
     "list.txt": "One.\nTwo.\né\n".encode(),
     "list.parquet": written(pa.table(ROWS)),
 }

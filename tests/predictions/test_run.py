@@ -1,9 +1,22 @@
 """Logits of every head equal those of transformers' own class, alone and padded, in at least 25 families per head."""
 
-import pytest
+from collections.abc import Callable
+from typing import Any
 
+import pytest
+import torch
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.predictions.answers import predicted_answers
+from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.predictions.logit_lens import logit_lens
+from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.run import WordHead
+from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
+from bertviz_core.predictions.tags import tag_predictions
+from bertviz_core.predictions.terms import term_weights
+from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.families_table import DOCUMENT, heads_part
 from tests.helpers.tiny_heads import NOT_RUN, families_with, head_difference, tiny_head
 
@@ -32,3 +45,39 @@ def test_chunks_keep_the_logits_within_their_bytes(monkeypatch: pytest.MonkeyPat
     word_head = WordHead(head)
     monkeypatch.setattr("bertviz_core.predictions.run.CHUNK_NBYTES", 3 * 4 * word_head.vocab_size)
     assert [(part.start, part.stop) for part in word_head.chunks(7)] == [(0, 3), (3, 6), (6, 7)]
+
+
+ANSWERS: dict[str, tuple[str, Callable[[Any, Any, Any], object]]] = {
+    "classes": ("sequence-classification", lambda head, _, tokens: class_predictions(head, [tokens])),
+    "tags": ("token-classification", lambda head, _, tokens: tag_predictions(head, [tokens])),
+    "answers": ("question-answering", lambda head, tokenizer, _: predicted_answers(head, tokenizer, "a cat", "a dog")),
+    "words": ("masked-lm", lambda head, tokenizer, tokens: predicted_words(head, tokenizer, tokens)),
+    "lens": ("masked-lm", lambda head, tokenizer, tokens: logit_lens(head, tokenizer, tokens)),
+    "terms": ("masked-lm", lambda head, _, tokens: term_weights(head, tokens)),
+    "surprise": ("masked-lm", lambda head, tokenizer, tokens: pseudo_likelihood(head, tokenizer, tokens)),
+}
+"""Answer of a head -> its task, and a call that computes it."""
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_head_answers_from_weights_that_are_not_finite(
+    name: str, broken: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, answer = ANSWERS[name]
+    head, tokenizer, _ = tiny_head("bert", task)
+    bias = dict(head.base.model.named_parameters())["encoder.layer.2.output.LayerNorm.bias"]
+    monkeypatch.setattr(bias, "data", torch.full_like(bias, broken))
+    with pytest.raises(CheckpointError, match=r"^The head of 'bert' answers with NaN or infinity, so .* Checkpoint\.$"):
+        answer(head, tokenizer, tokenize(tokenizer, "a cat sat"))
+
+
+def test_a_class_that_a_head_excludes_by_minus_infinity_has_probability_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, tokenizer, _ = tiny_head("bert", "sequence-classification", num_labels=4)
+    bias = torch.tensor([0.0, -float("inf"), 0.0, 0.0])
+    monkeypatch.setattr(head.model.classifier.bias, "data", bias)
+    (found,) = class_predictions(head, [tokenize(tokenizer, "a cat sat")])
+    assert found.probabilities is not None
+    assert found.probabilities[1] == 0
+    assert found.probabilities.sum() == pytest.approx(1)

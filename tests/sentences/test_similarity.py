@@ -46,6 +46,19 @@ def test_the_cosine_is_at_most_1_and_1_on_the_diagonal(vectors: Any) -> None:
     np.testing.assert_array_equal(np.diag(found), 1)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_vector_that_is_not_finite_has_no_similarity_to_itself(vectors: Any, measure: Measure, broken: float) -> None:
+    expected = similarity_matrix(vectors, measure)
+    vectors[3, 1] = broken
+    found = similarity_matrix(vectors, measure)
+    assert not np.isfinite(found[3]).any()
+    assert not np.isfinite(found[:, 3]).any()
+    others = np.arange(COUNT) != 3
+    np.testing.assert_array_equal(found[others][:, others], expected[others][:, others])
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_zero_vector_has_cosine_0_and_no_nan(vectors: Any, measure: Measure) -> None:
     vectors[3] = 0

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
+from os import PathLike
 from typing import Any, Generic, TypeVar
 
 import pandas as pd
@@ -67,7 +68,7 @@ class Result(ABC, Generic[Data]):
     @checked
     def save_figure(
         self,
-        path: str,
+        path: str | PathLike[str],
         name: str | None = None,
         *,
         medium: str = "",

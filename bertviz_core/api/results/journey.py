@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ class JourneyResult(Result[Journey]):
     @checked
     def save(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         medium: str = "",
         theme: str = "light",

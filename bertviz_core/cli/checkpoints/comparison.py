@@ -49,7 +49,7 @@ TEXT_HELP = (
     "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
     "heads predict for it; with --view, attention of a head, heads that changed, or states of other vocabularies."
 )
-FILE_HELP = "Texts whose answers are compared: lines, CSV, TSV or Parquet."
+FILE_HELP = "Texts whose answers are compared: lines, CSV, TSV, JSON lines or Parquet."
 TextOption = Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
 FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=FILE_HELP)]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]

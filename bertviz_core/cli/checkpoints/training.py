@@ -30,7 +30,7 @@ T = TypeVar("T")
 FOLDER_HELP = "Folder that a trainer writes to, with subfolders such as checkpoint-500."
 TEXT_HELP = "Run every checkpoint on this text too: its answer, surprise."
 PAIR_HELP = "A second text; the cosine of both texts is computed too."
-FILE_HELP = "Texts that every checkpoint reads: lines, CSV, TSV or Parquet."
+FILE_HELP = "Texts that every checkpoint reads: lines, CSV, TSV, JSON lines or Parquet."
 GOLD_HELP = "Column of the file with the right answers: accuracy and macro-F1 of every checkpoint."
 LAYERS_HELP = (
     "CKA of every layer with the first checkpoint and attention entropy of every head, over the texts of the file, "

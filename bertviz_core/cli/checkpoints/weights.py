@@ -30,7 +30,9 @@ def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
 
 FORMATS_HELP = f"Number formats, after commas: {', '.join(ALL)}; six of them by default."
 FormatsOption = Annotated[str, typer.Option("--formats", metavar="F", help=FORMATS_HELP)]
-RUN_HELP = "Texts that are run before and after rounding: lines, CSV, TSV or Parquet; without them the weights alone."
+RUN_HELP = (
+    "Texts that are run before and after rounding: lines, CSV, TSV, JSON lines or Parquet; without them weights alone."
+)
 RunOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=RUN_HELP)]
 ExamplesOption = Annotated[bool, typer.Option("--examples", help="Run the example set, in place of a file.")]
 

@@ -43,7 +43,9 @@ TopOption = Annotated[int, typer.Option("--top", metavar="K", help="Words, terms
 MaskOption = Annotated[str, typer.Option("--mask", metavar="P,...", help="Positions to mask, as `tokens` counts them.")]
 ViewOption = Annotated[str, typer.Option("--view", help=f"Of a masked-LM head: {', '.join(VIEWS)}.")]
 JoinOption = Annotated[str, typer.Option("--join", help=f"How tags are joined: {', '.join(STRATEGIES)}.")]
-FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Texts: lines, CSV, TSV or Parquet.")]
+FileOption = Annotated[
+    Path | None, typer.Option("--file", metavar="FILE", help="Texts: lines, CSV, TSV, JSON lines or Parquet.")
+]
 GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of the file with the right answers.")]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
 

@@ -23,7 +23,7 @@ TEXTS_HELP = "The texts that are ranked; - stands for the lines of the standard 
 TextsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT1 TEXT2 ...", help=TEXTS_HELP, callback=typed_texts)
 ]
-FILE_HELP = "Texts instead: lines, .csv, .tsv or .parquet; - for lines of the standard input."
+FILE_HELP = "Texts instead: lines, .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
 FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=FILE_HELP)]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
 DocumentArgument = Annotated[

@@ -13,11 +13,11 @@ from bertviz_core.corpus.reading.types import joined, plain
 from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
-from bertviz_core.tables.delimited import DELIMITERS
 from bertviz_core.tables.inputs import InputPlace, ending, input_files, place
 from bertviz_core.tables.lines import LineFiles
 from bertviz_core.tables.results import InputFile
 from bertviz_core.tables.row_groups import ParquetFiles
+from bertviz_core.tables.text_tables import DELIMITERS
 from bertviz_core.text import counted, quoted
 
 MAX_SHARD_NBYTES = 64 * 1024**2

@@ -81,12 +81,16 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
         plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
 
     Raises:
-        BertvizError: a text cannot be encoded, or the vector of the pair is zero.
+        BertvizError: a text cannot be encoded, or the vector of the pair is zero, or not finite.
     """
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
     fixed = torch.tensor(other.vectors[0], device=loaded.device)
-    if not bool(fixed.isfinite().all()) or not bool(fixed.any()):
+    if not bool(fixed.isfinite().all()):
+        raise TextError(
+            f"The sentence vector of {quoted(pair, 40)} holds NaN or infinity, so there is no cosine to it."
+        )
+    if not bool(fixed.any()):
         raise TextError(
             f"The sentence vector of {quoted(pair, 40)} has no direction, so no cosine to it; give another."
         )

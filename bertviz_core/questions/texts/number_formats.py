@@ -192,7 +192,7 @@ class TextRuns:
         plan = sentence_plan(opened, self._options)
         vectors = sentence_vectors(loaded, opened.tokenizer, texts, plan, progress=after(job, 0, total))
         answers = None
-        if head is not None:
+        if head is not None and np.isfinite(vectors.vectors).all():  # of other vectors a head makes no answer
             answers = text_predictions(head, opened.tokenizer, texts, progress=after(job, len(texts), total))
         nbytes = sum(weight.nbytes for weight in (loaded.model if head is None else head.model).parameters())
         return TextRun(loaded.name, vectors.vectors, plan.pooling, answers, nbytes, vectors.notices)

@@ -1,4 +1,4 @@
-"""Read lists of sentences from pasted text, CSV, TSV and Parquet; notices report omissions and changes."""
+"""Read lists of sentences from pasted text, CSV, TSV, JSON and Parquet; notices report omissions and changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +24,8 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
     """Read the sentences of a file or of pasted text: one per line, or the column of a table.
 
     The suffix of the name selects the format: .csv, .tsv and .parquet are tables with column names in the first row,
-    everything else is text. Blank lines are dropped, duplicates kept, cells above the limit of characters cut; notices
-    count them.
+    .jsonl has an object with named values a line, .json may also be an array of them, everything else is text. Blank
+    lines are dropped, duplicates kept, cells above the limit of characters cut; notices count them.
 
     Args:
         name: file name, or a substitute ("Pasted text").

@@ -2,7 +2,7 @@
 
 Covers `bertviz_core/sentences/store/export.py`, `bertviz_core/sentences/reading/lists.py`,
 `bertviz_core/tables/cells.py`, `bertviz_core/tables/columns.py`, `bertviz_core/tables/decoding.py`,
-`bertviz_core/tables/delimited.py`, `bertviz_core/tables/parquet.py`, `bertviz_core/tables/reading.py`.
+`bertviz_core/tables/text_tables.py`, `bertviz_core/tables/parquet.py`, `bertviz_core/tables/reading.py`.
 """
 
 import io
@@ -140,11 +140,51 @@ def test_a_cell_above_the_limit_is_cut_with_a_notice() -> None:
     assert read_sentences("list.txt", b"a" * 100_000, SETTINGS).cut == 0
 
 
-def test_json_is_read_as_lines_and_that_is_said() -> None:
-    table = read_sentences("list.jsonl", b'{"text": "a"}\n["b"]\n', SETTINGS)
-    assert table.sentences == ('{"text": "a"}', '["b"]')
-    assert table.notices == ("'list.jsonl' is not read as JSON: each line is a sentence.",)
-    assert not read_sentences("list.txt", b"a\nb\n", SETTINGS).notices
+RECORDS = pd.DataFrame(
+    {"id": [1, 2, 3], "text": ["one", 'two, \u2028 "quoted"', "\U0001f469\u200d\U0001f52c"], "ok": [True, False, True]}
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "encoding"),
+    [
+        ("list.jsonl", True, "utf-8"),
+        ("list.ndjson", True, "utf-8-sig"),
+        ("list.JSONL", True, "utf-16"),
+        ("list.json", True, "utf-8"),
+        ("list.json", False, "utf-8"),
+    ],
+)
+def test_json_has_the_columns_that_pandas_wrote(name: str, lines: bool, encoding: str) -> None:
+    raw = RECORDS.to_json(orient="records", lines=lines, force_ascii=False).encode(encoding)
+    table = read_sentences(name, raw, SETTINGS)
+    assert table.sentences == tuple(RECORDS["text"])
+    assert (table.column, table.columns) == ("text", ("id", "text", "ok"))
+    pd.testing.assert_frame_equal(table.frame, RECORDS[["id", "ok"]])
+    assert read_sentences(name, raw, SETTINGS, "id").sentences == ("1", "2", "3")
+
+
+def test_a_value_that_a_line_lacks_is_an_empty_cell() -> None:
+    raw = b'{"text": "a", "n": 1}\r\n\r\n{"label": "x", "text": "b", "n": 1.5}\n{"n": 0}\n{"text": "c", "n": -0.0}'
+    table = read_sentences("list.jsonl", raw, SETTINGS)
+    assert table.sentences == ("a", "b", "c")
+    assert (table.rows.tolist(), table.blank) == ([1, 3, 5], 2)
+    assert table.frame["n"].tolist() == [1.0, 1.5, 0.0]
+    assert np.signbit(table.frame["n"].to_numpy(float)).tolist() == [False, False, True]
+    assert table.frame["label"].tolist() == [None, "x", None]
+
+
+def test_values_that_are_no_cells_of_a_table_are_left_out() -> None:
+    big = 123456789012345678901234567890
+    lines = [{"text": "a", "tags": ["x"], "mixed": 1, "big": big}, {"text": "b", "mixed": "1"}]
+    raw = "\n".join(map(json.dumps, lines)).encode()
+    table = read_sentences("list.jsonl", raw, SETTINGS)
+    assert table.columns == ("text", "big")
+    assert table.frame["big"].tolist() == [str(big), None]
+    assert any("'tags' holds several values in a cell" in notice for notice in table.notices)
+    assert any("'mixed' holds values of different kinds" in notice for notice in table.notices)
+    with pytest.raises(TextError, match="'mixed' of 'list.jsonl' holds values of different kinds"):
+        read_sentences("list.jsonl", raw, SETTINGS, "mixed")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +203,17 @@ def test_json_is_read_as_lines_and_that_is_said() -> None:
         ("list.csv", b"\xff\xfea\x00\x00", None, ("UTF-16",)),
         ("list.txt", "no mark".encode("utf-16-le"), None, ("zero byte", "UTF-16")),
         ("list.txt", b"one\ntwo\n", "text", ("'text'", "line by line", "leave out the column")),
-        ("list.jsonl", b'{"text": "a"}\n', "text", ("'text'", "line by line")),
+        ("list.jsonl", b'{"text": "a"}\n', "words", ("no column 'words'", "it has 'text'")),
+        ("list.jsonl", b'{"text": "a"}\n["b"]\n', None, ("Line 2", "no JSON object", ".txt")),
+        ("list.jsonl", b'{"text": "a"}\n{"text": NaN}\n', None, ("Line 2", "cannot be read as JSON")),
+        ("list.jsonl", b'"a"\n', None, ("Line 1", "no JSON object")),
+        ("list.jsonl", b"[" * 10**5, None, ("Line 1", "nested too deeply")),
+        ("list.jsonl", b'{"text": "\\ud800"}\n', None, ("Line 1", "cannot be read as JSON")),
+        ("list.json", b'[{"text": "a"}, 2]', None, ("Record 2", "no JSON object")),
+        ("list.json", b'{"text":\n"a"}', None, ("Line 1", "cannot be read as JSON")),
+        ("list.jsonl", b"", None, ("empty", "JSON object")),
+        ("list.jsonl", b"{}\n{}\n", None, ("empty",)),
+        ("list.json", b"[]", None, ("empty",)),
         ("list.parquet", b"PAR1 cut off", None, ("no Parquet file",)),
         ("list.parquet", parquet(FRAME)[:-40], "text", ("no Parquet file",)),
         ("list.parquet", parquet(FRAME), "words", ("'words'", "'id', 'text', 'score'")),

@@ -27,7 +27,7 @@ LINKED = "list_file"
 class ListFile:
     """The file of a list; the keys of its widgets begin with the list's name."""
 
-    def __init__(self, prefix: str, label: str = "CSV, TSV, Parquet or text file") -> None:
+    def __init__(self, prefix: str, label: str = "CSV, TSV, JSONL, Parquet or text file") -> None:
         """Create the widgets' keys of a list.
 
         Args:
