@@ -8,6 +8,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -23,6 +24,9 @@ from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import fields
 
+if TYPE_CHECKING:
+    from ui.cache.report import ReportContents
+
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 FORMAT, HTML, SLIDES = "report_format", "HTML file", "Slides (PPTX)"
 ABOUT = {
@@ -33,6 +37,8 @@ ABOUT = {
 REQUESTED, FILE = "report_wanted", "report_file"
 """Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
+ROW_PIXELS = 520
+"""Width of the row of the button, in which its progress has room; less on a narrower screen."""
 WAITING = (
     "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "
     "report: provide the input, or choose the usual figures without this view."
@@ -51,8 +57,8 @@ class PageReport:
 
     def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
         self.page, self.title, self.typed = page, title, typed
-        self.place: DeltaGenerator | None = None
-        self.note: DeltaGenerator | None = None
+        self.slot: DeltaGenerator | None = None
+        self.below: DeltaGenerator | None = None
         self.requested = bool(session.stored(REQUESTED))
         session.store(REQUESTED, False)
 
@@ -68,11 +74,11 @@ class PageReport:
             recorded: whether the view is recorded though no report was requested.
         """
         with noted(self.requested or recorded) as view:
-            yield view  # a page that waits for input ends here, and WAITING stays in place of the file
+            yield view  # a page that waits for input ends here, and WAITING stays
             self._make(view)
 
     def _make(self, view: ShownView) -> None:
-        if not self.requested or self.place is None or self.note is None:
+        if not self.requested or self.slot is None or self.below is None:
             return
         from ui.cache.report import NOTHING, keep_file, report_slides, view_report
 
@@ -82,20 +88,22 @@ class PageReport:
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
         token = token_urlsafe()
-        self.note.empty()
-        with self.place, _errors_in_place():
+        self.slot.empty()
+        self.below.empty()
+        with self.below.container(), _errors_in_place():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
             if form == SLIDES:
                 slides = _slides(token, contents.name)
                 start_drawing(slides, *report_slides(contents, WIDE, view, facts))
                 session.store(FILE, token)
-                show_drawing(slides)
+                with self.slot.container():
+                    show_drawing(slides)
                 return
-            file = view_report(contents, view, facts, WIDE, _progress_bar())
+            file = view_report(contents, view, facts, WIDE, _progress_bar(self.slot))
             keep_file(token, file)
             session.store(FILE, token)
-            _save(file, contents.name)
+            _save(self.slot, file, contents.name)
 
 
 @st.fragment
@@ -108,7 +116,7 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportContents, cached_file, offered, report_file, report_slides, slides_key
+    from ui.cache.report import ReportContents, offered, report_slides, slides_key
 
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
@@ -123,7 +131,7 @@ def _panel(report: PageReport) -> None:
     figures = st.multiselect(
         "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
     )
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", width=ROW_PIXELS)
     form = row.segmented_control(
         "Format", list(ABOUT), default=HTML, key=FORMAT, required=True, label_visibility="collapsed", width="content"
     )
@@ -132,34 +140,53 @@ def _panel(report: PageReport) -> None:
     contents = ReportContents(name, text, pair, usual, tuple(figures), theme)
     key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
     slides = _slides(session.stored(FILE, "") if with_view else slides_key(contents), name)
-    pressed = row.button(
+    # The panel has no room to spare: what the button starts is shown in its place.
+    report.slot, report.below = row.empty(), st.empty()
+    is_made = session.stored(MADE) == key
+    if is_made and with_view and report.requested:
+        report.slot.progress(0.0, "The view is drawn first.")
+        report.below.caption(WAITING)
+        return
+    if is_made and _shown(report, slides, contents, form, with_view):
+        return
+    pressed = report.slot.button(
         "Make the report",
         key="report_make",
         icon=":material/description:",
         disabled=not (with_view or usual or figures),
     )
-    if pressed:
-        session.store(MADE, key)
-        session.store(FILE, "")
-        if with_view:
-            session.store(REQUESTED, True)
-            st.rerun()
-        elif form == SLIDES:
+    if not pressed:
+        return
+    session.store(MADE, key)
+    session.store(FILE, "")
+    session.store(REQUESTED, with_view)
+    if form == SLIDES and not with_view:
+        with report.below.container(), _errors_in_place():
             start_drawing(slides, *report_slides(contents, WIDE))
-    if session.stored(MADE) != key:
+            _shown(report, slides, contents, form, with_view)
         return
-    report.place = st.container()
-    if with_view and report.requested:
-        report.note = report.place.empty()
-        report.note.caption(WAITING)
-        return
-    with report.place:
+    if with_view or not _shown(report, slides, contents, form, with_view):
+        st.rerun()
+
+
+def _shown(report: PageReport, slides: DrawnFile, contents: "ReportContents", form: str, with_view: bool) -> bool:
+    """Show the file that was requested, or its progress, in the place of the button; whether there is one."""
+    from ui.cache.report import cached_file, report_file
+
+    if report.slot is None or report.below is None:
+        return False
+    with report.below.container(), _errors_in_place():
         if form == SLIDES:
-            show_drawing(slides)
-        elif not with_view:
-            _save(report_file(contents, WIDE, _progress_bar()), name)
-        elif file := cached_file(session.stored(FILE, "")):
-            _save(file, name)
+            with report.slot.container():
+                return show_drawing(slides, report.below)
+        if with_view:
+            file = cached_file(session.stored(FILE, ""))
+        else:
+            file = report_file(contents, WIDE, _progress_bar(report.slot))
+        if file:
+            _save(report.slot, file, contents.name)
+            return True
+    return False
 
 
 def _settings(typed: Sequence[str]) -> tuple[object, ...]:
@@ -177,9 +204,7 @@ def _errors_in_place() -> Iterator[None]:
         st.error(escape_markdown(str(error)), icon=":material/block:")
 
 
-def _progress_bar() -> Progress:
-    place = st.empty()
-
+def _progress_bar(place: DeltaGenerator) -> Progress:
     def progress(done: int, total: int) -> None:
         if done < total:
             place.progress(done / total, text=f"{done} of {total} figures")
@@ -194,8 +219,8 @@ def _slides(key: Hashable, name: str) -> DrawnFile:
     return DrawnFile("report_slides", (__name__, key), f"{_file_name(name)}.pptx", PPTX, "Save the report", "figures")
 
 
-def _save(file: bytes, name: str) -> None:
-    st.download_button(
+def _save(place: DeltaGenerator, file: bytes, name: str) -> None:
+    place.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",
         file,
         f"{_file_name(name)}.html",
