@@ -5,10 +5,9 @@ need no such run. Slides are then drawn in the background.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -23,9 +22,6 @@ from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import fields
-
-if TYPE_CHECKING:
-    from ui.cache.report import ReportContents
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
 FORMAT, HTML, SLIDES = "report_format", "HTML file", "Slides (PPTX)"
@@ -103,7 +99,7 @@ class PageReport:
             file = view_report(contents, view, facts, WIDE, _progress_bar(self.slot))
             keep_file(token, file)
             session.store(FILE, token)
-            _save(self.slot, file, contents.name)
+            _save(self.slot, file, _file_name(contents.name))
 
 
 @st.fragment
@@ -116,7 +112,7 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportContents, offered, report_slides, slides_key
+    from ui.cache.report import ReportContents, cached_file, offered, report_file, report_slides, slides_key
 
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
@@ -141,15 +137,21 @@ def _panel(report: PageReport) -> None:
     key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
     slides = _slides(session.stored(FILE, "") if with_view else slides_key(contents), name)
     # The panel has no room to spare: what the button starts is shown in its place.
-    report.slot, report.below = row.empty(), st.empty()
+    slot = report.slot = row.empty()
+    report.below = st.empty()
     is_made = session.stored(MADE) == key
     if is_made and with_view and report.requested:
-        report.slot.progress(0.0, "The view is drawn first.")
+        slot.progress(0.0, "The view is drawn first.")
         report.below.caption(WAITING)
         return
-    if is_made and _shown(report, slides, contents, form, with_view):
+
+    def file() -> bytes | None:
+        return cached_file(session.stored(FILE, "")) if with_view else report_file(contents, WIDE, _progress_bar(slot))
+
+    page = None if form == SLIDES else file
+    if is_made and _shown(slot, report.below, slides, page):
         return
-    pressed = report.slot.button(
+    pressed = slot.button(
         "Make the report",
         key="report_make",
         icon=":material/description:",
@@ -163,28 +165,32 @@ def _panel(report: PageReport) -> None:
     if form == SLIDES and not with_view:
         with report.below.container(), _errors_in_place():
             start_drawing(slides, *report_slides(contents, WIDE))
-            _shown(report, slides, contents, form, with_view)
+            _shown(slot, report.below, slides, page)
         return
-    if with_view or not _shown(report, slides, contents, form, with_view):
+    if with_view or not _shown(slot, report.below, slides, page):
         st.rerun()
 
 
-def _shown(report: PageReport, slides: DrawnFile, contents: "ReportContents", form: str, with_view: bool) -> bool:
-    """Show the file that was requested, or its progress, in the place of the button; whether there is one."""
-    from ui.cache.report import cached_file, report_file
+def _shown(
+    slot: DeltaGenerator, below: DeltaGenerator, slides: DrawnFile, page: Callable[[], bytes | None] | None
+) -> bool:
+    """Show the requested file or its progress in the place of the button.
 
-    if report.slot is None or report.below is None:
-        return False
-    with report.below.container(), _errors_in_place():
-        if form == SLIDES:
-            with report.slot.container():
-                return show_drawing(slides, report.below)
-        if with_view:
-            file = cached_file(session.stored(FILE, ""))
-        else:
-            file = report_file(contents, WIDE, _progress_bar(report.slot))
-        if file:
-            _save(report.slot, file, contents.name)
+    Args:
+        slot: the place of the button.
+        below: where an error is shown.
+        slides: the slides.
+        page: returns the HTML file, None for none; None for slides.
+
+    Returns:
+        Whether there is one of them.
+    """
+    if page is None:
+        with slot.container():
+            return show_drawing(slides, below)
+    with below.container(), _errors_in_place():
+        if file := page():
+            _save(slot, file, slides.name.removesuffix(".pptx"))
             return True
     return False
 
@@ -223,7 +229,7 @@ def _save(place: DeltaGenerator, file: bytes, name: str) -> None:
     place.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",
         file,
-        f"{_file_name(name)}.html",
+        f"{name}.html",
         "text/html",
         on_click="ignore",
         key="report_save",
