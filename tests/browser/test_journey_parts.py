@@ -107,3 +107,21 @@ def test_on_a_phone_keys_are_large_and_a_long_text_has_a_list_of_its_tokens(page
     expect(page).to_have_url(re.compile("query=20"))
     expect(page.locator(".journey svg")).to_contain_text("token 20 of 0 to")
     expect(chosen).to_be_focused()
+
+
+SMALLEST_TEXT = """(journey) => {
+  const written = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  const drawn = (each) => each.ownerSVGElement?.getScreenCTM().a ?? 1;
+  const texts = [...journey.querySelectorAll("*")].filter((each) => each.checkVisibility() && written(each));
+  return Math.min(...texts.map((each) => parseFloat(getComputedStyle(each).fontSize) * drawn(each)));
+}"""
+"""Size of the smallest text of the drawing in pixels of the screen."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [{}, {"layer": 2, "head": 5, "key": 3}])
+def test_in_a_lecture_hall_every_text_is_large(page: Page, server: str, part: dict[str, int]) -> None:
+    opened(page, server, present="true", query=5, **part)
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.locator(".journey .links a").first).to_be_attached()
+    assert page.locator(".journey").first.evaluate(SMALLEST_TEXT) >= 18

@@ -100,12 +100,37 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
     page.keyboard.press("Escape")  # closes what is open, and no more
     expect(page.get_by_text("Each step is a link of its own.")).to_be_hidden()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    page.keyboard.press("Escape")  # ends the frame and the lesson at once
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    until(page, "!/present|lesson|step/.test(location.search)")
+
+
+@pytest.mark.slow
+def test_escape_ends_a_presented_lesson_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?layer=3&head=7")
+    own = page.locator(".stage[data-shown='3.7']")
+    expect(own).to_be_visible(timeout=COLD_MS)
+    page.locator(".st-key-lessons_open button").first.click()
+    page.get_by_role("link", name="Attention, and what it is not").click()
+    page.get_by_role("link", name="Present", exact=True).click()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden(timeout=COLD_MS)
+    expect(page.locator(".stage").first).to_be_visible(timeout=COLD_MS)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(own).to_be_visible(timeout=COLD_MS)
+    until(page, "!/present|lesson|step/.test(location.search)")
+
+
+@pytest.mark.slow
+def test_escape_leaves_the_frame_of_a_single_view_at_that_view(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?layer=2&head=5&present=true")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
     until(page, "!location.search.includes('present')")
-    page.get_by_role("button", name="Leave").click()
-    expect(page.locator(".lesson-card")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -72,7 +72,15 @@ def test_slides_and_a_pdf_are_drawn_by_the_server_and_saved(page: Page, server: 
     page.get_by_text("The usual figures of this model and text").click()
     page.get_by_text("Slides (PPTX)").click()
     expect(page.get_by_text("One slide a figure")).to_be_visible()
-    page.get_by_role("button", name="Make the report").click()
+    make = page.get_by_role("button", name="Make the report")
+    row = make.bounding_box()
+    assert row
+    make.click()
+    stop_or_save = page.locator(":is(.st-key-report_slides_stop, .st-key-report_slides_save) button")
+    expect(stop_or_save).to_be_in_viewport(timeout=COLD_MS)
+    box = stop_or_save.bounding_box()
+    assert box
+    assert box["y"] <= row["y"] + row["height"], "in the place of the button"
     file = saved(page, "Save the report", tmp_path)
     assert file.name == "report-all-MiniLM-L6-v2.pptx"
     (slide,) = Presentation(str(file)).slides

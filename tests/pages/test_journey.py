@@ -132,7 +132,7 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
 
 def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_for_one() -> None:
     at = opened("journey", rests_on="true")
-    assert at.info[0].value.startswith("The cosine compares the text with a second one")
+    assert "write a second text in the sidebar" in at.info[0].value
     assert header(at)["ending"] is None
 
 

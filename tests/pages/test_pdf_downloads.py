@@ -77,3 +77,13 @@ def test_a_pdf_is_a_column_wide_with_truetype_fonts_inside(
     assert any(each.label.startswith("Save the PDF") for each in at.get("download_button"))
     at.button_group(key=f"{key}_theme").set_value("dark").run()
     assert at.button(key=f"{key}_pdf_make"), "that of other colours is another file"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_all_heads_are_a_pdf_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = in_column("attention", "attention_heads", layer="2", head="5")
+    content = pressed(at, "attention_atlas", monkeypatch) or b""
+    assert content.startswith(b"%PDF-")
+    assert b"/FontFile2" in content
+    assert at.button(key="attention_heads_pdf_make"), "the open head is another file"

@@ -169,6 +169,24 @@ def test_questions_are_answered_in_the_second_text_and_need_one() -> None:
     assert all(answer in "my pet python" for answer in answers(at))
 
 
+def answers_of(at: AppTest) -> str:
+    """The sentence about the probe that answers; "" for none."""
+    words = [visible_text(each.value) for each in at.markdown]
+    return next((each for each in words if "Answers of the probe" in each), "")
+
+
+def test_answers_of_a_probe_say_so_and_the_way_back_leads_to_the_head() -> None:
+    known = {"labelled": "typed", "labelled_texts": TYPED}
+    at = several("sequence-classification", "my bank", answered_by="probe", **known)
+    assert not errors(at)
+    assert "trained on 8 texts that you typed" in answers_of(at)
+    at.button(key="many_back").click().run()
+    assert not errors(at)
+    assert not answers_of(at)
+    assert answers(at)[0].startswith("LABEL_")
+    assert "Back to the example set" in [each.label for each in several("tiny", "my bank", **known).button]
+
+
 def test_a_probe_that_answers_a_list_is_a_target_of_other_pages(folder: Path) -> None:
     at = several("tiny", "my bank", labelled="typed", labelled_texts=TYPED)
     assert not errors(at)

@@ -40,7 +40,8 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
         _end(ends_page)
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
-        if isinstance(error, UnreachableHubError):
+        unreached = isinstance(error, UnreachableHubError)
+        if unreached and not hub_reach.is_lost():
             hub_reach.lost(UNREACHED)
         with st.container(horizontal=True):
             if error.suggestion:
@@ -52,6 +53,8 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
                 )
             if isinstance(error, ModelNotFoundError | HubError) and (before := select.model_before()) is not None:
                 _choice(f"Back to {escape_markdown(before)}", before, "secondary")
+            if unreached:
+                _ask_again()
         _end(ends_page)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -103,9 +106,14 @@ def ways_on(model: str) -> None:
         elif other is not None and other != model:
             _choice(f"Continue with {escape_markdown(other)}", other, weight)
         if hub_reach.is_lost():
-            st.button("Ask the Hub again", key="ask_hub", icon=":material/refresh:", on_click=hub_reach.answered)
+            _ask_again()
     if reason is not None:
         st.caption(escape_markdown(reason))
+
+
+def _ask_again() -> None:
+    """Show the button after which a Hub that could not be reached is asked once more."""
+    st.button("Ask the Hub again", key="ask_hub", icon=":material/refresh:", on_click=hub_reach.answered)
 
 
 def _choice(label: str, model: str, weight: Literal["primary", "secondary"]) -> None:

@@ -129,15 +129,17 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def steps_done(job: Job[Any], noun: str) -> str:
+def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
     """Steps of a job that are done, with their rate and the time left once they are known.
 
     Args:
         job: a running job.
         noun: what its steps are, such as "sentences".
+        with_rate: whether the rate is named beside the time left.
     """
     done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
     if left is None:
         return done
     about = "about " if left >= 1 else ""
-    return f"{done}, {job.rate:,.{int(job.rate < 10)}f} per second, {about}{duration(left)} left"
+    rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
+    return f"{done}, {rate}{about}{duration(left)} left"

@@ -19,6 +19,8 @@ WORDS: dict[Weights, str] = {
     "rollout": "rollout share",
     "value-zeroing": "value zeroing share",
 }
+ROOT_ROOM = 0.88
+"""Largest share of a bar of roots at which a tick below its upper end has room."""
 UNITS: dict[Weights, str] = {
     "attention": "weight",
     "value-weighted": "norm",
@@ -65,7 +67,7 @@ def one_map(draw: Callable[..., go.Figure], description: str, attention_map: Att
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
-    """Return a bar with round ticks for cells from 0 to `full` that represent 0 to `top`.
+    """Return a bar with labelled ends for cells from 0 to `full` that represent 0 to `top`.
 
     Args:
         unit: unit of the values.
@@ -75,7 +77,11 @@ def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dic
     """
     bar = colour_bar(unit, 0, top, (0, full))
     if root:
-        bar["tickvals"] = [(full * place) ** 0.5 for place in bar["tickvals"]]
+        places = [(full * place) ** 0.5 for place in bar["tickvals"]]
+        # Roots are dense at the upper end, whose label needs room.
+        clear = [at for at, place in enumerate(places) if place <= ROOT_ROOM * full or at == len(places) - 1]
+        bar["tickvals"] = [places[at] for at in clear]
+        bar["ticktext"] = [bar["ticktext"][at] for at in clear]
     return bar
 
 

@@ -1,4 +1,4 @@
-"""Colour bars with round ticks."""
+"""Colour bars with round ticks and labelled ends."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,8 @@ LIMITS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Round numbers of one power of ten with round halves."""
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 """Round steps of one power of ten."""
+END_ROOM = 0.72
+"""Distance of a round tick from an end that is labelled, in distances of the most ticks that a bar has."""
 THICKNESS = 14
 """Thickness of a colour bar in pixels."""
 
@@ -60,19 +62,52 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
     return [f"{tick:,.{places}f}".replace("-", "−") for tick in ticks]
 
 
+def bar_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list[str]]:
+    """Return ticks of a scale and their labels: both ends, and round numbers between that leave the ends room.
+
+    An end that is no round number is labelled to a ten-thousandth of the scale or finer.
+
+    Args:
+        low: lower end of the scale.
+        high: upper end.
+        most: maximum number of round ticks.
+    """
+    ticks = round_ticks(low, high, most)
+    near = 1e-6 * (high - low)
+    if not low < high or (ticks[0] - low <= near and high - ticks[-1] <= near):
+        return ticks, tick_words(ticks)
+    room = END_ROOM * (high - low) / max(most - 1, 1)
+    inner = [tick for tick in ticks if low + room <= tick <= high - room]
+    if len(inner) >= most:
+        inner = [tick for tick in round_ticks(low, high, most - 1) if low + room <= tick <= high - room]
+    words = tick_words(inner)
+    places = max((len(word.partition(".")[2]) for word in words if "e" not in word), default=0)
+    return [low, *inner, high], [_end_words(low, high - low, places), *words, _end_words(high, high - low, places)]
+
+
+def _end_words(end: float, length: float, places: int) -> str:
+    """Format an end of a scale of some length, with at least as many decimals as the ticks between the ends."""
+    if abs(end) >= 10_000 or length < 1e-4:
+        return digits(end, 4)
+    finest = max(3 - math.floor(math.log10(length)), places)
+    whole, _, decimals = f"{end:,.{finest}f}".partition(".")
+    decimals = decimals.rstrip("0").ljust(places, "0")
+    return f"{whole}.{decimals}".removesuffix(".").replace("-", "−")
+
+
 def colour_bar(
     unit: str, low: float, high: float, drawn: tuple[float, float] | None = None, most: int = 5
 ) -> dict[str, Any]:
-    """Return settings of a colour bar with round ticks.
+    """Return settings of a colour bar with a tick at each end and round ticks between.
 
     Args:
         unit: unit of the colours, for the title.
         low: lower end of the scale.
         high: upper end.
         drawn: cell values of the two ends, for cells drawn as steps; None for cells with the numbers themselves.
-        most: maximum number of ticks.
+        most: maximum number of round ticks.
     """
-    ticks = round_ticks(low, high, most)
+    ticks, words = bar_ticks(low, high, most)
     start, stop = drawn or (low, high)
     share = (stop - start) / (high - low) if high > low else 0.0
     return {
@@ -80,7 +115,7 @@ def colour_bar(
         "thickness": THICKNESS,
         "ticklabeloverflow": "allow",
         "tickvals": [start + (tick - low) * share for tick in ticks],
-        "ticktext": tick_words(ticks),
+        "ticktext": words,
     }
 
 

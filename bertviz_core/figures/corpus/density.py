@@ -17,6 +17,8 @@ from bertviz_core.text import counted
 HEIGHT = 560
 STEPS = 255
 """Number of shades of a density map: one byte per cell in transfer to the browser."""
+CLEAR = 0.88
+"""Largest share of the bar at which a tick below its upper end has room."""
 
 
 def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
@@ -25,7 +27,9 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
     most = int(density.counts.max(initial=0))
     top = float(np.log1p(most)) or 1.0
     shades = np.ceil(np.log1p(density.counts) / top * STEPS).astype(np.uint8)
-    ticks = [tick for tick in (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000) if tick <= most]
+    usual = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000)
+    # The tick below the upper end leaves its label room.
+    ticks = [*(tick for tick in usual if np.log1p(tick) < CLEAR * top and tick < most), most]
     bar = {
         "title": {"text": "points in a cell", "side": "right"},
         "thickness": THICKNESS,

@@ -16,6 +16,8 @@ from bertviz_core.parameters.results import Ledger
 MAX_ARCS = 3
 NOTE_MARGINS = 32
 """Pixels beside the notes below the bars."""
+FROM_AXIS, NOTES_AT = 10, 1.0
+"""Pixels between the axis and the notes; height of the first note, below the arcs, in bars."""
 LAYER_PARTS = (
     "query",
     "key",
@@ -171,13 +173,19 @@ def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
         if row.component != owner.component:
             _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, theme)
         text = escape(f"tied: {row.name} = {owner.name}, {row.numel:,} counted once")
-        notes += wrapped_label(text, theme.pixels - NOTE_MARGINS, TEXT_SIZE)
+        notes += wrapped_label(text, theme.pixels - NOTE_MARGINS - FROM_AXIS, TEXT_SIZE)
     for line, note in enumerate(notes):
         figure.add_annotation(
-            x=0, y=0.95 + 0.3 * line, text=note, showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
+            x=0,
+            y=NOTES_AT + 0.3 * line,
+            text=note,
+            showarrow=False,
+            xanchor="left",
+            xshift=FROM_AXIS,
+            font={"size": TEXT_SIZE},
         )
     if notes:
-        figure.update_yaxes(range=[1.1 + 0.3 * len(notes), -0.5], autorange=False)
+        figure.update_yaxes(range=[NOTES_AT + 0.15 + 0.3 * len(notes), -0.5], autorange=False)
         figure.update_layout(height=310 + 30 * len(notes))
     return figure
 

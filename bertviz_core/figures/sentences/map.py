@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, point_labels, same_scale, sentence_text
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
@@ -100,10 +101,13 @@ def _groups(
         return [("", numbers, {"color": HUES[0]})]
     array = np.asarray([values[index] for index in numbers.tolist()])
     if array.dtype.kind in "iuf":
-        bar = {"title": {"text": sentence_text(column), "side": "right"}, "thickness": 14}
+        array = array.astype(np.float32)
+        finite = array[np.isfinite(array)]
+        bar = colour_bar(sentence_text(column), float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf)))
+        bar["ticktext"] = [word.replace(",", "") for word in bar["ticktext"]]  # the numbers may be years
         scale = sequential(theme)[1:]
         even = [[step / (len(scale) - 1), colour] for step, (_, colour) in enumerate(scale)]
-        return [("", numbers, {"color": array.astype(np.float32), "colorscale": even, "colorbar": bar})]
+        return [("", numbers, {"color": array, "colorscale": even, "colorbar": bar})]
     words = array.astype(str)
     found, counts = np.unique(words, return_counts=True)
     largest = found[np.argsort(-counts, kind="stable")][:GROUPS].tolist()

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
@@ -43,7 +44,7 @@ def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) 
         zmin=-limit,
         zmax=limit,
         colorscale=diverging(theme),
-        colorbar={"title": {"text": "adds to the cosine", "side": "right"}, "thickness": 14},
+        colorbar=colour_bar("adds to the cosine", -limit, limit),
         customdata=[[f"{name} · {other}" for other in others] for name in names],
         hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
     )

@@ -57,6 +57,8 @@ class ReportSlide:
     """Its figures and tables."""
     more: tuple[str, ...] = field(default=())
     """Texts that only the notes of the first slide contain."""
+    count: str = ""
+    """Which of several slides it is, such as "(2 of 2)": it follows the title, and stays where the title is cut."""
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
@@ -126,7 +128,7 @@ def _parts(slide: ReportSlide, pictures: Mapping[str, SlidePicture]) -> list[Rep
     if len(shown) < 2:
         return [replace(slide, sections=tuple(shown))]
     first, *others = (
-        replace(slide, title=f"{slide.title} ({place} of {len(shown)})".lstrip(), sections=(each,))
+        replace(slide, count=f"({place} of {len(shown)})", sections=(each,))
         for place, each in enumerate(shown, start=1)
     )
     return [first, *(replace(each, note="", more=()) for each in others)]
@@ -146,11 +148,12 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     """Draw title, figure and texts of a slide, and write its notes, which have every text whole."""
     slide.background.fill.solid()
     slide.background.fill.fore_color.rgb = _colour(theme.paper)
-    title, note, heading = _line(content.title), _lines(content.note), slide.shapes.title
+    title, note, heading = _line(f"{content.title} {content.count}"), _lines(content.note), slide.shapes.title
     if heading is None:
         raise ValueError("the layout has no title")
     heading.left, heading.top, heading.width, heading.height = map(_emu, TITLE_BOX)
-    _write(heading.text_frame, title, TITLE_BOX, TITLE_SIZES, theme.text)
+    named = title.removesuffix(content.count)
+    _write(heading.text_frame, named, TITLE_BOX, TITLE_SIZES, theme.text, end=content.count)
     heading.text_frame.paragraphs[0].font.bold = True
     reading, beside = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
@@ -223,11 +226,13 @@ def _add_table(slide: "DrawnSlide", table: "pd.DataFrame", box: Box) -> str:
     return f"Shown are {' and '.join(omitted)}." if omitted else ""
 
 
-def _write(frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True) -> None:
-    """Write a text into a frame, in the largest letters with which it fits; cut if it fits with none."""
+def _write(
+    frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True, end: str = ""
+) -> None:
+    """Write a text into a frame, in the largest letters with which it fits; cut before its end if it fits with none."""
     from pptx.enum.text import MSO_AUTO_SIZE, PP_ALIGN
 
-    shown, size = _fitting(text, box, sizes)
+    shown, size = _fitting(text, box, sizes, end)
     frame.word_wrap, frame.auto_size = True, MSO_AUTO_SIZE.NONE
     if bare:
         frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = _emu(0)
@@ -241,16 +246,17 @@ def _write(frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour
                 run.font.color.rgb = _colour(colour)
 
 
-def _fitting(text: str, box: Box, sizes: Sequence[int]) -> tuple[str, int]:
-    """The text and the size of its letters; with the smallest, its beginning, as far as there is room."""
+def _fitting(text: str, box: Box, sizes: Sequence[int], end: str = "") -> tuple[str, int]:
+    """The text with its end, and the size of its letters; with the smallest, its beginning, as far as there is room."""
     for size in sizes:
-        if _fits(text, box, size):
-            return text, size
+        if _fits(text + end, box, size):
+            return text + end, size
+    after = f"… {end}".rstrip()
     low, high, size = 0, len(text), sizes[-1]
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _fits(f"{text[:middle]}…", box, size) else (low, middle - 1)
-    return f"{text[:low].rstrip()}…", size
+        low, high = (middle, high) if _fits(text[:middle] + after, box, size) else (low, middle - 1)
+    return text[:low].rstrip() + after, size
 
 
 def _fits(text: str, box: Box, size: int) -> bool:

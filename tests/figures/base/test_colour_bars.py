@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.figures.base.colour_bars import LIMITS, colour_bar, round_limit, round_ticks, spacing, tick_words
+from bertviz_core.figures.base.colour_bars import (
+    LIMITS,
+    bar_ticks,
+    colour_bar,
+    round_limit,
+    round_ticks,
+    spacing,
+    tick_number,
+    tick_words,
+)
 
 SIZES = st.floats(1e-6, 1e9)
 
@@ -49,6 +58,29 @@ def test_ticks_as_a_textbook_has_them() -> None:
     assert round_ticks(3, 3) == [3]
     assert tick_words([-0.5, 0, 0.5]) == ["−0.5", "0.0", "0.5"]
     assert tick_words([0, 1000, 2000]) == ["0", "1,000", "2,000"]
+
+
+@given(st.floats(-1e5, 1e5), st.floats(1e-5, 1e6), st.integers(3, 8))
+def test_both_ends_are_labelled_and_ticks_leave_them_room(low: float, size: float, most: int) -> None:
+    high = low + size
+    if high - low < 1e-3 * max(abs(low), abs(high)):
+        return
+    ticks, words = bar_ticks(low, high, most)
+    near = 1e-6 * (high - low)
+    assert abs(ticks[0] - low) <= near
+    assert abs(ticks[-1] - high) <= near
+    for tick, word in zip(ticks, words, strict=True):
+        assert tick_number(word) == pytest.approx(tick, rel=1e-3, abs=1e-4 * (high - low))
+    assert len(ticks) <= most + 1
+    apart = min(after - before for before, after in zip(ticks, ticks[1:], strict=False))
+    assert apart >= 0.7 * (high - low) / most
+
+
+def test_ends_that_are_not_round_have_their_numbers() -> None:
+    assert bar_ticks(-1.2, 1.2) == ([-1.2, -0.5, 0, 0.5, 1.2], ["−1.2", "−0.5", "0.0", "0.5", "1.2"])
+    assert bar_ticks(0, 0.94637)[1] == ["0.0", "0.2", "0.4", "0.6", "0.9464"]
+    assert bar_ticks(0, 37)[1][-1] == "37"
+    assert bar_ticks(-1, 1)[1] == tick_words(round_ticks(-1, 1))
 
 
 @given(st.floats(-100, 100), st.floats(0.01, 100))

@@ -204,7 +204,8 @@ def test_a_tick_is_an_end_only_where_it_stands_at_the_end(
 def test_a_range_goes_to_the_ends_though_its_ticks_are_round_numbers_within(drawn: tuple[float, float] | None) -> None:
     low, high = drawn or (0, 0.946)
     bar = colour_bar("weight", 0, 0.946, drawn)
-    assert bar["ticktext"][-1] == "0.8"
+    assert bar["ticktext"][-1] == "0.946"
+    bar |= {name: bar[name][:-1] for name in ("tickvals", "ticktext")}
     assert (
         colour_range(go.Figure(go.Heatmap(z=[[low, high]], zmin=low, zmax=high, colorbar=bar))) == "weight, 0 to 0.946"
     )

@@ -167,7 +167,9 @@ def test_the_words_of_a_tie_stand_in_as_many_lines_as_its_place_asks_for() -> No
     figure = component_bar(ledger("tiny", PLAIN_LAYERS, (owner, tied), embeddings=4_000), phone)
     lines = [note.text for note in sorted(figure.layout.annotations, key=lambda note: note.y)]
     assert " ".join(lines) == "tied: encoder.embed_tokens.weight = shared.weight, 3,686 counted once"
-    assert max(label_width(line, TEXT_SIZE) for line in lines) <= phone.pixels
+    shift = max(note.xshift for note in figure.layout.annotations)
+    assert shift > 0, "away from the axis"
+    assert shift + max(label_width(line, TEXT_SIZE) for line in lines) <= phone.pixels
 
 
 def test_a_component_shows_its_share_in_the_bar_or_in_the_legend() -> None:

@@ -113,6 +113,16 @@ def test_a_picture_keeps_its_proportions_and_nothing_overlaps(note: str, size: t
             assert beside or one.top >= other.top + other.height or other.top >= one.top + one.height
 
 
+def test_a_long_title_is_cut_before_its_count() -> None:
+    long = "A title that goes on and on " * 40
+    deck = read([ReportSlide(long, "", (section("a"), section("b")))], {name: picture(name) for name in "ab"})
+    for place, slide in enumerate(deck.slides, start=1):
+        title = slide.shapes.title.text_frame.text
+        assert title.startswith("A title that goes on")
+        assert title.endswith(f"… ({place} of 2)")
+        assert f"{long.strip()} ({place} of 2)" in slide.notes_slide.notes_text_frame.text
+
+
 def test_each_picture_and_table_of_a_view_has_a_slide_and_is_as_large_as_a_single_one() -> None:
     view = (section("a"), section("b"), section("nothing"), section("c", table=pd.DataFrame({"x": [1]})))
     made = {name: picture(name) for name in "ab"}

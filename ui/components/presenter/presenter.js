@@ -29,8 +29,11 @@ function forget(link) {
   window.removeEventListener("keydown", link.after);
 }
 
-// The address stays as it is but for the frame, so the same view is shown.
+// A lesson ends with its frame, as by the button on its card, which the frame hides: the reader has the page back as it
+// was before. Without a lesson the address stays as it is but for the frame, so the same view is shown.
 function leave() {
+  const ending = document.querySelector(".st-key-tour_leave button");
+  if (ending) return ending.click();
   const address = new URL(window.location.href);
   address.searchParams.delete(PRESENT);
   address.searchParams.delete(ARRIVE);

@@ -1,7 +1,7 @@
 """Downloads of the attention page: the picture, the view as HTML, one head, all heads."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -10,13 +10,13 @@ import streamlit as st
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
-from bertviz_core.figures.attention.atlas import LIFTED
+from bertviz_core.figures.attention.atlas import LIFTED, atlas_figure
 from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.colour_bars import scale_words
-from bertviz_core.figures.base.export import COLUMN
-from bertviz_core.figures.base.style import Theme, theme_named
+from bertviz_core.figures.base.export import COLUMN, MEDIA
+from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
@@ -32,7 +32,7 @@ from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import csv_text, file_name
 from ui.widgets.files.captions import note_drawing
 from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
-from ui.widgets.files.typeset import PDF, pdf_download
+from ui.widgets.files.typeset import PDF, pdf_download, pdf_of_figure
 
 KEY = "attention_heads"
 """Key of the view."""
@@ -152,6 +152,10 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
         st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
         alt, medium = f"{title}: a small picture of each", chosen_medium()
         figure_download(key, name, title, caption, theme, alt, look=colours(theme), medium=medium)
+        if medium == COLUMN:  # in the model's order and on one scale, whatever the view has
+            sized, usual = replace(theme, pixels=width_class(MEDIA[medium])), ViewOptions()
+            words = _caption(trace, reading, scale_sentence(atlas, None, usual), usual.lines)
+            pdf_of_figure(atlas_figure(atlas, trace), key, f"{name}-{medium}", words, sized)
         if cells <= MOST_CELLS:
             st.download_button(
                 "npz",

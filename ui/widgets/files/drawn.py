@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, Progress
 from ui import session
@@ -49,8 +50,12 @@ def start_drawing(file: DrawnFile, steps: int, draw: Callable[[Progress], bytes]
     board().start(file.key, steps, draw, turns=TURNS, long=0)
 
 
-def show_drawing(file: DrawnFile) -> bool:
+def show_drawing(file: DrawnFile, fault_place: DeltaGenerator | None = None) -> bool:
     """Show the progress of a file, the button that saves it, or the sentence why it could not be drawn.
+
+    Args:
+        file: the file.
+        fault_place: where that sentence stands, if elsewhere.
 
     Returns:
         Whether it is being drawn or is there, so that the reader needs no button that starts it.
@@ -77,7 +82,7 @@ def show_drawing(file: DrawnFile) -> bool:
         return True
     of, fault = session.stored(_fault(file)) or (None, "")
     if of == file.key:
-        st.error(escape_markdown(fault), icon=":material/block:")
+        (fault_place or st).error(escape_markdown(fault), icon=":material/block:")
     return False
 
 
@@ -88,10 +93,11 @@ def _progress(file: DrawnFile) -> None:
     if job is None or job.state not in ("waiting", "running"):
         st.rerun()
     this_reader().wait_for(file.widget, job)
-    drawing = steps_done(job, file.noun) if file.noun else "The file is being drawn."
+    drawing = steps_done(job, file.noun, with_rate=False) if file.noun else "The file is being drawn."
     words = "Waiting for other files to be drawn." if job.state == "waiting" else drawing
-    st.progress(min(job.done / max(job.total, 1), 1.0), words)
-    st.button("Stop", key=f"{file.widget}_stop", on_click=job.stop)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.progress(min(job.done / max(job.total, 1), 1.0), words)
+        st.button("Stop", key=f"{file.widget}_stop", on_click=job.stop)
 
 
 def _fault(file: DrawnFile) -> str:

@@ -5,7 +5,7 @@ need no such run. Slides are then drawn in the background.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
 from urllib.parse import urlencode
@@ -33,6 +33,8 @@ ABOUT = {
 REQUESTED, FILE = "report_wanted", "report_file"
 """Session keys: whether the next run of the page is recorded; token of the file created from a view."""
 LONGEST_NAME = 80
+ROW_PIXELS = 520
+"""Width of the row of the button, in which its progress has room; less on a narrower screen."""
 WAITING = (
     "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "
     "report: provide the input, or choose the usual figures without this view."
@@ -51,8 +53,8 @@ class PageReport:
 
     def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
         self.page, self.title, self.typed = page, title, typed
-        self.place: DeltaGenerator | None = None
-        self.note: DeltaGenerator | None = None
+        self.slot: DeltaGenerator | None = None
+        self.below: DeltaGenerator | None = None
         self.requested = bool(session.stored(REQUESTED))
         session.store(REQUESTED, False)
 
@@ -68,11 +70,11 @@ class PageReport:
             recorded: whether the view is recorded though no report was requested.
         """
         with noted(self.requested or recorded) as view:
-            yield view  # a page that waits for input ends here, and WAITING stays in place of the file
+            yield view  # a page that waits for input ends here, and WAITING stays
             self._make(view)
 
     def _make(self, view: ShownView) -> None:
-        if not self.requested or self.place is None or self.note is None:
+        if not self.requested or self.slot is None or self.below is None:
             return
         from ui.cache.report import NOTHING, keep_file, report_slides, view_report
 
@@ -82,20 +84,22 @@ class PageReport:
         query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
         facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
         token = token_urlsafe()
-        self.note.empty()
-        with self.place, _errors_in_place():
+        self.slot.empty()
+        self.below.empty()
+        with self.below.container(), _errors_in_place():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
             if form == SLIDES:
                 slides = _slides(token, contents.name)
                 start_drawing(slides, *report_slides(contents, WIDE, view, facts))
                 session.store(FILE, token)
-                show_drawing(slides)
+                with self.slot.container():
+                    show_drawing(slides)
                 return
-            file = view_report(contents, view, facts, WIDE, _progress_bar())
+            file = view_report(contents, view, facts, WIDE, _progress_bar(self.slot))
             keep_file(token, file)
             session.store(FILE, token)
-            _save(file, contents.name)
+            _save(self.slot, file, _file_name(contents.name))
 
 
 @st.fragment
@@ -123,7 +127,7 @@ def _panel(report: PageReport) -> None:
     figures = st.multiselect(
         "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
     )
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", width=ROW_PIXELS)
     form = row.segmented_control(
         "Format", list(ABOUT), default=HTML, key=FORMAT, required=True, label_visibility="collapsed", width="content"
     )
@@ -132,34 +136,63 @@ def _panel(report: PageReport) -> None:
     contents = ReportContents(name, text, pair, usual, tuple(figures), theme)
     key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
     slides = _slides(session.stored(FILE, "") if with_view else slides_key(contents), name)
-    pressed = row.button(
+    # The panel has no room to spare: what the button starts is shown in its place.
+    slot = report.slot = row.empty()
+    report.below = st.empty()
+    is_made = session.stored(MADE) == key
+    if is_made and with_view and report.requested:
+        slot.progress(0.0, "The view is drawn first.")
+        report.below.caption(WAITING)
+        return
+
+    def file() -> bytes | None:
+        return cached_file(session.stored(FILE, "")) if with_view else report_file(contents, WIDE, _progress_bar(slot))
+
+    page = None if form == SLIDES else file
+    if is_made and _shown(slot, report.below, slides, page):
+        return
+    pressed = slot.button(
         "Make the report",
         key="report_make",
         icon=":material/description:",
         disabled=not (with_view or usual or figures),
     )
-    if pressed:
-        session.store(MADE, key)
-        session.store(FILE, "")
-        if with_view:
-            session.store(REQUESTED, True)
-            st.rerun()
-        elif form == SLIDES:
+    if not pressed:
+        return
+    session.store(MADE, key)
+    session.store(FILE, "")
+    session.store(REQUESTED, with_view)
+    if form == SLIDES and not with_view:
+        with report.below.container(), _errors_in_place():
             start_drawing(slides, *report_slides(contents, WIDE))
-    if session.stored(MADE) != key:
+            _shown(slot, report.below, slides, page)
         return
-    report.place = st.container()
-    if with_view and report.requested:
-        report.note = report.place.empty()
-        report.note.caption(WAITING)
-        return
-    with report.place:
-        if form == SLIDES:
-            show_drawing(slides)
-        elif not with_view:
-            _save(report_file(contents, WIDE, _progress_bar()), name)
-        elif file := cached_file(session.stored(FILE, "")):
-            _save(file, name)
+    if with_view or not _shown(slot, report.below, slides, page):
+        st.rerun()
+
+
+def _shown(
+    slot: DeltaGenerator, below: DeltaGenerator, slides: DrawnFile, page: Callable[[], bytes | None] | None
+) -> bool:
+    """Show the requested file or its progress in the place of the button.
+
+    Args:
+        slot: the place of the button.
+        below: where an error is shown.
+        slides: the slides.
+        page: returns the HTML file, None for none; None for slides.
+
+    Returns:
+        Whether there is one of them.
+    """
+    if page is None:
+        with slot.container():
+            return show_drawing(slides, below)
+    with below.container(), _errors_in_place():
+        if file := page():
+            _save(slot, file, slides.name.removesuffix(".pptx"))
+            return True
+    return False
 
 
 def _settings(typed: Sequence[str]) -> tuple[object, ...]:
@@ -177,9 +210,7 @@ def _errors_in_place() -> Iterator[None]:
         st.error(escape_markdown(str(error)), icon=":material/block:")
 
 
-def _progress_bar() -> Progress:
-    place = st.empty()
-
+def _progress_bar(place: DeltaGenerator) -> Progress:
     def progress(done: int, total: int) -> None:
         if done < total:
             place.progress(done / total, text=f"{done} of {total} figures")
@@ -194,11 +225,11 @@ def _slides(key: Hashable, name: str) -> DrawnFile:
     return DrawnFile("report_slides", (__name__, key), f"{_file_name(name)}.pptx", PPTX, "Save the report", "figures")
 
 
-def _save(file: bytes, name: str) -> None:
-    st.download_button(
+def _save(place: DeltaGenerator, file: bytes, name: str) -> None:
+    place.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",
         file,
-        f"{_file_name(name)}.html",
+        f"{name}.html",
         "text/html",
         on_click="ignore",
         key="report_save",

@@ -7,8 +7,7 @@ from time import monotonic
 
 import streamlit as st
 
-REMEMBERED_S = 300.0
-"""Seconds after which the Hub is asked again without a click."""
+from ui.cache.sources import REMEMBERED_S, forget_unreached
 
 
 class HubReach:
@@ -40,6 +39,7 @@ def lost(reason: str) -> None:
 def answered() -> None:
     """Forget an earlier failure: the Hub answered, or the reader wants it to be asked again."""
     _reach().reason = ""
+    forget_unreached()
 
 
 def reason() -> str:

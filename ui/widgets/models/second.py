@@ -9,10 +9,11 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.models.catalog.offers import offers
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
+from ui.cache.sources import source
 from ui.session import settings, store, stored
 from ui.widgets.models.fields import model_name, name_below
 from ui.widgets.view_and_layer import current_view
@@ -86,7 +87,7 @@ def likest(first: str, names: Sequence[str]) -> str:
 def _source(name: str) -> ModelSource | None:
     """The files of a model; None where its name or its files are wrong, which the page of that model says."""
     try:
-        return resolve(name, settings())
+        return source(name)
     except BertvizError:
         return None
 

@@ -46,6 +46,10 @@ KIND_OF_TASK: dict[str, TargetKind] = {
 }
 NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
 """Kind of target that needs a head -> its description in a sentence."""
+INSTEAD = (
+    "so there is no answer to measure. Measured is how alike two texts are to the model, by the cosine of their vectors"
+)
+"""End of the sentence about a cosine in place of an answer."""
 OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
 """Kinds that belong to a position of one text."""
 BOX = 300
@@ -81,6 +85,8 @@ class _Offered:
     kinds: tuple[TargetKind, ...]
     tasks: tuple[str, ...]
     missing: str
+    no_answer: str
+    """Why a cosine is measured, as a sentence without a full stop; "" where the model has an answer of its own."""
 
 
 def folded_row(label: str = "Change") -> TargetRow:
@@ -130,8 +136,11 @@ def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: boo
     _begin_with(offered.kinds)
     with row.folded:
         kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
-    if _lacks_pair(kind, offered.tasks):
+    instead = offered.no_answer if kind == "cosine" else ""
+    if _lacks_pair(kind, offered.tasks, instead):
         return None
+    if instead:
+        st.caption(f"{instead}.")
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind not in OF_TWO_TEXTS else pair(), probe)
     row.say(chosen)
@@ -179,10 +188,10 @@ def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
     store(BEGAN, kinds[0])
 
 
-def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...]) -> bool:
+def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...], no_answer: str = "") -> bool:
     """Whether a target needs a second text that is missing; in that case, examples are shown."""
     if kind == "cosine":
-        return needs_pair("The cosine compares the text with a second one", (None, SECOND_TEXT))
+        return needs_pair(no_answer or "The cosine compares the text with a second one", (None, SECOND_TEXT))
     if kind == "late-interaction":
         return needs_pair("The second text is the query that the text is scored for", QUESTION)
     if kind == "answer":
@@ -194,7 +203,7 @@ def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...]) -> bool:
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     """Kinds of targets of a model, its own answers first."""
-    reason = ""
+    reason, own = "", ""
     try:
         tasks = stored_tasks(source(name))
         models.with_head(name, tasks[0])
@@ -202,8 +211,10 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         raise
     except UnsupportedModelError:
         tasks, reason = (), f"{escape_markdown(name)} has no head for it"
+        own = f"{escape_markdown(name)} has no task head"
     except CheckpointError:
         tasks, reason = (), f"the head of {escape_markdown(name)} is not whole in its file"
+        own = f"The task head of {escape_markdown(name)} is not whole in its file"
     if alone:
         tasks = tuple(task for task in tasks if task not in ("next-sentence", "question-answering"))
     kinds: list[TargetKind] = [*dict.fromkeys(KIND_OF_TASK[task] for task in tasks if task in KIND_OF_TASK)]
@@ -218,7 +229,8 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         reasons.append("To use a probe as a target, train one on the page Predictions, view Train a probe.")
     probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
     compared: tuple[TargetKind, ...] = ("late-interaction", "cosine") if _is_late_interaction(name) else ("cosine",)
-    return _Offered((*kinds, *compared, *probes, "state", "direction"), tasks, " ".join(reasons))
+    no_answer = f"{own}, {INSTEAD}" if own and compared[0] == "cosine" else ""
+    return _Offered((*kinds, *compared, *probes, "state", "direction"), tasks, " ".join(reasons), no_answer)
 
 
 def _is_late_interaction(name: str) -> bool:

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 import streamlit
+from streamlit.testing.v1 import AppTest
 
+from bertviz_core.errors import UnreachableHubError
 from tests.helpers.hub_server import running_hub
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
+from ui.cache.sources import source
 from ui.widgets.models import hub_reach
 
 LOST, REACHED = "roberta-base · needs the Hub (not reached) · masked words", "roberta-base · Hub · masked words"
@@ -41,6 +45,37 @@ def test_the_list_and_the_page_say_that_the_hub_cannot_be_reached(monkeypatch: p
         assert hub.served
     assert not hub_reach.is_lost()
     assert any(line.startswith(REACHED) for line in at.sidebar.selectbox(key="model").options)
+
+
+def named_page() -> None:
+    from ui.cache.sources import source
+    from ui.widgets.errors import shown_to_user
+
+    with shown_to_user():
+        source("org/name")
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_typed_name_is_looked_up_once_until_the_reader_presses_the_button(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = AppTest.from_function(named_page).run()
+    assert "could not be reached for 'org/name'" in visible_text(at.error[0].value)
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        at.run()
+        assert "could not be reached for 'org/name'" in visible_text(at.error[0].value)
+        assert not hub.served
+        at.button(key="ask_hub").click().run()
+        assert hub.served
+        assert "no public model" in visible_text(at.error[0].value)
+        assert not [each for each in at.button if each.key == "ask_hub"]
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_folder_of_a_name_that_was_not_reached_is_opened_at_once(models_dir: Path) -> None:
+    with pytest.raises(UnreachableHubError):
+        source("org/name")
+    save_tiny("bert", models_dir / "org" / "name")
+    assert source("org/name").has_weights
 
 
 @pytest.mark.usefixtures("nobody")

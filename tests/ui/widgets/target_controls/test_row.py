@@ -136,6 +136,20 @@ def test_the_cosine_is_to_the_second_text_of_the_sidebar() -> None:
     assert "Target: **cosine to 'The river is long.'**" in visible_text(at.markdown[0].value)
 
 
+def reasons(at: AppTest) -> list[str]:
+    """The sentences that say why there is no answer to measure."""
+    said = [visible_text(each.value) for each in (*at.info, *at.caption)]
+    return [each for each in said if "there is no answer to measure" in each]
+
+
+@pytest.mark.parametrize("pair", ["", "The river is long."])
+def test_a_cosine_in_place_of_an_answer_says_so_once(pair: str) -> None:
+    (reason,) = reasons(chosen(DEFAULT_MODEL, pair=pair))
+    assert reason.startswith(f"{DEFAULT_MODEL} has no task head")
+    assert not reasons(chosen(DEFAULT_MODEL, pair=pair, target="state"))
+    assert not reasons(chosen("classes", pair=pair, target="cosine")), "chosen by the reader"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "pair", "kind"),
     [

@@ -242,15 +242,19 @@ function colourBar(view, context, form) {
   context.fillStyle = look.muted;
   context.textAlign = form.below ? "center" : "left";
   context.textBaseline = "middle";
+  const spelled = (value) => String(Number(value.toPrecision(3)));
+  const wideAs = (text) => (form.below ? context.measureText(text).width : 8);
+  const write = (text, at) => (form.below ? context.fillText(text, x + at, y + BAR + 11) : context.fillText(text, x + BAR + 4, y + long - at));
+  const top = spelled(scaleTop), clear = long - (form.below ? wideAs(top) : wideAs(top) / 2) - 8; // the upper end has its label
   let last = -Infinity;
   for (const value of ticks(scaleTop, view.lifted)) {
-    const at = placeOf(value, scaleTop, view.lifted) * long, text = String(Number(value.toPrecision(3)));
-    const room = form.below ? context.measureText(text).width + 8 : 16;
-    if (at - last < room) continue;
+    const at = placeOf(value, scaleTop, view.lifted) * long, text = spelled(value);
+    if (at - last < wideAs(text) + 8 || at + wideAs(text) / 2 > clear) continue;
     last = at;
-    if (form.below) context.fillText(text, x + at, y + BAR + 11);
-    else context.fillText(text, x + BAR + 4, y + long - at);
+    write(text, at);
   }
+  if (form.below) context.textAlign = "right";
+  write(top, long);
   context.textAlign = form.below ? "left" : "center";
   if (form.below) return context.fillText(unit, form.left, y + BAR / 2 + 1);
   context.save();

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
 from bertviz_core.models.catalog.offers import offers
-from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
-from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
-from ui.session import settings
-from ui.views.predictions.probes.controls import BOX, typed_lines
+from ui.session import settings, store
+from ui.views.predictions.probes.controls import BOX, SOURCES, TYPED_LIST, typed_lines
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
 from ui.widgets.models.select import HEADS, choose_model
 
@@ -75,6 +77,33 @@ def answer_kind_select(tasks: tuple[str, ...]) -> str:
     words = "A head of the checkpoint, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
     return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
+
+
+def probe_line(probe: Probe, tasks: tuple[str, ...], from_file: bool) -> None:
+    """Say whose answers the page shows, and offer the way back from a probe that the reader brought along.
+
+    Args:
+        probe: the probe that answers.
+        tasks: tasks of the model's heads.
+        from_file: whether the probe was opened from a file.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="many_probe"):
+        st.markdown(f":material/info: {probe_words(probe, from_file)}", width="content")
+        if tasks:
+            label, key, back = f"Back to the head for {HEADS[tasks[0]]}", param("answered_by").key, tasks[0]
+        elif probe.texts != EXAMPLE_SET and not from_file:
+            label, key, back = "Back to the example set", param("labelled").key, SOURCES[0]
+        else:
+            return
+        st.button(label, key="many_back", icon=":material/undo:", on_click=store, args=(key, back))
+
+
+def probe_words(probe: Probe, from_file: bool) -> str:
+    """What a probe that answers was trained on, in Markdown."""
+    texts = {EXAMPLE_SET: f" of the example set *{EXAMPLE_SET}*", TYPED_LIST: " that you typed"}
+    of = texts.get(probe.texts, f" of {quoted(escape_markdown(probe.texts), LONGEST_NAME)}")
+    words = f"Answers of the probe {state_name(probe.layer)}, trained on {counted(probe.count, 'text')}{of}."
+    return f"{words} **Save or open** leads back from its file." if from_file else words
 
 
 def offer_classifier(tasks: tuple[str, ...]) -> None:

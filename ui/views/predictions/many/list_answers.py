@@ -53,6 +53,7 @@ def several_view() -> None:
         st.stop()
     if answered_by == controls.PROBE:
         chosen = chosen_probe(name, row)
+        controls.probe_line(chosen.probe, heads.tasks, chosen.labelled is None)
         opened = SharedModel(name).with_probe(chosen.probe)
         options = Options(text_list.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
         fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()

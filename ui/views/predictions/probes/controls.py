@@ -27,6 +27,8 @@ from ui.widgets.lists.uploads import ListFile, column_select, within_upload
 
 TYPED, LABEL = "labelled_texts", "label_column"
 SOURCES = ("example set", "typed", "file")
+TYPED_LIST = "The list"
+"""Name of typed texts."""
 WIDTH, BOX = 170, 480
 FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
 FIRST = (
@@ -103,7 +105,7 @@ def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -
     st.caption(hint)
     if not (text or "").strip():
         raise TextError(empty)
-    return read_sentences("The list", within_upload(str(text)), settings())
+    return read_sentences(TYPED_LIST, within_upload(str(text)), settings())
 
 
 def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:
