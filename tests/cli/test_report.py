@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_its_facts_are_those_of_the_commands(command: Command, tmp_path: Path) -
     assert page_facts["Class"] == "BertModel"
     assert page_facts["SHA-256 of the weights"] == BUNDLED[MODEL].digests[WEIGHTS]
     assert page_facts["Text"] == TEXT
-    assert "torch 2.13.0" in page_facts["Made with"]
+    assert f"torch {version('torch')}" in page_facts["Made with"]
     parsed = ParsedPage(page)
     assert parsed.sections == ["parameters", "attention"]
     assert all(f"Model: {MODEL}" in label for label in parsed.labels)

@@ -23,7 +23,7 @@ HELP: Mapping[str, str] = {
 FORMATS = (
     "Every weight `w` becomes the nearest number of a format, and the relative error is `||rounded − w|| / ||w||` over "
     "all numbers of a part (Frobenius norms). float16, bfloat16 and float8 round each number by itself, as "
-    "`tensor.to(dtype)` does. The others are symmetric, with a scale for a group of numbers: int8 is "
+    "`tensor.to(dtype)` of PyTorch 2.13 does. The others are symmetric, with a scale for a group of numbers: int8 is "
     "`round(w / s) · s` with `s = max|w| / 127` over the whole tensor, or over an output channel (a row of the "
     "matrix); int4 has `s = max|w| / 7` over groups of 32, 64 or 128 inputs of a row, the last group of a row "
     "being smaller where they do not divide it; nf4 rounds `w / max|w|` in blocks of 64 to the nearest of 16 quantiles "
