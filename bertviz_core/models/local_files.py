@@ -44,14 +44,14 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
 
 def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
     """The folder of an adapter merged into its base."""
-    from bertviz_core.models.safetensors.adapters.merging import (
-        merged_folder,  # imports NumPy, which a ledger needs not
-    )
+    # Imported here, since it imports NumPy, for which a ledger must not wait.
+    from bertviz_core.models.safetensors.adapters.merging import merged_folder
 
     if source.folder is None:
         raise _missing("weights", source, settings)
     base = weights_folder(part.base, settings)
-    numbers = sum(math.prod(tensor.shape) for tensor in read_header(base).tensors)
+    header = read_header(base)
+    numbers = sum(math.prod(tensor.shape) for tensor in header.tensors)
     if 4 * numbers > settings.max_model_bytes:
         raise CheckpointError(
             f"The base of the adapter {source.name!r} needs {4 * numbers:,} bytes in float32; this instance loads at "
@@ -59,7 +59,7 @@ def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
         )
     facts = catalog.type_facts(part.base.model_type)
     adapter = read_adapter(source.name, source.folder)
-    return merged_folder(adapter, part.base.name, base, facts.prefix if facts else "", source.revision)
+    return merged_folder(adapter, part.base.name, base, header, facts.prefix if facts else "", source.revision)
 
 
 def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:

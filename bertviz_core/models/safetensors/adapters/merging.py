@@ -23,8 +23,8 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
 from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
-from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header, weight_files
-from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.models.safetensors.folder import INDEX_FILE
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
 from bertviz_core.resources.blas import one_blas_thread
 from bertviz_core.text import quoted
@@ -51,8 +51,7 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     """
     second, first = reader.read(update.second), reader.read(update.first)
     with one_blas_thread():
-        whole = second @ first
-    whole *= np.float32(update.scale)
+        whole = second @ (first * np.float32(update.scale))
     added: np.ndarray = whole.T if update.is_embedding or fan_in_fan_out else whole
     return added
 
@@ -94,13 +93,16 @@ def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMa
     return tuple(MergedMatrix(stored, update, base_folder, folder, is_turned) for stored, update in adapter.updates)
 
 
-def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, state: str) -> Path:
+def merged_folder(
+    adapter: Adapter, base: str, base_folder: Path, header: CheckpointHeader, prefix: str, state: str
+) -> Path:
     """The folder of a merged model; it is written once, and deleted when its files change or the process ends.
 
     Args:
         adapter: the adapter.
         base: name of the base.
         base_folder: folder with the safetensors files of the base.
+        header: the headers of these files.
         prefix: attribute under which classes of the family contain the base model.
         state: changes with the files of the adapter and of the base.
 
@@ -112,7 +114,7 @@ def merged_folder(adapter: Adapter, base: str, base_folder: Path, prefix: str, s
         if key not in _merged or not _merged[key].is_dir():
             for old in [each for each in _merged if each[:2] == key[:2]]:
                 shutil.rmtree(_merged.pop(old), ignore_errors=True)
-            _merged[key] = _write(fitted(adapter, base, read_header(base_folder), prefix), base_folder)
+            _merged[key] = _write(fitted(adapter, base, header, prefix), base_folder, header)
             written = _short_lived.get()
             if written is not None:
                 written.append(key)
@@ -135,14 +137,14 @@ def short_lived_merges() -> Iterator[None]:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(adapter: FittedAdapter, base_folder: Path) -> Path:
+def _write(adapter: FittedAdapter, base_folder: Path, header: CheckpointHeader) -> Path:
     try:
         folder = Path(mkdtemp(prefix="inside-bert-merged-"))
     except OSError as error:
         raise _no_room(adapter.adapter.name, error) from error
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        _fill(folder, adapter, base_folder)
+        _fill(folder, adapter, base_folder, header)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise _no_room(adapter.adapter.name, error) from error
@@ -152,9 +154,9 @@ def _write(adapter: FittedAdapter, base_folder: Path) -> Path:
     return folder
 
 
-def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path) -> None:
+def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path, header: CheckpointHeader) -> None:
     """Link the files of the base, and write the changed tensors."""
-    names = weight_files(base_folder)
+    names = header.files
     parts = [f"model-{place:05}-of-{len(names) + 1:05}.safetensors" for place in range(1, len(names) + 2)]
     targets = [own_file(base_folder, name).resolve() for name in names]
     for part, target in zip(parts, targets, strict=False):
@@ -163,7 +165,7 @@ def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path) -> None:
     shapes |= {name: saved.stored.shape for name, saved in adapter.saved}
     write_tensors(folder / parts[-1], shapes, _changed(adapter, base_folder))
     part_of = dict(zip(names, parts, strict=False))
-    weight_map = {tensor.name: part_of[tensor.file] for tensor in read_header(base_folder).tensors}
+    weight_map = {tensor.name: part_of[tensor.file] for tensor in header.tensors}
     index = {"metadata": {}, "weight_map": weight_map | dict.fromkeys(shapes, parts[-1])}
     (folder / INDEX_FILE).write_bytes(orjson.dumps(index))
     allow_links(folder, [*targets, *_link_sentence_files(folder, adapter.adapter.folder, base_folder)])
