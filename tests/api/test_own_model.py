@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peft
 import pytest
+import sentence_transformers
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -68,7 +70,6 @@ def test_new_labels_are_those_of_the_next_answer(own: tuple[Any, Any]) -> None:
 
 
 def test_an_object_with_an_adapter_that_cannot_be_merged_is_refused(own: tuple[Any, Any]) -> None:
-    peft = pytest.importorskip("peft")
     model, tokenizer = own
     model.add_adapter(peft.LoraConfig(target_modules=["query"], init_lora_weights=False))
     with pytest.raises(BertvizError, match="an adapter of peft inside"):
@@ -80,7 +81,6 @@ def test_an_object_with_an_adapter_that_cannot_be_merged_is_refused(own: tuple[A
 
 
 def test_a_peft_model_answers_as_itself_with_its_adapters_as_they_are_now(own: tuple[Any, Any]) -> None:
-    peft = pytest.importorskip("peft")
     settings = peft.LoraConfig(task_type="SEQ_CLS", target_modules=["query", "value"], init_lora_weights=False)
     model, tokenizer = peft.get_peft_model(own[0], settings), own[1]
     model.add_adapter("second", settings)
@@ -137,7 +137,6 @@ def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) 
 
 
 def test_a_model_of_sentence_transformers_has_its_own_tokenizer_and_pooling(tmp_path: Path) -> None:
-    sentence_transformers = pytest.importorskip("sentence_transformers")
     save_tiny("bert", tmp_path / "tiny")
     modules = sentence_transformers.sentence_transformer.modules
     words = modules.Transformer(str(tmp_path / "tiny"))
@@ -152,7 +151,6 @@ def test_a_model_of_sentence_transformers_has_its_own_tokenizer_and_pooling(tmp_
 
 
 def test_settings_of_sentence_transformers_are_followed(tmp_path: Path) -> None:
-    sentence_transformers = pytest.importorskip("sentence_transformers")
     save_tiny("bert", tmp_path / "tiny")
     modules = sentence_transformers.sentence_transformer.modules
     words = modules.Transformer(str(tmp_path / "tiny"))
