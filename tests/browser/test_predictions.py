@@ -19,7 +19,8 @@ def box(page: Page, position: int) -> tuple[float, float]:
 
 
 def click(page: Page, position: int) -> None:
-    """Click a token of the text."""
+    """Click a token of the text; a click on a chart that is being drawn anew would be lost."""
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     x, y = box(page, position)
     page.mouse.move(x, y - 60)  # a mouse that rests on the place already would not be seen to arrive
     page.mouse.move(x, y)
