@@ -232,8 +232,8 @@ def check_top(top: int, most: int) -> int:
 def best_words(logits: "torch.Tensor", top: int) -> "tuple[torch.Tensor, torch.Tensor]":
     """Return the `top` greatest logits of every row of (positions, vocab), in descending order, and their ids.
 
-    The greatest are in the blocks with the greatest maxima. Reading a row once for these and sorting a few blocks takes
-    a fifth of the time of torch.topk, which was half of the logit lens.
+    The greatest are in the blocks with the greatest maxima, so a row is read once for these, and a few blocks are
+    sorted: for 30,522 words a fifth of the time of torch.topk over the whole row.
     """
     blocks = logits.shape[1] // BLOCK
     if blocks <= top:
