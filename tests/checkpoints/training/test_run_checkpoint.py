@@ -175,7 +175,8 @@ def test_every_checkpoint_answers_as_the_model_of_its_name(models: Settings, mon
     gold = [f"LABEL_{each}" for each in GOLD]
     found = run.scores(list(TEXTS), gold).data
     for step, answers in zip(SAVED, found.answers, strict=True):
-        own = [open_model(f"lora/checkpoint-{step}").predict(text).data for text in TEXTS]
+        model = open_model(f"lora/checkpoint-{step}")
+        own = [model.predict(text).data for text in TEXTS]
         assert list(answers) == [each.labels[int(np.argmax(each.probabilities))] for each in own]
     assert run.follow(TEXTS[0]).data.steps.tolist() == list(SAVED)
     states = run.layers([*TEXTS, "i love my bank"]).data

@@ -153,7 +153,7 @@ def declared(tree: ast.Module) -> set[str]:
 
 @cache
 def tokenizer_trees() -> tuple[ast.Module, ...]:
-    return tuple(tree for path, tree in trees() if path.name.startswith("tokenization_"))
+    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("tokenization_*.py")))
 
 
 @cache
