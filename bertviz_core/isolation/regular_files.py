@@ -119,6 +119,19 @@ def open_regular(path: Path, flags: int = 0) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
+def open_own(folder: Path, name: str) -> BufferedReader:
+    """Open a file of a model for reading; the caller closes it.
+
+    Raises:
+        CheckpointError: own_file rejects it, or it cannot be opened.
+    """
+    path = own_file(folder, name)
+    try:
+        return open_regular(path, NO_LINK)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
     """Open a file of a model for reading.
@@ -126,9 +139,8 @@ def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
     Raises:
         CheckpointError: own_file rejects it, or it cannot be read.
     """
-    path = own_file(folder, name)
     try:
-        with open_regular(path, NO_LINK) as file:
+        with open_own(folder, name) as file:
             yield file
     except OSError as error:
         raise _unreadable(name, error) from error

@@ -110,9 +110,9 @@ def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
 
 
 def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
-    """A notice if weights are NaN or infinite; the smallest or the largest of a tensor then is, and soon found."""
-    ends = [(name, torch.aminmax(weight.detach())) for name, weight in model.named_parameters() if weight.numel()]
-    bad = [name for name, each in ends if not bool(torch.isfinite(torch.stack(each)).all())]
+    """A notice if weights are NaN or infinite; the sum of a tensor then is, which is the fastest to find."""
+    suspects = [each for each in model.named_parameters() if not bool(torch.isfinite(each[1].detach().sum()))]
+    bad = [name for name, weight in suspects if not bool(torch.isfinite(weight).all())]
     if not bad:
         return ()
     return (

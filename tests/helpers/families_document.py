@@ -83,9 +83,9 @@ def adapter_cell(name: str) -> str:
 
 
 def _tensors(folder: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
-    reader = TensorReader(folder)
     tensors = read_header(folder).tensors
-    return {tensor.name: reader.read(tensor) for tensor in tensors if "float" in tensor.dtype}
+    with TensorReader(folder) as reader:
+        return {tensor.name: reader.read(tensor) for tensor in tensors if "float" in tensor.dtype}
 
 
 def late_interaction_cell(name: str) -> str:

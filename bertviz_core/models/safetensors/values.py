@@ -3,13 +3,14 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import opened
+from bertviz_core.isolation.regular_files import open_own, opened
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.text import quoted
@@ -19,11 +20,23 @@ FLOATS: Mapping[str, str] = {"float64": "<f8", "float32": "<f4", "float16": "<f2
 
 
 class TensorReader:
-    """Reads tensors of the safetensors files of a folder."""
+    """Reads tensors of the safetensors files of a folder: a context manager, which opens each file once and closes it.
+
+    Args:
+        folder: the folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._starts: dict[str, int] = {}
+        self._files: dict[str, tuple[BufferedReader, int]] = {}
+
+    def __enter__(self) -> "TensorReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file, _start in self._files.values():
+            file.close()
+        self._files.clear()
 
     def read(self, tensor: StoredTensor) -> Float[np.ndarray, "..."]:
         """The values of a tensor as float32, not to be written to.
@@ -36,11 +49,12 @@ class TensorReader:
                 f"{quoted(tensor.name)} is stored as {tensor.dtype}; here floating-point numbers of 16 bits or more "
                 "are needed."
             )
-        with opened(self._folder, tensor.file) as file:
-            if tensor.file not in self._starts:
-                self._starts[tensor.file] = 8 + int.from_bytes(file.read(8), "little")
-            file.seek(self._starts[tensor.file] + tensor.begin)
-            raw = file.read(tensor.nbytes)
+        if tensor.file not in self._files:
+            opened_file = open_own(self._folder, tensor.file)
+            self._files[tensor.file] = (opened_file, 8 + int.from_bytes(opened_file.read(8), "little"))
+        file, start = self._files[tensor.file]
+        file.seek(start + tensor.begin)
+        raw = file.read(tensor.nbytes)
         if len(raw) != tensor.nbytes:
             raise CheckpointError(f"{quoted(tensor.file)} became shorter while it was read; open it again when whole.")
         stored = np.frombuffer(raw, FLOATS[tensor.dtype])

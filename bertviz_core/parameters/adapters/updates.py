@@ -31,19 +31,19 @@ def adapter_updates(source: ModelSource, settings: Settings) -> AdapterUpdates:
     folder, facts = weights_folder(base, settings), catalog.type_facts(base.model_type)
     adapter = read_adapter(source.name, source.folder)
     fit = fitted(adapter, base.name, read_header(folder), facts.prefix if facts else "")
-    own, whole = TensorReader(source.folder), TensorReader(folder)
-    updates = tuple(
-        AdapterUpdate(
-            name=stored.name,
-            shape=stored.shape,
-            rank=update.rank,
-            scale=update.scale,
-            stored_names=(update.first.name, update.second.name),
-            base_norm=float(np.linalg.norm(whole.read(stored).astype(np.float64))),
-            singular_values=singular_values(own.read(update.second), own.read(update.first), update.scale),
+    with TensorReader(source.folder) as own, TensorReader(folder) as whole:
+        updates = tuple(
+            AdapterUpdate(
+                name=stored.name,
+                shape=stored.shape,
+                rank=update.rank,
+                scale=update.scale,
+                stored_names=(update.first.name, update.second.name),
+                base_norm=float(np.linalg.norm(whole.read(stored).astype(np.float64))),
+                singular_values=singular_values(own.read(update.second), own.read(update.first), update.scale),
+            )
+            for stored, update in fit.updates
         )
-        for stored, update in fit.updates
-    )
     return AdapterUpdates(source.name, base.name, updates, tuple(name for name, _ in fit.saved))
 
 

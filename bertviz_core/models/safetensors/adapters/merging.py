@@ -77,8 +77,13 @@ class MergedMatrix:
         Raises:
             CheckpointError: a file became shorter.
         """
-        merged = product(self.update, TensorReader(self.adapter_folder), self.fan_in_fan_out)
-        merged += TensorReader(self.base_folder).read(self.stored)
+        with TensorReader(self.adapter_folder) as own, TensorReader(self.base_folder) as base:
+            return self.read(own, base)
+
+    def read(self, own: TensorReader, base: TensorReader) -> Float[np.ndarray, "rows columns"]:
+        """The same with the readers of the adapter's and of the base's files, for many matrices."""
+        merged = product(self.update, own, self.fan_in_fan_out)
+        merged += base.read(self.stored)
         return merged
 
 
@@ -173,11 +178,11 @@ def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path, header: Check
 
 def _changed(adapter: FittedAdapter, base_folder: Path) -> Iterator[Float[np.ndarray, "..."]]:
     """The tensors that differ from the base's, one at a time."""
-    for matrix in merged_matrices(adapter, base_folder):
-        yield matrix.values()
-    own = TensorReader(adapter.adapter.folder)
-    for _, saved in adapter.saved:
-        yield own.read(saved.stored)
+    with TensorReader(adapter.adapter.folder) as own, TensorReader(base_folder) as base:
+        for matrix in merged_matrices(adapter, base_folder):
+            yield matrix.read(own, base)
+        for _, saved in adapter.saved:
+            yield own.read(saved.stored)
 
 
 def _link_sentence_files(folder: Path, adapter_folder: Path, base_folder: Path) -> list[Path]:

@@ -78,15 +78,16 @@ def made(request: pytest.FixtureRequest, settings: Settings) -> tuple[Any, Setti
 def test_every_tensor_equals_that_of_peft(made: tuple[Any, Settings]) -> None:
     merged, settings = made
     folder = weights_folder(resolve("adapter", settings), settings)
-    reader = TensorReader(folder)
-    ours = {tensor.name: reader.read(tensor) for tensor in read_header(folder).tensors}
+    with TensorReader(folder) as reader:
+        ours = {tensor.name: reader.read(tensor) for tensor in read_header(folder).tensors}
     merged.save_pretrained(settings.models_dir / "merged")
     theirs = settings.models_dir / "merged"
     names = {tensor.name for tensor in read_header(theirs).tensors}
     assert names <= set(ours)  # the base of T5's encoder also has a decoder
-    other = TensorReader(theirs)
-    for tensor in read_header(theirs).tensors:
-        np.testing.assert_allclose(ours[tensor.name], other.read(tensor), rtol=0, atol=EXACT, err_msg=tensor.name)
+    with TensorReader(theirs) as reader:
+        for tensor in read_header(theirs).tensors:
+            expected = reader.read(tensor)
+            np.testing.assert_allclose(ours[tensor.name], expected, rtol=0, atol=EXACT, err_msg=tensor.name)
 
 
 @pytest.mark.sample(3)
@@ -145,7 +146,8 @@ def test_a_base_of_sixteen_bits_is_merged_in_float32(settings: Settings) -> None
     tensor = next(each for each in read_header(folder).tensors if each.name == name)
     assert tensor.dtype == "float32"
     expected = merged.get_parameter(name).detach().numpy()
-    np.testing.assert_allclose(TensorReader(folder).read(tensor), expected, rtol=0, atol=EXACT)
+    with TensorReader(folder) as reader:
+        np.testing.assert_allclose(reader.read(tensor), expected, rtol=0, atol=EXACT)
 
 
 def test_only_changed_tensors_are_written(settings: Settings, tmp_path: Path) -> None:
