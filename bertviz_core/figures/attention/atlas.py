@@ -39,10 +39,10 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
         hoverinfo="skip",
     )
     line = {"color": theme.muted, "width": 1}
-    for edge in range(heads + 1):
-        figure.add_vline(x=edge * columns - 0.5, line=line)
-    for edge in range(layers + 1):
-        figure.add_hline(y=edge * rows - 0.5, line=line)
+    down = [{"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain"} for x in np.arange(heads + 1) * columns - 0.5]
+    across = [{"y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain"} for y in np.arange(layers + 1) * rows - 0.5]
+    # All at once: add_vline takes two milliseconds each.
+    figure.update_layout(shapes=[{"type": "line", "line": line, **ends} for ends in (*down, *across)])
     names = [str(head) for head in range(heads)] if atlas.options.weights not in OF_LAYERS else ["all"]
     figure.update_xaxes(_middles(names, columns), title="head", range=[-0.5, heads * columns - 0.5], showgrid=False)
     figure.update_yaxes(_middles([str(layer) for layer in range(layers)], rows), title="layer", showgrid=False)

@@ -39,17 +39,17 @@ def offers(settings: Settings) -> tuple[Offer, ...]:
     """
     known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
-    local = local_names(settings)
-    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *example_offers(settings), *catalogue)))
-    listed = (_offer(name, name in local, settings) for name in names)
+    local, examples = local_names(settings), example_offers(settings)
+    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *examples, *catalogue)))
+    listed = (_offer(name, name in local, name in examples, settings) for name in names)
     return tuple(sorted(listed, key=lambda offer: offer.readiness != "ready"))
 
 
-def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
+def _offer(name: str, is_local: bool, is_example: bool, settings: Settings) -> Offer:
     bundled = find_bundled(name)
     if bundled is not None:
         return Offer(name, "ready", bundled.parameters)
-    if not is_local and name in example_offers(settings):
+    if is_example and not is_local:
         return Offer(name, "ready", BUNDLED[DEFAULT_MODEL].parameters, EXAMPLE_TASK)
     entry = None if is_local else catalog.find(name)
     parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)

@@ -72,6 +72,14 @@ def test_a_run_of_its_name_in_the_models_folder_goes_before_it(fresh: Settings) 
         resolve(OFFERED[0], fresh)
 
 
+def test_the_list_looks_once_for_such_a_run(fresh: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run of every page makes the list twice; a look for each of its models took a sixth of a page's time."""
+    looks: list[str] = []
+    monkeypatch.setattr(example_run, "local_folder", lambda name, _: looks.append(name))
+    assert len(offers(fresh)) > len(OFFERED)
+    assert looks == [EXAMPLE_RUN]
+
+
 def test_only_what_is_allowed_is_opened(fresh: Settings) -> None:
     chosen = replace(fresh, allowed_models=(DEFAULT_MODEL,))
     assert run_names(chosen) == ()
