@@ -164,12 +164,6 @@ def test_every_page_and_every_word_is_tried() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("long", one_view_for_each(), ids=lambda long: long.name)
-def test_a_long_word_keeps_nobody_waiting(server: str, long: Long) -> None:
-    assert wait(server, lambda: draw(server, long)) <= MOST_S
-
-
-@pytest.mark.slow
 def test_a_long_address_keeps_nobody_waiting(server: str) -> None:
     assert wait(server, lambda: [get(server, long) for long in one_view_for_each()]) <= MOST_S
 
