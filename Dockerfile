@@ -25,10 +25,13 @@ RUN cd /venv/lib/python3*/site-packages \
     && find scipy numpy -type d -name tests -prune -exec rm -rf {} +
 
 FROM ${PYTHON_IMAGE}
-# What draws slides and PDF on the server, Debian's Chromium (docs/deployment.md): --build-arg BROWSER=1.
+# What draws slides and PDF on the server, Debian's Chromium, with typefaces of the world's scripts (docs/deployment.md):
+# --build-arg BROWSER=1.
 ARG BROWSER=
 RUN if [ -n "$BROWSER" ]; then \
-        apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*; \
+        apt-get update \
+        && apt-get install -y --no-install-recommends chromium fonts-noto-core fonts-noto-cjk \
+        && rm -rf /var/lib/apt/lists/*; \
     fi
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
     && mkdir -p /models /corpora

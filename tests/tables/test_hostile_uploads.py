@@ -27,7 +27,6 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.sample(22)
 @pytest.mark.parametrize(("name", "make"), FILES)
 def test_a_hostile_file_is_a_table_or_a_sentence(name: str, make: Callable[[], bytes]) -> None:
     raw = make()
