@@ -5,7 +5,6 @@ Covers `bertviz_core/models/safetensors/adapters/contents.py`.
 
 import dataclasses
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -193,11 +192,12 @@ def test_the_base_must_be_among_the_allowed_models(place: Path, settings: Settin
 
 
 def test_modules_are_never_matched_by_an_expression(place: Path, settings: Settings) -> None:
-    """peft reads target_modules as a regular expression; this one takes a time exponential in the length of a name."""
+    """peft reads target_modules as a regular expression; the time of this one is exponential in the length of a name.
+
+    It would take longer than a test may.
+    """
     change(place, target_modules="(.*.*)*x$", rank_pattern={"(a+)+$": 3})
-    began = time.process_time()
-    load_model(resolve("adapter", settings), settings)
-    assert time.process_time() - began < 20
+    assert load_model(resolve("adapter", settings), settings).model_type == "bert"
 
 
 def test_alphas_are_those_of_the_first_pattern() -> None:
