@@ -8,6 +8,7 @@ from jaxtyping import Float
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
 from bertviz_core.heads.results import Block, FusedVsPerHead, ProductTimes
+from bertviz_core.heads.weights import merge_columns
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import one_thread, shortest
@@ -53,7 +54,7 @@ def compare_fused_and_per_head(
         fused=fused,
         per_head=per_head,
         max_difference=float(np.abs(fused - per_head).max()),
-        model_difference=None if recorded is None else float(np.abs(_side_by_side(fused) - recorded).max()),
+        model_difference=None if recorded is None else float(np.abs(merge_columns(fused) - recorded).max()),
     )
 
 
@@ -83,10 +84,6 @@ def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes
 def plausible(fused_seconds: float, per_head_seconds: float, heads: int) -> bool:
     """Whether both durations are plausible for the same multiplications."""
     return 0 < LEAST_RATIO * fused_seconds <= per_head_seconds <= MOST_RATIO_PER_HEAD * heads * fused_seconds
-
-
-def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, "seq rows"]:
-    return cut.transpose(1, 0, 2).reshape(cut.shape[1], -1)
 
 
 def _both_products(
