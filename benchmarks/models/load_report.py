@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.timing import Row, medians_s
-from bertviz_core.checkpoints.load_report.report import load_report
+from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.models.catalog import find
 from bertviz_core.models.skeleton import build_skeleton, quietly
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 
 SETTINGS = Settings.from_environment(any_folder=True)
@@ -25,12 +26,12 @@ def rows() -> list[Row]:
     import transformers
 
     # As in a running server: torch, transformers and the classes of BERT are in memory.
-    load_report("all-MiniLM-L6-v2", "base", SETTINGS)
+    source_load_report(resolve("all-MiniLM-L6-v2", SETTINGS), "base", SETTINGS)
     with tempfile.TemporaryDirectory() as folder, quietly():
         size = _write_bert_base(Path(folder))
 
         def report() -> object:
-            return load_report(folder, TASK, SETTINGS)
+            return source_load_report(resolve(folder, SETTINGS), TASK, SETTINGS)
 
         def loaded() -> object:
             auto = transformers.AutoModelForSequenceClassification

@@ -7,7 +7,8 @@ from jaxtyping import Float
 
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
-from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun, ProductTimes
+from bertviz_core.heads.results import Block, FusedVsPerHead, ProductTimes
+from bertviz_core.heads.weights import merge_columns
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import one_thread, shortest
@@ -22,7 +23,7 @@ LEAST_RATIO, MOST_RATIO_PER_HEAD = 0.5, 4.0
 
 
 def compare_fused_and_per_head(
-    loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query", run: LayerRun | None = None
+    loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query"
 ) -> FusedVsPerHead:
     """Compute a projection on its real inputs as one product and as one product per head.
 
@@ -33,7 +34,6 @@ def compare_fused_and_per_head(
         tokens: the text, tokenized by the model's tokenizer.
         layer: zero-based.
         block: query, key or value.
-        run: the result of capture_layer_io for these tokens and this layer, if available.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or needs more than a text.
@@ -41,7 +41,7 @@ def compare_fused_and_per_head(
     """
     if block == "output":
         raise ValueError("the output projection sums the heads")
-    run = run or capture_layer_io(loaded, tokens, layer)
+    run = capture_layer_io(loaded, tokens, layer)
     with RUN_LOCK, torch.inference_mode():
         fused_product, per_head_products = _both_products(loaded, layer, block, getattr(run, f"{block}_input"))
         fused, per_head = (to_numpy(product(), copy=True) for product in (fused_product, per_head_products))
@@ -54,7 +54,7 @@ def compare_fused_and_per_head(
         fused=fused,
         per_head=per_head,
         max_difference=float(np.abs(fused - per_head).max()),
-        model_difference=None if recorded is None else float(np.abs(_side_by_side(fused) - recorded).max()),
+        model_difference=None if recorded is None else float(np.abs(merge_columns(fused) - recorded).max()),
     )
 
 
@@ -84,10 +84,6 @@ def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes
 def plausible(fused_seconds: float, per_head_seconds: float, heads: int) -> bool:
     """Whether both durations are plausible for the same multiplications."""
     return 0 < LEAST_RATIO * fused_seconds <= per_head_seconds <= MOST_RATIO_PER_HEAD * heads * fused_seconds
-
-
-def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, "seq rows"]:
-    return cut.transpose(1, 0, 2).reshape(cut.shape[1], -1)
 
 
 def _both_products(

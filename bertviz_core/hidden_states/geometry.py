@@ -13,9 +13,9 @@ from bertviz_core.trace.results import Tokens, Trace
 OUTLIER_Z = 6.0
 OUTLIER_SHARE = 0.25
 OUTLIER_RULE = (
-    "A dimension is named where its value lies more than {z:g} standard deviations from the mean of its token's own "
-    "values, in at least {share:.0%} of the tokens of some entry (the phenomenon: Kovaleva et al. 2021, BERT Busters; "
-    "Timkey & van Schijndel 2021, All Bark and No Bite)."
+    f"A dimension is named where its value lies more than {OUTLIER_Z:g} standard deviations from the mean of its "
+    f"token's own values, in at least {OUTLIER_SHARE:.0%} of the tokens of some entry (the phenomenon: Kovaleva et al. "
+    "2021, BERT Busters; Timkey & van Schijndel 2021, All Bark and No Bite)."
 )
 
 
@@ -80,9 +80,7 @@ def most_alike(cosines: Float[np.ndarray, "seq seq"], tokens: Tokens, first: int
     return max(pairs, key=lambda pair: cosines[pair[0] - first, pair[1] - first], default=None)
 
 
-def outlier_dimensions(
-    hidden_states: Float[np.ndarray, "states seq hidden"], z: float = OUTLIER_Z, share: float = OUTLIER_SHARE
-) -> OutlierDimensions:
+def outlier_dimensions(hidden_states: Float[np.ndarray, "states seq hidden"]) -> OutlierDimensions:
     """The dimensions with outlying values in many tokens of an entry.
 
     z is taken over the values of one token: (value - mean) / standard deviation. With n dimensions no |z| can be larger
@@ -91,13 +89,11 @@ def outlier_dimensions(
     deviation = hidden_states - hidden_states.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.einsum("sth,sth->st", deviation, deviation) / hidden_states.shape[-1])[..., None]
     scores = np.abs(np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0))
-    shares = (scores > z).mean(axis=1, dtype=np.float32)
+    shares = (scores > OUTLIER_Z).mean(axis=1, dtype=np.float32)
     peaks = scores.max(axis=(0, 1), initial=0)
-    dimensions = np.flatnonzero((shares >= share).any(axis=0) & (shares > 0).any(axis=0))
+    dimensions = np.flatnonzero((shares >= OUTLIER_SHARE).any(axis=0) & (shares > 0).any(axis=0))
     dimensions = dimensions[np.argsort(-peaks[dimensions], kind="stable")]
-    return OutlierDimensions(
-        dimensions, shares[:, dimensions], peaks[dimensions], OUTLIER_RULE.format(z=z, share=share)
-    )
+    return OutlierDimensions(dimensions, shares[:, dimensions], peaks[dimensions], OUTLIER_RULE)
 
 
 def largest_value(state: Float[np.ndarray, "seq hidden"]) -> LargestValue:

@@ -5,6 +5,7 @@ The joint effect is not the sum of the single effects: heads are redundant, and 
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -172,11 +173,7 @@ def ablation_curves(
     Raises:
         TextError: the model has fewer heads.
     """
-    total = count + RANDOM_ORDERS
-
-    def after(before: int) -> Progress:
-        return lambda done, _: None if progress is None else progress(before + done, total)
-
+    after = partial(_after, progress, count + RANDOM_ORDERS)
     greedy = greedy_order(runs, count, means, after(0))
     found = [ablation_curve(runs, [greedy], "greedy", means)]
     with suppress(TextError):
@@ -254,10 +251,8 @@ def accuracy_curves(
     Raises:
         TextError: the model has fewer heads.
     """
-    searched, total = count * len(listed), accuracy_steps(len(listed), count)
-
-    def after(before: int) -> Progress:
-        return lambda done, _: None if progress is None else progress(before + done, total)
+    searched = count * len(listed)
+    after = partial(_after, progress, accuracy_steps(len(listed), count))
 
     def curve(orders: Sequence[Places], order: RemovalOrder, before: int) -> AblationCurve:
         return accuracy_curve(listed[0], orders, order, answers, labels, means, after(before))
@@ -273,6 +268,11 @@ def accuracy_curves(
 def accuracy_steps(texts: int, count: int) -> int:
     """Return the number of progress steps of accuracy_curves: those of the search, then one per evaluation."""
     return count * texts + (2 + RANDOM_ORDERS) * (count + 1)
+
+
+def _after(progress: Progress | None, total: int, before: int) -> Progress:
+    """Report the steps of a part that follows others."""
+    return lambda done, _: None if progress is None else progress(before + done, total)
 
 
 def _gates(runs: InterventionRuns, removed: Sequence[Places]) -> GateRows:

@@ -152,6 +152,12 @@ def closed(child: "subprocess.Popen[bytes]") -> None:
     _close_pipes(child)
 
 
+def close_all(children: "list[subprocess.Popen[bytes]]") -> None:
+    """Kill children and close their pipes; the list is empty afterwards."""
+    while children:
+        closed(children.pop())
+
+
 def _close_pipes(child: "subprocess.Popen[bytes]") -> None:
     for pipe in (child.stdin, child.stdout):
         with suppress(OSError):

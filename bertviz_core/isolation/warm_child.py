@@ -6,7 +6,7 @@ from threading import Lock
 
 from bertviz_core.isolation.child import SERVE
 from bertviz_core.isolation.messages import read_frame, write_frame
-from bertviz_core.isolation.run import ChildError, Limits, closed, command, started
+from bertviz_core.isolation.run import ChildError, Limits, close_all, closed, command, started
 
 
 class Spare:
@@ -23,7 +23,7 @@ class Spare:
         self.task, self.limits = task, limits
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = Lock()
-        weakref.finalize(self, _close_all, self._children)
+        weakref.finalize(self, close_all, self._children)
 
     def fill(self) -> None:
         """Start a child if there is none, and send it an empty request without waiting for the answer."""
@@ -48,8 +48,3 @@ class Spare:
             return child
         closed(child)
         return None
-
-
-def _close_all(children: "list[subprocess.Popen[bytes]]") -> None:
-    while children:
-        closed(children.pop())

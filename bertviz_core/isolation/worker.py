@@ -8,7 +8,7 @@ from threading import Lock, Thread
 from bertviz_core import errors
 from bertviz_core.isolation.child import SERVE
 from bertviz_core.isolation.messages import read_frame, write_frame
-from bertviz_core.isolation.run import ChildError, IsNeeded, Limits, answer_of, closed, command, started
+from bertviz_core.isolation.run import ChildError, IsNeeded, Limits, answer_of, close_all, command, started
 from bertviz_core.isolation.warm_child import Spare
 
 IDLE_WORKERS = 2
@@ -35,7 +35,7 @@ class Worker:
         self._task, self._prepare, self._limits, self._spare = task, prepare, limits, spare
         self._lock = Lock()
         self._children: list[subprocess.Popen[bytes]] = []
-        weakref.finalize(self, _end_all, self._children)
+        weakref.finalize(self, close_all, self._children)
 
     def prepared(self) -> bytes:
         """Start a child and return its answer to the first request.
@@ -45,7 +45,7 @@ class Worker:
             BertvizError: raised by the function.
         """
         with self._lock:
-            _end_all(self._children)
+            close_all(self._children)
             return self._start()
 
     def ask(self, request: bytes, is_needed: IsNeeded | None = None) -> bytes:
@@ -58,7 +58,7 @@ class Worker:
         """
         with self._lock:
             if not self._children or self._children[0].poll() is not None:
-                _end_all(self._children)
+                close_all(self._children)
                 self._start()
             _note(self, self._limits.children + IDLE_WORKERS)
             return self._exchange(request, is_needed or (lambda: True))
@@ -67,7 +67,7 @@ class Worker:
         """Kill the child unless it is busy; the next request starts another."""
         if self._lock.acquire(blocking=False):
             try:
-                _end_all(self._children)
+                close_all(self._children)
             finally:
                 self._lock.release()
 
@@ -77,7 +77,7 @@ class Worker:
         try:
             return self._exchange(self._prepare, lambda: True)
         except BaseException:
-            _end_all(self._children)
+            close_all(self._children)
             raise
 
     def _exchange(self, request: bytes, is_needed: IsNeeded) -> bytes:
@@ -89,12 +89,12 @@ class Worker:
             if status is None:
                 return answer_of(written, 0, self._limits)
         except (ChildError, errors.SupersededError):
-            _end_all(self._children)
+            close_all(self._children)
             raise
         finally:
             if child.poll() is not None:
                 writer.join()
-        _end_all(self._children)
+        close_all(self._children)
         return answer_of(written, status, self._limits)
 
 
@@ -107,8 +107,3 @@ def _note(worker: Worker, most: int) -> None:
     for each in older:
         if (other := each()) is not None:
             other.end()
-
-
-def _end_all(children: "list[subprocess.Popen[bytes]]") -> None:
-    while children:
-        closed(children.pop())

@@ -65,17 +65,15 @@ def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
     return (entropy / heads).astype(np.float32)
 
 
-def ribbons(shares: Float[np.ndarray, " seq"], most: int = MOST_RIBBONS, covered: float = COVERED) -> Ribbons:
-    """Select the fewest keys that cover a share of a row, strongest first, and the share of all others.
+def ribbons(shares: Float[np.ndarray, " seq"]) -> Ribbons:
+    """Select the fewest keys that cover most of a row, strongest first, and the share of all others.
 
     Args:
         shares: a row that sums to 1.
-        most: maximum number of keys.
-        covered: share of the row to cover.
     """
     order = np.argsort(-shares, kind="stable")
     behind = np.cumsum(shares[order], dtype=np.float64)
-    count = min(most, int(np.searchsorted(behind, covered)) + 1, len(order))
+    count = min(MOST_RIBBONS, int(np.searchsorted(behind, COVERED)) + 1, len(order))
     keys = order[:count]
     key_shares = tuple(float(share) for share in shares[keys])
     return Ribbons(tuple(int(key) for key in keys), key_shares, max(0.0, 1.0 - float(np.sum(key_shares))))

@@ -233,13 +233,13 @@ def _text_encoder(
     return model
 
 
-def needed_nbytes(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> int:
-    """Bytes that the weights of a checkpoint take in memory, from its headers.
+def needed_nbytes(source: ModelSource, settings: Settings) -> int:
+    """Bytes that the weights of a checkpoint take in memory in float32, from its headers.
 
     Raises:
         CheckpointError: the weights are not on this machine, or damaged.
     """
-    return _stored_numbers(weights_folder(source, settings)) * DTYPE_NBYTES[dtype]
+    return _stored_numbers(weights_folder(source, settings)) * DTYPE_NBYTES["float32"]
 
 
 def _stored_numbers(folder: Path) -> int:

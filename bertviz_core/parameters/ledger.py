@@ -23,7 +23,7 @@ from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
-from bertviz_core.models.sources import AdapterPart, ModelSource, resolve
+from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header
 from bertviz_core.parameters.arithmetic import component_arithmetic
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
@@ -127,22 +127,17 @@ WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
 """Dtypes of buffers, such as a table of position ids."""
 
 
-def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> Ledger:
+def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
     """The ledger of a model, from its header if available, otherwise from its config.
 
     Args:
-        name: name of the model (bertviz_core.models.sources).
+        source: the model.
         settings: the settings.
         task: build the class of this task from the config; None for the content of the checkpoint.
 
     Raises:
-        BertvizError: the model does not exist, cannot be read, or has no class for the task.
+        BertvizError: the model cannot be read, or has no class for the task.
     """
-    return source_ledger(resolve(name, settings), settings, task)
-
-
-def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
-    """The ledger of a resolved model; see parameter_ledger."""
     if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
         return adapter_ledger(source, source.adapter, source.folder, settings)
     if task is None and source.has_weights and source.folder is not None:

@@ -318,7 +318,7 @@ def compared_word(
             f"{counted(len(ids), 'piece')} at as many masks: the sum of their log-probabilities, each with the others "
             "masked. Compare it with words of as many pieces only."
         )
-    return ComparedWord(word, tokenizer.spelled(ids), math.fsum(parts), tuple(parts), rank, note)
+    return ComparedWord(word, tokenizer.spelled(ids), math.fsum(parts), rank, note)
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:

@@ -44,9 +44,7 @@ class ComparedWord:
     pieces: tuple[str, ...]
     """Tokens of the word."""
     log_probability: float
-    """Sum of the log-probabilities of its pieces, in nats."""
-    piece_log_probability: tuple[float, ...]
-    """Log-probability of each piece, with all pieces masked together."""
+    """Sum of the log-probabilities of its pieces, all masked together, in nats."""
     rank: int | None
     """Rank among all words, 1 for the best; None for a word of several pieces."""
     note: str

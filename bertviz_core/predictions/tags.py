@@ -1,7 +1,7 @@
 """Tag tokens, and group them into entities as transformers does, extended to BILOU and IOBES labels."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bertviz_core.predictions.results import ClassPrediction, Entity, Strategy, 
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.two_tokenizers import text_of
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.word_alignment import SENTENCE_PIECE_MARK
 
@@ -134,7 +135,7 @@ def _continues(tokens: Tokens, tokenizer: TextTokenizer, position: int) -> bool:
     span = tokens.offsets[position] if tokens.offsets is not None else None
     if span is None or tokens.unknown[position]:
         return False
-    text = _text(tokens, tokens.sequence[position] or 0)
+    text = text_of(tokens, tokens.sequence[position] or 0)
     if continuing_prefix(tokenizer.tokenizer):
         return len(tokens.tokens[position]) != span[1] - span[0]
     return span[0] > 0 and " " not in text[span[0] - 1 : span[0] + 1]
@@ -173,15 +174,11 @@ def _entity(
     spans = None if tokens.offsets is None else (tokens.offsets[first], tokens.offsets[last])
     if spans is not None and spans[0] is not None and spans[1] is not None:
         start, end = spans[0][0], spans[1][1]
-        if start == end < len(_text(tokens, sequence)) and not tokens.tokens[last].strip(SENTENCE_PIECE_MARK):
+        if start == end < len(text_of(tokens, sequence)) and not tokens.tokens[last].strip(SENTENCE_PIECE_MARK):
             end += 1  # a token that is only this mark, which the pipeline joins with the next letter (own_span)
-        text = _text(tokens, sequence)[start:end]
+        text = text_of(tokens, sequence)[start:end]
     else:
         text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))
     label = group[0].label if strategy == "none" else group[0].label.split("-", 1)[-1]
     score = float(np.mean([each.score for each in group]))
     return Entity(label, score, text, start, end, first, last, sequence)
-
-
-def _text(tokens: Tokens, sequence: int) -> Any:
-    return (tokens.pair or "") if sequence else tokens.text

@@ -11,7 +11,7 @@ from bertviz_core.architecture.results import ModuleTree
 from bertviz_core.models.catalog import find
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import bundled_folder, resolve
-from bertviz_core.parameters.ledger import config_ledger, parameter_ledger
+from bertviz_core.parameters.ledger import config_ledger, source_ledger
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, tiny_config
 
@@ -76,7 +76,7 @@ def test_the_bundled_model_prints_as_transformers_prints_it_with_its_weights() -
     source = resolve("all-MiniLM-L6-v2", Settings.from_environment())
     tree = module_tree(source.name, source.config)
     assert printed(tree) == repr(model)
-    assert tree.total == parameter_ledger(source.name, Settings.from_environment()).total == 22_713_216
+    assert tree.total == source_ledger(source, Settings.from_environment()).total == 22_713_216
 
 
 def test_bert_base_folds_twelve_layers_of_7_087_872_parameters() -> None:

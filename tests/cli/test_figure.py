@@ -39,9 +39,9 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, figure_questions, question
 from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.heads import QUERY
+from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
-from tests.cli.test_training import CASES as TRAINING_FIGURES
 from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of

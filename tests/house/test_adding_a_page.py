@@ -359,7 +359,7 @@ RUN = (
     "tests/figures/parameters/test_bars.py::test_bars_of_formats_add_up_and_count_tied_parameters_once",
     "tests/pages/test_lengths.py",
     "tests/pages/test_parameters.py::test_formats_add_up_to_the_parameters_of_the_file",
-    "tests/pages/test_code_of_texts.py::test_no_view_is_left_out[lengths]",
+    "tests/pages/test_reproduction_of_texts.py::test_no_view_is_left_out[lengths]",
     "tests/ui/address/test_registry.py",
     "tests/cli/test_figure.py::test_a_file_of_a_figure_without_options_has_the_picture_of_a_view[lengths]",
     "tests/cli/test_figure.py::test_a_file_of_a_figure_without_options_has_the_picture_of_a_view[formats]",

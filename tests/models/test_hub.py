@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models.sources import resolve
-from bertviz_core.parameters.ledger import parameter_ledger
+from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
 from tests.helpers.hub_server import COMMIT, Hub, running_hub
 
@@ -39,7 +39,7 @@ def online(settings: Settings, hub: Hub) -> Settings:
 
 
 def test_a_ledger_comes_from_the_header_alone(online: Settings, hub: Hub) -> None:
-    ledger = parameter_ledger("lab/good", online)
+    ledger = source_ledger(resolve("lab/good", online), online)
     assert (ledger.source, ledger.total, ledger.tensors) == ("header", 5000 * 96 + 96, 2)
     assert {row.name: row.stored_name for row in ledger.parameters} == {
         "embeddings.word_embeddings.weight": "embeddings.word_embeddings.weight",
@@ -55,20 +55,20 @@ def test_the_second_time_the_config_comes_from_the_cache(online: Settings, hub: 
     second = resolve("lab/good", online)
     assert (second.kind, second.revision, second.config) == ("hub", COMMIT, first.config)
     assert hub.served == []
-    assert parameter_ledger("lab/good", online).source == "header"
+    assert source_ledger(resolve("lab/good", online), online).source == "header"
 
 
 def test_unplugged_after_the_config_was_fetched_the_config_tells(online: Settings, hub: Hub) -> None:
     resolve("lab/good", online)
     hub.status = 503
-    assert parameter_ledger("lab/good", online).source == "config"
+    assert source_ledger(resolve("lab/good", online), online).source == "config"
 
 
 def test_a_sharded_repository_is_read_shard_by_shard(online: Settings, hub: Hub) -> None:
     shards = {"a.safetensors": save({"a": np.zeros((2, 3))}), "b.safetensors": save({"b": np.zeros(5)})}
     index = json.dumps({"metadata": {}, "weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}).encode()
     hub.repositories["lab/sharded"] = {"config.json": CONFIG, "model.safetensors.index.json": index, **shards}
-    assert parameter_ledger("lab/sharded", online).total == 11
+    assert source_ledger(resolve("lab/sharded", online), online).total == 11
 
 
 @pytest.mark.sample(4)
@@ -110,14 +110,14 @@ def test_what_the_hub_lacks_is_said_in_one_sentence(
     if files is not None:
         hub.repositories[name] = files
     with pytest.raises(error, match=words) as refusal:
-        parameter_ledger(name, online)
+        source_ledger(resolve(name, online), online)
     assert "\n" not in str(refusal.value)
 
 
 def test_a_hub_that_fails_is_named(online: Settings, hub: Hub) -> None:
     hub.status = 500
     with pytest.raises(HubError, match="lab/good"):
-        parameter_ledger("lab/good", online)
+        source_ledger(resolve("lab/good", online), online)
 
 
 def test_a_hub_out_of_reach_is_named(settings: Settings) -> None:

@@ -27,7 +27,7 @@ from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import bundled_folder, resolve, verify_bundled
-from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
+from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
@@ -195,7 +195,7 @@ def test_a_folder_with_a_config_alone_is_described_by_it(settings: Settings) -> 
     model_folder(settings, "mine", weights=False)
     source = resolve("mine", settings)
     assert not source.has_weights
-    assert parameter_ledger("mine", settings).source == "config"
+    assert source_ledger(resolve("mine", settings), settings).source == "config"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_weights_that_cannot_be_read_are_refused_not_replaced(settings: Settings
     folder = model_folder(settings, "mine", weights=False)
     (folder / file).write_bytes(content)
     with pytest.raises(CheckpointError):
-        parameter_ledger("mine", settings)
+        source_ledger(resolve("mine", settings), settings)
 
 
 @pytest.mark.parametrize("any_folder", [False, True])

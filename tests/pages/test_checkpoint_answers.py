@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from streamlit.testing.v1 import AppTest
 
-from tests.cli.test_compare_answers import GOLD, ROUNDED, TEXTS, plain
+from tests.cli.checkpoints.test_compared_answers import GOLD, ROUNDED, TEXTS, plain
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named

@@ -13,7 +13,8 @@ import transformers
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.safetensors.folder import read_header, read_json
 from bertviz_core.models.skeleton import TASK_CLASSES
-from bertviz_core.parameters.ledger import config_ledger, header_ledger, module_ledger, parameter_ledger
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import config_ledger, header_ledger, module_ledger, source_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
 from tests.helpers.tiny import CONFIGS, tiny_config
@@ -107,7 +108,7 @@ def test_shared_layers_are_counted_once_and_run_often() -> None:
 
 def test_bert_base_is_what_the_notebooks_count(settings: Settings) -> None:
     """Source documents: 199 named parameters, 109,482,240; 23,837,184 + 85,054,464 + 590,592."""
-    ledger = parameter_ledger("bert-base-uncased", settings)
+    ledger = source_ledger(resolve("bert-base-uncased", settings), settings)
     assert (ledger.tensors, ledger.total, ledger.trainable) == (199, 109_482_240, 109_482_240)
     assert {part.name: part.total for part in ledger.components} == {
         "embeddings": 23_837_184,
@@ -128,7 +129,7 @@ def test_bert_base_is_what_the_notebooks_count(settings: Settings) -> None:
 
 def test_tied_decoder_of_masked_lm_is_counted_once(settings: Settings) -> None:
     """BertForMaskedLM has 109,514,298 parameters; torchinfo 1.8.0 counts the tied decoder again: 132,955,194."""
-    ledger = parameter_ledger("bert-base-uncased", settings, task="masked-lm")
+    ledger = source_ledger(resolve("bert-base-uncased", settings), settings, task="masked-lm")
     assert ledger.total == 109_514_298
     tied = {row.name: row.tied_to for row in ledger.parameters if row.tied_to}
     assert tied["cls.predictions.decoder.weight"] == "bert.embeddings.word_embeddings.weight"
@@ -139,16 +140,19 @@ def test_tied_decoder_of_masked_lm_is_counted_once(settings: Settings) -> None:
 
 def test_classifier_with_two_labels_adds_1538(settings: Settings) -> None:
     """768 x 2 weights and 2 biases: 109,482,240 -> 109,483,778."""
-    assert parameter_ledger("bert-base-uncased", settings, task="sequence-classification").total == 109_483_778
+    assert (
+        source_ledger(resolve("bert-base-uncased", settings), settings, task="sequence-classification").total
+        == 109_483_778
+    )
 
 
 def test_a_task_without_a_class_is_refused(settings: Settings) -> None:
     with pytest.raises(UnsupportedModelError, match="next-sentence"):
-        parameter_ledger("ModernBERT-base", settings, task="next-sentence")
+        source_ledger(resolve("ModernBERT-base", settings), settings, task="next-sentence")
 
 
 def test_bundled_header_has_103_parameters_and_one_buffer(settings: Settings) -> None:
-    ledger = parameter_ledger("all-MiniLM-L6-v2", settings)
+    ledger = source_ledger(resolve("all-MiniLM-L6-v2", settings), settings)
     assert (ledger.source, ledger.total, ledger.tensors, ledger.stored_tensors) == ("header", 22_713_216, 103, 104)
     assert [buffer.name for buffer in ledger.buffers] == ["embeddings.position_ids"]
     assert ledger.stored_nbytes == 4 * 22_713_216 + 512 * 8

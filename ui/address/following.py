@@ -75,7 +75,7 @@ def arrived(control: str) -> bool:
     return before is None or before.number != visit().number
 
 
-def bring_along(key: str, default: int) -> None:
+def bring_along(key: str) -> None:
     """Keep a number of a widget that is also on another page; call this before the widget is drawn.
 
     Streamlit removes the parameters of the previous page from the address and resets the widget. A number in the
@@ -83,7 +83,7 @@ def bring_along(key: str, default: int) -> None:
     """
     before, value, now = _drawn_now(key), st.session_state.get(key), visit()
     elsewhere = before is not None and before.page != now.page
-    if not elsewhere or now.complete or value in (None, default) or key in st.query_params:
+    if not elsewhere or now.complete or not value or key in st.query_params:
         return
     st.session_state[key] = value
     put(key, str(value))

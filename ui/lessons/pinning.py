@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError, LessonError
+from bertviz_core.errors import LessonError
 from bertviz_core.text import counted
 from ui import session
 from ui.cache.view_notes import cached_sections
@@ -31,6 +31,7 @@ from ui.lessons.reading import NOTE, TITLE, Lesson
 from ui.lessons.tour import Place
 from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read
+from ui.widgets.errors import shown_in_place
 from ui.widgets.formatting import escape_markdown
 
 CHOSEN = "pinned_chosen"
@@ -65,7 +66,7 @@ def copy_step(here: str) -> None:
     Args:
         here: name of the page.
     """
-    with st.expander("Copy as a lesson step"), _fault_shown():
+    with st.expander("Copy as a lesson step"), shown_in_place():
         st.code(step_yaml(current_step(here)), language=None, wrap_lines=True)
         st.caption("Put it below steps: in a lesson's file, and write a note. It contains the text.")
         _say_what_is_left_out(here)
@@ -307,11 +308,3 @@ def _refused() -> Iterator[None]:
         yield
     except LessonError as error:
         session.store(FAULT, str(error))
-
-
-@contextmanager
-def _fault_shown() -> Iterator[None]:
-    try:
-        yield
-    except BertvizError as error:
-        st.error(escape_markdown(str(error)), icon=":material/block:")

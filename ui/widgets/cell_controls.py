@@ -23,7 +23,7 @@ def head_select(heads: int) -> int:
     most = heads - 1
     if most <= 0:
         return 0
-    bring_along(HEAD, 0)
+    bring_along(HEAD)
     requested = st.query_params.get(HEAD) or "0"
     if _position(requested, most) is None:
         st.toast(escape_markdown(f"There is no head {requested[:20]} here; the last one is {most}."))

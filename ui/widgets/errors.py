@@ -67,6 +67,15 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
         _end(ends_page)
 
 
+@contextmanager
+def shown_in_place() -> Iterator[None]:
+    """Show an error of the library as one sentence where the block would draw, without ways to continue."""
+    try:
+        yield
+    except BertvizError as error:
+        st.error(escape_markdown(str(error)), icon=":material/block:")
+
+
 def _end(page: bool) -> None:
     if page:
         st.stop()

@@ -153,9 +153,8 @@ def download_row(
     caption: str,
     table: pd.DataFrame,
     texts: Tokens | Sequence[str | None] = (),
-    models: Sequence[str] = (),
 ) -> None:
-    """Show the texts of a figure, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
+    """Show the texts of a figure of the chosen model, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
 
     Args:
         figure: a FigureSpec, which is drawn in the theme of the reader's choice, or a finished figure.
@@ -164,10 +163,9 @@ def download_row(
         caption: caption in the files; model, revision, texts and colours are added.
         table: the numbers.
         texts: texts that the figure depends on.
-        models: names of the models shown; by default the chosen one.
     """
     _name_texts(texts)
-    _downloads(figure, key, filename, caption, table, texts, models)
+    _downloads(figure, key, filename, caption, table, texts, ())
 
 
 def _downloads(

@@ -9,7 +9,9 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.text import shortened
 from ui.address.journey_place import show_in_journey
 from ui.cache.jobs import Job
@@ -143,3 +145,10 @@ def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
     about = "about " if left >= 1 else ""
     rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
     return f"{done}, {rate}{about}{duration(left)} left"
+
+
+def variance_words(placed: CorpusMap | SentenceMap) -> str:
+    """The share of the variance that a plane of points shows, if it is known, and the note on how it was made."""
+    if placed.explained is None:
+        return escape_markdown(placed.note)
+    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"

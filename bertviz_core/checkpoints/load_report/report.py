@@ -30,7 +30,7 @@ from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
@@ -164,23 +164,18 @@ LABELLED = ("sequence-classification", "token-classification")
 MAX_LABELS = 100_000
 
 
-def load_report(name: str, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """Predict the load report of a model by name, for a task.
+def source_load_report(source: ModelSource, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
+    """Predict the load report of a model for a task.
 
     Args:
-        name: a model's name (bertviz_core.models.sources).
+        source: the model.
         task: one of bertviz_core.models.skeleton.TASKS.
         settings: settings of this instance.
         num_labels: outputs of a classification head; None for as many as the config names.
 
     Raises:
-        BertvizError: the model does not exist, has no readable file, or has no class for the task.
+        BertvizError: the model has no readable file, or no class for the task.
     """
-    return source_load_report(resolve(name, settings), task, settings, num_labels)
-
-
-def source_load_report(source: ModelSource, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """Predict the load report of a resolved model; see load_report."""
     facts = type_facts(source.model_type)
     if task in TASKS and facts is not None and facts.tasks and task not in facts.tasks:  # before any file is requested
         raise UnsupportedModelError(

@@ -7,34 +7,27 @@ from bertviz_core.checkpoints.load_report.report import LABELLED, with_labels
 from bertviz_core.checkpoints.load_report.results import HeadDifference, HeadMark, HeadNode
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.skeleton import build_skeleton
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
-from bertviz_core.settings import Settings
 
 SAME_DEPTH = 2
 """Depth down to which modules of the base model are listed."""
 
 
-def head_difference(name: str, task: str, settings: Settings, num_labels: int | None = None) -> HeadDifference:
-    """Compare a task's class with the base model, for a model by name.
+def source_head_difference(source: ModelSource, task: str, num_labels: int | None = None) -> HeadDifference:
+    """Compare a task's class of a model with its base model.
 
     Law: base_total - removed + added = total, unless a shape changes.
 
     Args:
-        name: a model's name (bertviz_core.models.sources).
+        source: the model.
         task: one of bertviz_core.models.skeleton.TASKS.
-        settings: settings of this instance.
         num_labels: outputs of a classification head; None for as many as the config names.
 
     Raises:
-        BertvizError: the model does not exist, or has no class for the task or for the base model.
+        BertvizError: the model has no class for the task.
     """
-    return source_head_difference(resolve(name, settings), task, num_labels)
-
-
-def source_head_difference(source: ModelSource, task: str, num_labels: int | None = None) -> HeadDifference:
-    """Compare the classes of a resolved model; see head_difference."""
     config = with_labels(source.config, task, num_labels)
     base, model = build_skeleton(source.name, source.config), build_skeleton(source.name, config, task)
     base_ledger = module_ledger(source.name, base, source="config")

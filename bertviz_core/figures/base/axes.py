@@ -52,13 +52,12 @@ def token_text(token: str) -> str:
     return isolated(escape(escape_controls(token) or "∅"))
 
 
-def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme | None = None) -> dict[str, Any]:
+def token_axis(names: Sequence[str], pixels: int, theme: Theme | None = None) -> dict[str, Any]:
     """Return settings of an axis with token labels: all, or every k-th if they would overlap.
 
     Args:
         names: labels of the drawn tokens.
         pixels: length of the axis.
-        first: position of the first drawn token.
         theme: theme with the width that determines the font size; None for the default size.
     """
     label = SMALL_LABEL_PIXELS if theme is not None and theme.pixels < WIDE else LABEL_PIXELS
@@ -66,7 +65,7 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
     places = list(range(0, len(names), step))
     return {
         "tickmode": "array",
-        "tickvals": [first + place for place in places],
+        "tickvals": places,
         "ticktext": [names[place] for place in places],
         "ticklabelstep": step,  # plotly only uses it on numeric axes; name_thinned reads it
         "showgrid": False,

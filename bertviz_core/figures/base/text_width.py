@@ -83,17 +83,16 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
     return lines
 
 
-def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
-    """Break a label into at most this number of lines; the last is cut.
+def lined_label(label: str, pixels: float, size: float) -> str:
+    """Break a label into at most two lines; the last is cut.
 
     Args:
         label: one line.
         pixels: width of the lines.
         size: font size in pixels.
-        most: maximum number of lines.
     """
     lines = wrapped_label(label, pixels, size)
-    lines = lines if len(lines) <= most else [*lines[: most - 1], " ".join(lines[most - 1 :])]
+    lines = lines if len(lines) <= 2 else [lines[0], " ".join(lines[1:])]
     return "<br>".join(shortened_label(line, pixels, size) for line in lines)
 
 

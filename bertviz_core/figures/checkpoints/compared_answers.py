@@ -1,5 +1,6 @@
 """Figures of the answers of two models: one against the other, and their scores with the interval of the difference."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -40,16 +41,14 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
             customdata=MEASURES,
             hovertemplate="%{customdata}: %{x:.1f}%<extra></extra>",
         )
-    points = [100 * each.difference for each in scores]
-    above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
-    below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
+    points, bars = difference_bars(scores, theme)
     figure.add_scatter(
         x=points,
         y=[0, 1],
         name="difference",
         mode="markers",
         marker={"size": 11, "color": theme.text},
-        error_x={"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text},
+        error_x=bars,
         customdata=[f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)],
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
@@ -67,6 +66,14 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
         yaxis2={**rows, "domain": [0, TOP_OF_DIFFERENCES], "anchor": "x2"},
     )
     return even_axes(figure, theme)
+
+
+def difference_bars(scores: Sequence[ScorePair], theme: Theme) -> tuple[list[float], dict[str, Any]]:
+    """The differences of scores in points, and plotly's error bars of their intervals."""
+    points = [100 * each.difference for each in scores]
+    above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
+    below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
+    return points, {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
 
 
 def interval_words(score: ScorePair) -> str:

@@ -10,7 +10,7 @@ from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
-from bertviz_core.figures.checkpoints.compared_answers import interval_words
+from bertviz_core.figures.checkpoints.compared_answers import difference_bars, interval_words
 from bertviz_core.predictions.probing.results import LEAST, SlicedAnswers, TextSlice
 from bertviz_core.text import counted, shortened
 
@@ -26,10 +26,7 @@ def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
     marker: dict[str, Any] = {"size": 11, "color": theme.text}
     scores = [each.accuracy for each in shown if each.accuracy is not None]
     if scores:
-        points = [100 * each.difference for each in scores]
-        above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
-        below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
-        bars = {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+        points, bars = difference_bars(scores, theme)
         ends = [end for each in scores for end in (each.difference, each.low, each.high) if not isnan(end)]
         end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
         marker["symbol"] = ["circle-open" if isnan(each.low) else "circle" for each in scores]

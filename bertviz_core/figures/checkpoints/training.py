@@ -10,11 +10,11 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoints.training.results import ALL_PARTS, FINAL, TrainingLog, TrainingMovement
 from bertviz_core.figures.base.axes import even_axes, token_axis
-from bertviz_core.figures.base.cells import cell_gaps, number_size
+from bertviz_core.figures.base.cells import cell_gaps
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout, text_on
+from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.checkpoints.scales import number_scale
-from bertviz_core.figures.checkpoints.weights import number_word
+from bertviz_core.figures.checkpoints.weights import add_numbers
 from bertviz_core.text import counted, digits
 
 FIRST, PREVIOUS = "the first checkpoint", "the previous checkpoint"
@@ -152,7 +152,7 @@ def movement_map(
         hoverongaps=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
     )
-    _add_numbers(figure, values, scale.colours(values), room, pixels)
+    add_numbers(figure, values, scale, range(len(named)), (room, pixels))
     steps = [
         f"{step:,}{' final' if name == FINAL else ''}"
         for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)
@@ -161,30 +161,6 @@ def movement_map(
     rows = {"tickvals": list(range(len(places))), "ticktext": [escape(place) for place in places]}
     figure.update_yaxes(**rows, range=[len(places) - 0.5, -0.5], showgrid=False)
     return even_axes(figure, theme)
-
-
-def _add_numbers(
-    figure: go.Figure,
-    values: Float[np.ndarray, "places checkpoints"],
-    colours: Sequence[Sequence[str]],
-    across: float,
-    down: float,
-) -> None:
-    """Add the numbers to the cells if all of them fit."""
-    written = [[number_word(value) for value in row] for row in values.tolist()]
-    size = number_size(written, across, down)
-    if size is None:
-        return
-    cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
-    figure.add_scatter(
-        x=[x for x, _ in cells],
-        y=[y for _, y in cells],
-        text=[written[y][x] for x, y in cells],
-        mode="text",
-        textfont={"size": size, "color": [text_on(colours[y][x]) for x, y in cells]},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 @figure("training-log", "checkpoint_training_log", "what a trainer logged, with the checkpoints marked")

@@ -225,6 +225,27 @@ def number_cells(
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
         **axes,
     )
+    add_numbers(figure, values, scale, places, room, **axes)
+
+
+def add_numbers(
+    figure: go.Figure,
+    values: Float[np.ndarray, "rows columns"],
+    scale: NumberScale,
+    places: Sequence[int],
+    room: tuple[float, float],
+    **axes: str,
+) -> None:
+    """Add the numbers to the cells of a map if all of them fit.
+
+    Args:
+        figure: figure of the map.
+        values: the numbers.
+        scale: scale of the colours.
+        places: places of the columns on their axis.
+        room: width and height of the map in pixels.
+        axes: names of the axes.
+    """
     written = [[number_word(value) for value in row] for row in values.tolist()]
     size = number_size(written, *room)
     cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]

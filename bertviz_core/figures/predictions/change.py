@@ -37,8 +37,7 @@ PAIR_ROW, ONE_ROW, LEGEND = 52, 34, 30
 ROUNDING = 1e-7
 """Rounding error of probabilities: float32 has 24 binary digits."""
 LONGEST = 24
-EDITED = ("edited", "edited_pair")
-"""Inputs of figures of an edit that can be set by --set."""
+"""Most characters of a token in a title."""
 
 
 def paired_bars(

@@ -151,10 +151,10 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=30)
 
 
-def cut_label(label: str, most: int = LONGEST) -> str:
+def cut_label(label: str) -> str:
     """Format a label for a mark: one line, cut if long."""
     line = escape_controls(" ".join(label.split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def _laid_out(parts: Sequence[tuple[str, Sequence[Stretch]]], width: float) -> _Rows:

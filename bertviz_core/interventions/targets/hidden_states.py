@@ -22,9 +22,9 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 BETWEEN = "->"
+"""Stands between the two texts of a direction."""
 MAX_DIMENSIONS = 1_000_000
 """Maximum size of a direction in a file."""
-"""Stands between the two texts of a direction."""
 
 
 def state_target(

@@ -16,11 +16,12 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from bertviz_core.checkpoints.load_report.advice import share_text
-from bertviz_core.checkpoints.load_report.report import load_report
+from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import LoadReport
-from bertviz_core.checkpoints.load_report.task_heads import head_difference
+from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.models.skeleton import TASK_CLASSES, quietly
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from tests.helpers.hub_server import running_hub
 from tests.helpers.tiny_models import tiny_config
@@ -38,6 +39,10 @@ ONE_LAYER: Mapping[str, Mapping[str, int]] = {
     "t5": {"num_layers": 1},
     "xlnet": {"n_layer": 1},
 }
+
+
+def load_report(name: str, task: str, settings: Settings, labels: int | None = None) -> LoadReport:
+    return source_load_report(resolve(name, settings), task, settings, labels)
 
 
 def resized(tensors: Tensors) -> Tensors:
@@ -382,7 +387,7 @@ def test_a_share_never_claims_all_or_nothing(fraction: float, text: str) -> None
 def test_what_a_head_adds_to_bert_base(
     settings: Settings, name: str, task: str, labels: int | None, base: int, total: int
 ) -> None:
-    found = head_difference(name, task, settings, labels)
+    found = source_head_difference(resolve(name, settings), task, labels)
     assert (found.base_total, found.total) == (base, total)
 
 
@@ -392,7 +397,7 @@ def test_the_difference_balances(family: str, tmp_path: Path) -> None:
     config = tiny_config(family)
     config.save_pretrained(tmp_path)
     for task in tasks_of(config):
-        found = head_difference(str(tmp_path), task, FOLDERS)
+        found = source_head_difference(resolve(str(tmp_path), FOLDERS), task)
         assert found.base_total - found.removed + found.added == found.total, task
         leaves = [node for node in found.nodes if node.shape is not None and node.tied_to is None]
         for mark, expected in (("added", found.added), ("removed", found.removed)):

@@ -52,7 +52,7 @@ def pieces() -> TextPieces:
 
 
 def test_the_original_and_ones_own_word_stand_beside_the_best() -> None:
-    own = ComparedWord("xy", ("x", "##y"), float(np.log(0.003)), (0.0, 0.0), None, "")
+    own = ComparedWord("xy", ("x", "##y"), float(np.log(0.003)), None, "")
     rows = word_rows(prediction(), ("a", "b", "c"), 1, own)
     assert [(word, kind, rank) for word, kind, _, rank in rows] == [
         ("a", "", 1),

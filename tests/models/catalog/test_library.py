@@ -14,11 +14,12 @@ from bertviz_core.models.skeleton import model_config
 CODE = """
 import threading
 from bertviz_core.settings import Settings
-from bertviz_core.parameters.ledger import parameter_ledger
-barrier, totals = threading.Barrier(4), []
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import source_ledger
+barrier, totals, settings = threading.Barrier(4), [], Settings.from_environment()
 def count():
     barrier.wait()
-    totals.append(parameter_ledger("bert-tiny", Settings.from_environment()).total)
+    totals.append(source_ledger(resolve("bert-tiny", settings), settings).total)
 threads = [threading.Thread(target=count) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]

@@ -17,7 +17,8 @@ import asyncio, sys
 import torch  # as a page that is half way there
 from ui import session
 from ui.server import preload
-from bertviz_core.parameters.ledger import parameter_ledger
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
 
 def importing():
@@ -28,7 +29,8 @@ session.first_page_sent.set()
 asyncio.run(preload.lifespan(None).__aenter__())
 while not importing() and "transformers.models" not in sys.modules:
     pass
-print(parameter_ledger("bert-base-uncased", Settings.from_environment()).total)
+settings = Settings.from_environment()
+print(source_ledger(resolve("bert-base-uncased", settings), settings).total)
 """
 WHILE_SERVING = """
 import asyncio, gc, sys, weakref

@@ -18,7 +18,6 @@ from ui.components.attention.browser_state import (
     window_within,
     with_head_first,
 )
-from ui.components.attention.colours import MEASURES
 from ui.components.attention.payload import identity, view_payload
 from ui.components.attention.view_options import Head, Range, ViewOptions, from_query
 from ui.session import component_state
@@ -154,7 +153,6 @@ def attention_view(
     theme: Theme,
     special: Collection[int] = (),
     second: int | None = None,
-    measures: Sequence[str] = tuple(MEASURES),
     reads: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
@@ -169,7 +167,6 @@ def attention_view(
         theme: colours and typeface.
         special: positions of special tokens.
         second: position of the first token of a pair's second text; None for a single text.
-        measures: fields of HeadMeasures, in the order of the menu.
         reads: how many times the address was read; the browser applies the state's options after each new one, and at
             the start.
         on_change: called when the reader opens a head, clicks a cell or selects a range.
@@ -184,7 +181,6 @@ def attention_view(
             theme=theme,
             special=special,
             second=second,
-            measures=measures,
             heads=state.heads,
             part=state.range,
             answers={**(state.message or {}), "look": asdict(state.look), "reads": reads},

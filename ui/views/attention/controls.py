@@ -82,6 +82,6 @@ def position_range(param: Param, label: str, seq: int) -> tuple[int, int]:
 
 def position(param: Param, label: str, seq: int) -> int:
     """One position of a text."""
-    bring_along(param.key, 0)
+    bring_along(param.key)
     keep_among(param.key, range(seq), 0)
     return whole(param, label, 0, seq - 1, 0)

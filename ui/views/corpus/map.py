@@ -28,7 +28,7 @@ from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
 from ui.widgets.files.captions import note_figure
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import variance_words
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
 
@@ -57,7 +57,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     coloured = Options(values={COLOURED.key: column})
     values = column_colours(named, coloured).result if column else None
     _explore(named, placed, column, values)
-    st.caption(_variance_words(placed))
+    st.caption(variance_words(placed))
     with folded("As a figure, with its files", f"{KEY}_figure") as place:
         if place.open:
             density = map_density(placed.points, whole_window(placed.points), values=values)
@@ -166,12 +166,6 @@ def _note(named: SharedCorpus, placed: CorpusMap, column: str, density: MapDensi
     """Record the visible part of the map for a report of the view."""
     spec = corpus_map_figure(placed, density, column, named.name)
     note_figure(spec, KEY, spec.title, spec.caption or spec.title, models=(named.corpus.manifest.model,))
-
-
-def _variance_words(placed: CorpusMap) -> str:
-    if placed.explained is None:
-        return escape_markdown(placed.note)
-    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
 def _in_address() -> MapWindow | None:

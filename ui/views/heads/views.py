@@ -1,7 +1,6 @@
 """View Matrices of the page Heads: one matrix, its heads and the same product twice; norms of all layers' heads."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -50,7 +49,6 @@ OWNERS = "Heads own rows of the query, key and value projections, and columns of
 WEIGHTS = param("weights_of")
 MEASURED = "measured_products"
 """Session key: the products timed last, and their times."""
-T = TypeVar("T", bound=str)
 
 
 def head_count(name: str) -> int | None:

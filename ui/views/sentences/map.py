@@ -20,7 +20,7 @@ from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.texts import vector_code
 from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table, page_theme
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import variance_words
 
 KEY = "sentences_map"
 HOW: Mapping[MapMethod, tuple[str, str]] = {
@@ -68,7 +68,7 @@ def map_view(inputs: SentenceInputs) -> None:
         selection_mode=("points", "box", "lasso"),
         alt=picture.alt,
     )
-    st.caption(_note(placed))
+    st.caption(variance_words(placed))
     shown = len(drawn_points(len(vectors.sentences)))
     if shown < len(vectors.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
@@ -94,12 +94,6 @@ def _values(column: pd.Series) -> list[Any]:
     if numbers.notna().all() and numbers.nunique() > GROUPS:
         return [float(number) for number in numbers]
     return ["" if pd.isna(cell) else str(cell) for cell in column]
-
-
-def _note(placed: SentenceMap) -> str:
-    if placed.explained is None:
-        return escape_markdown(placed.note)
-    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
 def _listed(inputs: SentenceInputs, chosen: list[int]) -> pd.DataFrame:

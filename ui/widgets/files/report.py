@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.errors import BertvizError, Progress
+from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import WIDE
 from ui import session
 from ui.cache.view_notes import ShownView, noted
 from ui.widgets import text_fields
+from ui.widgets.errors import shown_in_place
 from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
 from ui.widgets.files.theme import chosen_theme
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import fields
 
 VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
@@ -86,7 +86,7 @@ class PageReport:
         token = token_urlsafe()
         self.slot.empty()
         self.below.empty()
-        with self.below.container(), _errors_in_place():
+        with self.below.container(), shown_in_place():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
             if form == SLIDES:
@@ -106,7 +106,7 @@ class PageReport:
 def _button(report: PageReport) -> None:
     with st.popover("Report", type="tertiary", key="report_open", on_change="rerun") as place:
         if place.open:
-            with _errors_in_place():
+            with shown_in_place():
                 _panel(report)
 
 
@@ -163,7 +163,7 @@ def _panel(report: PageReport) -> None:
     session.store(FILE, "")
     session.store(REQUESTED, with_view)
     if form == SLIDES and not with_view:
-        with report.below.container(), _errors_in_place():
+        with report.below.container(), shown_in_place():
             start_drawing(slides, *report_slides(contents, WIDE))
             _shown(slot, report.below, slides, page)
         return
@@ -188,7 +188,7 @@ def _shown(
     if page is None:
         with slot.container():
             return show_drawing(slides, below)
-    with below.container(), _errors_in_place():
+    with below.container(), shown_in_place():
         if file := page():
             _save(slot, file, slides.name.removesuffix(".pptx"))
             return True
@@ -199,15 +199,6 @@ def _settings(typed: Sequence[str]) -> tuple[object, ...]:
     """The state of a view: the address, and the typed texts."""
     address = [(key, tuple(st.query_params.get_all(key))) for key in sorted(st.query_params)]
     return (*address, *((key, session.stored(key)) for key in typed))
-
-
-@contextmanager
-def _errors_in_place() -> Iterator[None]:
-    """Show an error as one sentence in place of the file."""
-    try:
-        yield
-    except BertvizError as error:
-        st.error(escape_markdown(str(error)), icon=":material/block:")
 
 
 def _progress_bar(place: DeltaGenerator) -> Progress:

@@ -89,16 +89,12 @@ class _Offered:
     """Why a cosine is measured, as a sentence without a full stop; "" where the model has an answer of its own."""
 
 
-def folded_row(label: str = "Change") -> TargetRow:
-    """Create the empty line.
-
-    Args:
-        label: label of the button that opens the widgets.
-    """
+def folded_row() -> TargetRow:
+    """Create the empty line, with a button that opens the widgets."""
     row = st.container(horizontal=True, vertical_alignment="center", key="target_line")
     with row:
         words = st.empty()
-        with st.popover(label, icon=":material/tune:", key="target_box"):
+        with st.popover("Change", icon=":material/tune:", key="target_box"):
             folded = st.container(width=BOX)
     return TargetRow(row, folded, words)
 

@@ -56,7 +56,7 @@ CAPITALS: Question[Thing, str] = long_question(cost)(spelled)
 def page(text: str) -> None:
     import streamlit as st
 
-    from tests.ui.widgets.test_progress import CAPITALS, Thing, computed
+    from tests.ui.widgets.lists.test_progress import CAPITALS, Thing, computed
     from ui.widgets.errors import shown_to_user
 
     with shown_to_user():

@@ -52,9 +52,9 @@ def test_the_table_shows_the_total_and_every_name(command: Command) -> None:
 
 def test_a_header_is_read_without_torch() -> None:
     code = (
-        "import sys; from bertviz_core.settings import Settings; from bertviz_core.parameters.ledger import "
-        "parameter_ledger; "
-        "print(parameter_ledger('all-MiniLM-L6-v2', Settings.from_environment()).total, "
+        "import sys; from bertviz_core.settings import Settings; from bertviz_core.models.sources import resolve; "
+        "from bertviz_core.parameters.ledger import source_ledger; settings = Settings.from_environment(); "
+        "print(source_ledger(resolve('all-MiniLM-L6-v2', settings), settings).total, "
         "[name for name in ('torch', 'transformers', 'plotly', 'streamlit') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
