@@ -24,7 +24,7 @@ from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, mo
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line, quoted
+from bertviz_core.text import first_line, quoted, tensors_not_finite
 
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
@@ -115,10 +115,7 @@ def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     bad = [name for name, each in ends if not bool(torch.isfinite(torch.stack(each)).all())]
     if not bad:
         return ()
-    return (
-        f"{len(bad):,} of the weights' tensors hold NaN or infinity ({quoted(bad[0])}, ...); "
-        "results computed with them are NaN as well.",
-    )
+    return (f"{tensors_not_finite(bad)}; what is computed from that is NaN as well.",)
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
