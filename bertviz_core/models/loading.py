@@ -94,9 +94,8 @@ def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set
 
 def adapter_notice(folder: Path) -> tuple[str, ...]:
     """A notice if there is an adapter next to the weights."""
-    if not present(folder, ADAPTER_CONFIG):
-        return ()
-    return (f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied.",)
+    notice = f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied."
+    return (notice,) if present(folder, ADAPTER_CONFIG) else ()
 
 
 def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
@@ -113,9 +112,7 @@ def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     """A notice if weights are NaN or infinite; the smallest or the largest of a tensor then is, and soon found."""
     ends = [(name, torch.aminmax(weight.detach())) for name, weight in model.named_parameters() if weight.numel()]
     bad = [name for name, each in ends if not bool(torch.isfinite(torch.stack(each)).all())]
-    if not bad:
-        return ()
-    return (f"{tensors_not_finite(bad)}; what is computed from that is NaN as well.",)
+    return (f"{tensors_not_finite(bad)}; what is computed from that is NaN as well.",) if bad else ()
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -314,6 +311,7 @@ def read_weights(
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, by name
             key_mapping=renames,
         )
     except ImportError as error:
@@ -321,6 +319,9 @@ def read_weights(
     except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
         why = first_line(error, {str(folder): name})
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
+    for tensor, stored, expected in sorted(info["mismatched_keys"]):
+        shapes = f"{tuple(stored)} in the file and {tuple(expected)} by its config"
+        raise CheckpointError(f"The weights of {name!r} do not fit its config: {quoted(tensor)} is {shapes}.")
     return model, info
 
 
