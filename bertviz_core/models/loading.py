@@ -3,7 +3,7 @@
 import copy
 import inspect
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,11 +108,11 @@ def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     return ("Its attention hashes tokens at random; here always with seed 0. Another seed gives other numbers.",)
 
 
-def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
+def not_finite_notice(parameters: "Iterable[tuple[str, torch.nn.Parameter]]") -> tuple[str, ...]:
     """A notice if weights are NaN or infinite; the smallest or the largest of a tensor then is, and soon found."""
-    ends = [(name, torch.aminmax(weight.detach())) for name, weight in model.named_parameters() if weight.numel()]
+    ends = [(name, torch.aminmax(weight.detach())) for name, weight in parameters if weight.numel()]
     bad = [name for name, each in ends if not bool(torch.isfinite(torch.stack(each)).all())]
-    return (f"{tensors_not_finite(bad)}; what is computed from that is NaN as well.",) if bad else ()
+    return (f"{tensors_not_finite(bad)}; what is computed from that may be so too.",) if bad else ()
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -197,7 +197,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notice(folder),
-            *not_finite_notice(model),
+            *not_finite_notice(model.named_parameters()),
             *seeded,
         )
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)
