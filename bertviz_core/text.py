@@ -1,7 +1,7 @@
 """Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
 """Joiners, variation selectors and tags, which are invisible alone."""
@@ -80,6 +80,12 @@ def quoted(name: str, limit: int = 120) -> str:
     """A name from an untrusted source, quoted, its control characters escaped, cut to a readable length."""
     representation = repr(name if len(name) <= limit else f"{name[:limit]}...")
     return representation.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def tensors_not_finite(names: Sequence[str]) -> str:
+    """The beginning of a sentence about tensors with NaN or infinity, the first by its name; there is at least one."""
+    more = ", ..." if len(names) > 1 else ""
+    return f"{counted(len(names), 'tensor')} hold{'' if more else 's'} NaN or infinity ({quoted(names[0])}{more})"
 
 
 def repair_surrogates(text: str) -> str:

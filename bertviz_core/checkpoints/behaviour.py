@@ -27,6 +27,7 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     """
     require_same_ids(first.model, first.tokens, second.model, second.tokens)
     layers, notices = _common_layers(first, second)
+    notices += _not_finite(first, second)
     widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
     cosines = None
     if widths[0] == widths[1]:
@@ -63,6 +64,7 @@ def compared_states(first: Trace, second: Trace) -> Behaviour:
         )
     layers, notices = _common_layers(first, second)
     cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
+    notices += _not_finite(first, second)
     return Behaviour(first.model, second.model, first.tokens, cosines, None, tuple(notices))
 
 
@@ -88,7 +90,7 @@ def compared_heads(first: Trace, second: Trace, progress: Progress | None = None
             f"{first.model!r} has {numbers[0]} and {second.model!r} {numbers[1]}, so their heads do not correspond."
         )
     divergences = attention_divergences(first, second, first.num_hidden_layers, progress)
-    return Behaviour(first.model, second.model, first.tokens, None, divergences, ())
+    return Behaviour(first.model, second.model, first.tokens, None, divergences, tuple(_not_finite(first, second)))
 
 
 def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:
@@ -107,6 +109,19 @@ def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:
     sizes = len(first.tokens), len(second.tokens)
     how = f"{sizes[0]:,} and {sizes[1]:,} tokens" if sizes[0] != sizes[1] else f"different {sizes[0]:,} tokens"
     raise TextError(f"{first.model!r} and {second.model!r} read this text as {how}, so {consequence}.")
+
+
+def _not_finite(first: Trace, second: Trace) -> list[str]:
+    """A sentence for each run whose hidden states hold NaN or infinity, with the first entry that does."""
+    notices = []
+    for run in (first, second):
+        broken = [entry for entry, states in enumerate(run.hidden_states) if not np.isfinite(states).all()]
+        if broken:
+            notices.append(
+                f"The hidden states of {run.model!r} hold NaN or infinity from entry {broken[0]} on, so there is "
+                "nothing to compare there."
+            )
+    return notices
 
 
 def _common_layers(first: Trace, second: Trace) -> tuple[int, list[str]]:

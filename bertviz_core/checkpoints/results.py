@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.text import tensors_not_finite
 from bertviz_core.trace.results import Tokens
 
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
@@ -225,6 +227,21 @@ class CheckpointComparison:
     """Names of tensors in formats that cannot be decoded."""
     relative_change: float
     """Relative change over all common parameters; buffers are left out."""
+
+    @property
+    def not_finite(self) -> tuple[str, ...]:
+        """Names of common tensors with NaN or infinity in either file."""
+        return tuple(each.name for each in self.tensors if not isfinite(each.first_norm + each.second_norm))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Tensors that could not be read, and those without a finite change, one sentence each."""
+        unread = [f"Not read: {name}, whose format has no plain numbers." for name in self.unread]
+        if not self.not_finite:
+            return tuple(unread)
+        each = "it" if len(self.not_finite) == 1 else "them"
+        broken = f"{tensors_not_finite(self.not_finite)} in one checkpoint or both, so no change of {each} is measured."
+        return (*unread, broken)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,7 +35,8 @@ def unit(vectors: Float[np.ndarray, "*rows hidden"]) -> Float[np.ndarray, "*rows
     """The vectors normalised to unit length; a zero vector stays zero."""
     # Divided by the largest entry first: squares of very small or very large numbers leave float32.
     peak = np.abs(vectors).max(axis=-1, keepdims=True, initial=0)
-    scaled = vectors / np.where(peak == 0, np.float32(1), peak)
+    with np.errstate(invalid="ignore"):  # a vector with an infinite number has no direction: its unit vector is NaN
+        scaled = vectors / np.where(peak == 0, np.float32(1), peak)
     length = np.sqrt(np.einsum("...h,...h->...", scaled, scaled))[..., None]
     return np.asarray(scaled / np.where(length == 0, np.float32(1), length), dtype=np.float32)
 

@@ -60,7 +60,9 @@ class InterventionRuns:
             with torch.inference_mode():
                 self.clean = float(self.run(noted, target.tokens, 1)[0])
         if not np.isfinite(self.clean):
-            raise TextError(f"The {target.title} is {self.clean} for this text, so no change of it can be measured.")
+            raise TextError(
+                f"The {target.title} is no finite number for this text, so no change of it can be measured."
+            )
         if set(noted.counts) != set(range(self.layers)):
             raise UnsupportedModelError(
                 f"The heads of {family(target.loaded.model_type).title} cannot be reached in every layer here; choose "

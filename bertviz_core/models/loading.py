@@ -3,7 +3,7 @@
 import copy
 import inspect
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, mo
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line, quoted
+from bertviz_core.text import first_line, quoted, tensors_not_finite
 
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
@@ -94,9 +94,8 @@ def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set
 
 def adapter_notice(folder: Path) -> tuple[str, ...]:
     """A notice if there is an adapter next to the weights."""
-    if not present(folder, ADAPTER_CONFIG):
-        return ()
-    return (f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied.",)
+    notice = f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied."
+    return (notice,) if present(folder, ADAPTER_CONFIG) else ()
 
 
 def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
@@ -109,16 +108,11 @@ def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     return ("Its attention hashes tokens at random; here always with seed 0. Another seed gives other numbers.",)
 
 
-def not_finite_notice(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
+def not_finite_notice(parameters: "Iterable[tuple[str, torch.nn.Parameter]]") -> tuple[str, ...]:
     """A notice if weights are NaN or infinite; the sum of a tensor then is, which is the fastest to find."""
-    suspects = [each for each in model.named_parameters() if not bool(torch.isfinite(each[1].detach().sum()))]
+    suspects = [each for each in parameters if not bool(torch.isfinite(each[1].detach().sum()))]
     bad = [name for name, weight in suspects if not bool(torch.isfinite(weight).all())]
-    if not bad:
-        return ()
-    return (
-        f"{len(bad):,} of the weights' tensors hold NaN or infinity ({quoted(bad[0])}, ...); "
-        "results computed with them are NaN as well.",
-    )
+    return (f"{tensors_not_finite(bad)}; what is computed from that may be so too.",) if bad else ()
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -203,7 +197,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notice(folder),
-            *not_finite_notice(model),
+            *not_finite_notice(model.named_parameters()),
             *seeded,
         )
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)
@@ -317,6 +311,7 @@ def read_weights(
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, by name
             key_mapping=renames,
         )
     except ImportError as error:
@@ -324,6 +319,9 @@ def read_weights(
     except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
         why = first_line(error, {str(folder): name})
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
+    for tensor, stored, expected in sorted(info["mismatched_keys"]):
+        shapes = f"{tuple(stored)} in the file and {tuple(expected)} by its config"
+        raise CheckpointError(f"The weights of {name!r} do not fit its config: {quoted(tensor)} is {shapes}.")
     return model, info
 
 

@@ -14,7 +14,7 @@ from bertviz_core.isolation.offline import unplugged
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
-from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
+from bertviz_core.models.loading import POOLER, LoadedModel, load_model, not_finite_notice, read_weights
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
@@ -127,7 +127,10 @@ def load_head(
             path = _share_base(model, base.model, task)
     if refusal is None:
         _own_memory(model, base)
-        return HeadModel(source.name, task, base, model.eval(), path, _notices(source, task, base))
+        shared = {id(weight) for weight in base.model.parameters()}
+        own = ((name, weight) for name, weight in model.named_parameters() if id(weight) not in shared)
+        notices = (*_notices(source, base), *not_finite_notice(own))
+        return HeadModel(source.name, task, base, model.eval(), path, notices)
     with suppress(BertvizError):  # the message above does not depend on the report
         report = source_load_report(source, task, settings)
         if report.mismatched:
@@ -184,7 +187,7 @@ def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> Non
     copy_tensors(base.name, own.values(), base.device)
 
 
-def _notices(source: ModelSource, task: str, base: LoadedModel) -> tuple[str, ...]:
+def _notices(source: ModelSource, base: LoadedModel) -> tuple[str, ...]:
     introduction = BUNDLED[source.name].introduction if source.kind == "bundled" else ""
     nothing_left_out = [words for words in base.notices if "only the encoder is run" not in words]
     return (*((introduction,) if introduction else ()), *nothing_left_out)

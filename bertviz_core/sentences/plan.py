@@ -18,6 +18,7 @@ from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.sentences.pooling import dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
+from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -83,6 +84,8 @@ class SentenceConfig(NamedTuple):
     """Whether texts are lowercased."""
     truncate_dim: int | None
     """Number of leading dimensions to keep."""
+    similarity: object
+    """Name of the similarity that the checkpoint was made for."""
     notices: tuple[str, ...]
     """Unsupported settings, one sentence each."""
 
@@ -120,6 +123,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         dense=tuple(reader.dense),
         truncate_dim=config.truncate_dim,
         from_checkpoint=True,
+        notices=(*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
@@ -200,6 +204,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
         max_seq_length=_count(length_config.get("max_seq_length")),
         lower_case=length_config.get("do_lower_case") is True,
         truncate_dim=_count(library_config.get("truncate_dim")),
+        similarity=library_config.get("similarity_fn_name"),
         notices=tuple(_not_followed(length_config)),
     )
 
@@ -296,14 +301,9 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
     if task != VECTOR_TASK:
         notices.append(f"The checkpoint runs its encoder for {quoted(str(task))}, not for vectors; its vectors differ.")
     if length_config.get("processing_kwargs"):
-        notices.append(
-            "The checkpoint's own tokenizer settings (processing_kwargs) are not followed; its vectors differ."
-        )
+        notices.append("The checkpoint's tokenizer settings (processing_kwargs) are not followed; its vectors differ.")
     if any(length_config.get(key) for key in ("query_expansion", "query_length", "document_length")):
-        notices.append(
-            "The checkpoint's query expansion, or its own length of queries or documents, is not followed; its "
-            "vectors of these differ."
-        )
+        notices.append("Its query expansion or length of queries or documents is not followed; those vectors differ.")
     loading = [key for key in LOADING_KEYS if length_config.get(key)]
     if loading:
         notices.append(

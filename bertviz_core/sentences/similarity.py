@@ -18,6 +18,24 @@ MAX_OPTIMALLY_ORDERED_SENTENCES = 400
 """Maximum number of sentences with optimal leaf order, which takes quadratic time; larger trees keep the merge
 order."""
 
+OWN_SIMILARITIES = {"dot": "the dot product", "euclidean": "the Euclidean distance", "manhattan": "the L1 distance"}
+"""Similarities that sentence-transformers names in similarity_fn_name beside the cosine."""
+
+
+def own_similarity(name: object, normalized: bool) -> tuple[str, ...]:
+    """A notice where a checkpoint was made for another similarity than the cosine.
+
+    Args:
+        name: similarity_fn_name of the checkpoint.
+        normalized: whether its vectors have length 1: then the dot product is the cosine, and distances order alike.
+    """
+    own = OWN_SIMILARITIES.get(name) if isinstance(name, str) else None
+    if own is None or (normalized and name != "manhattan"):
+        return ()
+    return (
+        f"The checkpoint was made for {own} of its vectors (similarity_fn_name); cosines may order texts otherwise.",
+    )
+
 
 def similarity_matrix(
     vectors: Float[np.ndarray, "sentences dimensions"], measure: Measure = "cosine"

@@ -61,8 +61,13 @@ def decoded(name: str, raw: bytes) -> str:
         ) from error
     zero = text.find("\0")
     if zero >= 0:
-        raise TextError(
-            f"{quoted(name)} holds a zero byte at position {zero:,}, so it is no text in UTF-8 (perhaps UTF-16 without "
-            "a byte-order mark, or a spreadsheet's own format). Save it as UTF-8, or as CSV."
-        )
+        raise TextError(zero_byte_message(name, zero))
     return text
+
+
+def zero_byte_message(name: str, position: int) -> str:
+    """Why a file with a zero byte is not read, and what to do."""
+    return (
+        f"{quoted(name)} holds a zero byte at position {position:,}, so it is no text in UTF-8 (perhaps UTF-16 without "
+        "a byte-order mark, or a spreadsheet's own format). Save it as UTF-8, or as CSV."
+    )

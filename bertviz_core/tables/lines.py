@@ -11,7 +11,7 @@ from pyarrow import json as arrow_json
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.columns import check_columns, unique_names
-from bertviz_core.tables.decoding import BYTE_ORDER_MARKS, BYTE_ORDER_MARKS_UTF32
+from bertviz_core.tables.decoding import BYTE_ORDER_MARKS, BYTE_ORDER_MARKS_UTF32, zero_byte_message
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
@@ -71,6 +71,8 @@ class LineFiles:
             names, delimiter = self._header(file, handle)
             handle.seek(start)
             raw = handle.read(stop - start)
+        if delimiter is not None and (zero := raw.find(b"\0")) >= 0:
+            raise CorpusError(zero_byte_message(file.path, start + zero))
         try:
             if delimiter is not None and names is not None:
                 return self._csv(raw, names, delimiter, schema)
@@ -133,8 +135,11 @@ class LineFiles:
             return None, None
         stop = self._first(file, handle)
         handle.seek(0)
+        raw = handle.read(stop)
+        if (zero := raw.find(b"\0")) >= 0:
+            raise CorpusError(zero_byte_message(file.path, zero))
         try:
-            text = handle.read(stop).decode("utf-8-sig").strip("\r\n")
+            text = raw.decode("utf-8-sig").strip("\r\n")
             delimiter = self._delimiter
             if delimiter == "," and "," not in text:  # spreadsheets do this where the comma is the decimal separator
                 delimiter = next((other for other in (";", "\t") if other in text), delimiter)

@@ -83,6 +83,16 @@ def test_large_scores_stay_finite(random: tuple[Any, Any]) -> None:
     np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+def test_infinite_queries_give_rows_of_nan_without_a_warning(random: tuple[Any, Any]) -> None:
+    query, key = random
+    broken = query.copy()
+    broken[:, 1, 0] = np.inf
+    found, whole = (attention_probs(made(each, key), LAYER) for each in (broken, query))
+    assert np.isnan(found[:, 1]).all()
+    np.testing.assert_array_equal(np.delete(found, 1, axis=1), np.delete(whole, 1, axis=1))
+
+
 def test_the_first_layer_is_the_first_layer(random: tuple[Any, Any]) -> None:
     np.testing.assert_allclose(attention_probs(made(*random), 0), 1 / SEQ, atol=1e-7)
 

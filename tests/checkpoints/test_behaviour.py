@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from bertviz_core.checkpoints.behaviour import attention_divergences, behaviour, jensen_shannon
+from bertviz_core.checkpoints.behaviour import (
+    attention_divergences,
+    behaviour,
+    compared_heads,
+    compared_states,
+    jensen_shannon,
+)
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
@@ -137,3 +143,17 @@ def test_other_ids_are_refused_in_one_sentence() -> None:
     moved = replace(one, model="moved", tokens=replace(one.tokens, input_ids=ids))
     with pytest.raises(TextError, match=r"'moved' read this text as different ids, first at position 2 \(2 and 99\)"):
         behaviour(one, moved)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_sentence_names_the_model_whose_states_are_not_finite(
+    value: float, tmp_path: Path, settings: Settings
+) -> None:
+    whole, broken = (run(save_tiny("bert", tmp_path / name), settings) for name in ("whole", "broken"))
+    states = broken.hidden_states.copy()
+    states[2:, 0, 0] = value
+    broken = replace(broken, hidden_states=states)
+    for compare in (behaviour, compared_heads, compared_states):
+        (notice,) = compare(whole, broken).notices
+        assert notice.startswith("The hidden states of 'broken' hold NaN or infinity from entry 2 on")
+        assert compare(whole, whole).notices == ()

@@ -57,6 +57,13 @@ def test_cosine_of_known_vectors() -> None:
     np.testing.assert_allclose(cosine(first, second), [0, -1, np.sqrt(0.5), 0, 1, 1], atol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_vector_with_infinity_has_no_cosine() -> None:
+    first = np.array([[np.inf, 1], [3, 4]], dtype=np.float32)
+    np.testing.assert_array_equal(cosine(first, np.ones((2, 2), dtype=np.float32))[:1], [np.nan])
+    np.testing.assert_allclose(cosine(first, np.ones((2, 2), dtype=np.float32))[1:], [7 / 50**0.5], rtol=1e-6)
+
+
 def test_the_most_alike_tokens_are_two_different_ones_of_the_text(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(folder_source("mine", save_tiny("bert", tmp_path / "mine")), Settings.from_environment())
     tokens = tokenize(tokenizer, "river bank river")  # with a special token before and after

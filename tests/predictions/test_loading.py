@@ -125,3 +125,15 @@ def test_the_bundled_masked_lm_is_introduced(settings: Settings) -> None:
     head = load_head(resolve("splade-tiny", settings), settings)
     assert head.task == PREDICTED[0]
     assert head.notices[0].startswith("splade-tiny is a BERT of 2 layers")
+
+
+@pytest.mark.parametrize("value", [torch.nan, -torch.inf])
+def test_weights_of_a_head_that_are_not_finite_are_named(value: float, tmp_path: Path) -> None:
+    folder = save_tiny_head("bert", "sequence-classification", tmp_path / "tiny")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["classifier.bias"][0] = value
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    head, _ = opened_head(folder)
+    (notice,) = head.notices
+    assert notice.startswith("1 tensor holds NaN or infinity ('classifier.bias')")
+    assert head.base.notices == ()

@@ -248,6 +248,27 @@ def test_settings_of_the_reader_that_are_not_followed_are_said(tmp_path: Path, m
     assert word in plan.notices[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "normalized", "words"),
+    [
+        ("dot", False, "the dot product"),
+        ("euclidean", False, "the Euclidean distance"),
+        ("manhattan", True, "the L1 distance"),
+        ("dot", True, ""),
+        ("cosine", False, ""),
+        (None, False, ""),
+        (["dot"], False, ""),
+    ],
+)
+def test_a_similarity_other_than_the_cosine_is_named(tmp_path: Path, name: Any, normalized: bool, words: str) -> None:
+    parts = (MEAN, ("sentence_transformers.models.Normalize", "2_Normalize", dict[str, Any]()))
+    folder = modules(tmp_path, *parts[: 1 + normalized])
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": name}))
+    notices = recommended(folder_source("tiny", folder), Settings.from_environment()).notices
+    assert len(notices) == bool(words)
+    assert words in " ".join(notices)
+
+
 def test_a_checkpoint_that_pools_in_no_way_offered_keeps_its_length_and_prompts(tmp_path: Path) -> None:
     folder = modules(tmp_path, ("sentence_transformers.models.Pooling", "1_P", {"pooling_mode": ["mean", "cls"]}))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9}')

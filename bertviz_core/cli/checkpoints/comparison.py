@@ -126,7 +126,7 @@ def compare(
     behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
     sliced = None if divided is None else answers_by_slice(opened, divided).result
-    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
+    print_notices(comparison.notices)
     print_notices(behaviour.notices if behaviour else ())
     print_notices(answers.notices if answers else ())
     print_notices(predicted.notices if predicted else ())

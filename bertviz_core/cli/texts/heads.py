@@ -11,7 +11,9 @@ from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.tables.heads import heads_json, heads_lines
 from bertviz_core.questions.texts.heads import head_matrices
 
-WeightsOption = Annotated[bool, typer.Option("--weights", help="Add every weight, [heads][rows][columns].")]
+WeightsOption = Annotated[
+    bool, typer.Option("--weights", help="Add every weight, in lists of heads, rows and columns.")
+]
 
 
 @app.command()

@@ -97,7 +97,8 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
 @question(params=(OTHER,))
 def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    return Answer(comparison_of(opened, options), _names(*both_checkpoints(opened, options)))
+    compared = comparison_of(opened, options)
+    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=compared.notices)
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))

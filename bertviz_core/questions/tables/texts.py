@@ -136,10 +136,10 @@ def attention_lines(trace: Trace, head_map: AttentionMap) -> list[str]:
         (str(query), printable_token(label), *(_key(head_map, query, key) for key in strongest[query].tolist()))
         for query, label in enumerate(head_map.queries.labels)
     ]
+    sums = "; every row sums to 1" if np.isfinite(head_map.weights).all() else ""
     return [
         f"{trace.model}: attention of layer {head_map.layer} of 0 to {trace.num_hidden_layers - 1}, "
-        f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {head_map.weights.shape}; "
-        "every row sums to 1",
+        f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {head_map.weights.shape}{sums}",
         "",
         *aligned([("", kind, "attends most to", *[""] * (count - 1)), *rows], "rl" + "l" * count),
     ]

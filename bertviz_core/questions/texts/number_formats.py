@@ -1,6 +1,7 @@
 """The question what a model loses and saves when its weights are rounded to fewer bits."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartO
 from bertviz_core.questions.texts.sentences import option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, require_finite, sentence_comparison
-from bertviz_core.text import counted, escape_controls
+from bertviz_core.text import counted, escape_controls, tensors_not_finite
 
 ALL: tuple[Rounding, ...] = (*reversed(tuple(FORMATS)), *SCALED)
 """All formats, those of more bits first."""
@@ -109,11 +110,14 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
     checkpoint, total = opened_checkpoint(opened), _steps(opened, options)
     rows: list[RoundedFormat] = []
     unread: tuple[str, ...] = ()
+    not_finite: list[str] = []
     for place, rounding in enumerate(formats):
         compared = comparison_of(opened, copied_from(rounding), _reading(after(job, place * STEPS, total)))
         rows.append(rounded_format(checkpoint, rounding, compared))
         unread = compared.unread
-    notices = [DESCRIPTION] if any(each.name in SCALED for each in rows) else []
+        not_finite = [each.name for each in compared.tensors if not isfinite(each.first_norm)]
+    notices = [f"{tensors_not_finite(not_finite)}, so no error is measured there."] if not_finite else []
+    notices += [DESCRIPTION] if any(each.name in SCALED for each in rows) else []
     notices += [_uneven(each) for each in rows if each.uneven]
     pooling, nbytes = "", 0
     if texts:

@@ -211,6 +211,17 @@ def test_a_tensor_that_was_zero_changed_without_measure_and_nan_stays_nan(settin
     assert np.isnan([bad.relative_change, bad.largest_difference]).all()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_sentence_names_the_tensors_that_are_not_finite(value: float, settings: Settings, base: Path) -> None:
+    broken = edited(base, lambda tensors: {**tensors, QUERY: torch.full((12, 12), value)})
+    for first, second in ((base, broken), (broken, base), (broken, broken)):
+        found = compared(first, second, settings)
+        assert found.not_finite == (QUERY,)
+        (notice,) = found.notices
+        assert notice.startswith(f"1 tensor holds NaN or infinity ({QUERY!r})")
+    assert compared(base, base, settings).notices == ()
+
+
 def test_histograms_of_a_pair_count_every_number(settings: Settings, base: Path) -> None:
     other = edited(base, lambda tensors: {**tensors, QUERY: tensors[QUERY] * 2})
     places = [tensor_slices(opened(each, settings))[QUERY] for each in (base, other)]

@@ -1,4 +1,6 @@
-"""`python -m bertviz_core compare`: JSON contract, tables, exit code 2 with one line."""
+"""`python -m bertviz_core compare`: JSON contract, tables, exit code 2 with one line.
+
+Also what `number-formats` says of weights that are not finite."""
 
 import json
 from functools import partial
@@ -6,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tests.cli.conftest import Command
@@ -101,3 +104,30 @@ def test_a_text_that_the_two_read_differently_is_told_in_one_line(run: Command, 
     code, out, err = run(MODEL, pair[0], "--text", TEXT)
     assert (code, out) == (2, "")
     assert "compare two models with the same vocabulary" in err.splitlines()[-1]
+
+
+def broken(folder: Path) -> str:
+    """A tiny model with an infinite number in a matrix of its second layer."""
+    path = save_tiny("bert", folder)
+    weights = load_file(path / "model.safetensors")
+    weights["encoder.layer.1.attention.self.query.weight"][0, 0] = torch.inf
+    save_file(weights, path / "model.safetensors", {"format": "pt"})
+    return str(path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [(), ("--text", TEXT), ("--text", TEXT, "--view", "heads")])
+def test_weights_that_are_not_finite_are_named(
+    run: Command, pair: tuple[str, str], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    code, _, err = run(pair[0], broken(tmp_path / "broken"), *options)
+    assert code == 0
+    assert err.splitlines()[0].startswith("1 tensor holds NaN or infinity ('encoder.layer.1.attention.self.query")
+    if options:
+        assert "from entry 2 on" in err
+
+
+def test_number_formats_name_weights_that_are_not_finite(command: Command, tmp_path: Path) -> None:
+    code, _, err = command("number-formats", broken(tmp_path / "broken"), "--formats", "float16")
+    assert code == 0
+    assert err.startswith("1 tensor holds NaN or infinity ('encoder.layer.1.attention.self.query")

@@ -80,3 +80,7 @@ def test_a_family_without_heads_is_refused_in_one_line(run: Command, tmp_path: P
     code, out, err = run(str(save_tiny("fnet", tmp_path)), "--layer", "0")
     assert (code, out) == (2, "")
     assert "has no heads" in err.splitlines()[-1]
+
+
+def test_the_help_names_the_lists_of_every_weight(run: Command) -> None:
+    assert "in lists of heads, rows and columns" in " ".join(run("--help").stdout.replace("│", " ").split())
