@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError, UnreachableHubError
+from bertviz_core.errors import ModelNotFoundError, UnreachableHubError
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.sources import ModelSource, resolve
 from ui.session import settings
@@ -57,7 +57,7 @@ def source(name: str) -> ModelSource:
     if known is not None and monotonic() - known.since < REMEMBERED_S:
         try:
             return resolve(name, replace(settings(), allow_hub=False))  # it may have been copied here since
-        except BertvizError:
+        except ModelNotFoundError:
             error = UnreachableHubError(known.message)
             error.suggestion = known.suggestion
             raise error from None

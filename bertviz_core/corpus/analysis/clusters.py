@@ -1,5 +1,6 @@
 """Cluster a corpus by k-means or HDBSCAN on its directions, fitted on a sample of a large one."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ STARTS = 3
 EXAMPLES = 5
 """Number of typical rows listed per cluster."""
 K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, even if the rows do not form that many groups."
+FEWER_NOTE = (
+    "Of the {requested} clusters that were requested there are {count}, since the rows have so many directions."
+)
 HDBSCAN_NOTE = (
     "HDBSCAN (Campello et al. 2013) finds dense groups of at least {least} rows; the rest, {rest:.1%}, is in none."
 )
@@ -87,7 +91,7 @@ def corpus_clusters(
             progress(place.stop, rows)
     labels[sample], scores[sample] = fitted_labels, fitted_scores
     return _ordered(
-        labels, scores, centres, method, seed, _note(method, labels, len(centres), len(sample), least, seed)
+        labels, scores, centres, method, seed, _note(method, labels, len(centres), len(sample), number, seed)
     )
 
 
@@ -95,8 +99,11 @@ def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: in
     """Label rows by k-means (Lloyd), the best of several starts."""
     with optional("corpus", "scikit-learn", "Clustering a corpus"):
         from sklearn.cluster import KMeans
+        from sklearn.exceptions import ConvergenceWarning
 
-    labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: the note says so
+        labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
     return labels
 
 
@@ -165,11 +172,14 @@ class _Note(NamedTuple):
 
 
 def _note(
-    method: ClusterMethod, labels: Int[np.ndarray, " rows"], count: int, fitted: int, least: int, seed: int
+    method: ClusterMethod, labels: Int[np.ndarray, " rows"], count: int, fitted: int, number: int, seed: int
 ) -> _Note:
+    """Explain clusters; `number` is that of the requested clusters, or the least of rows for HDBSCAN."""
     words = K_MEANS_NOTE.format(count=count)
     if method == "HDBSCAN":
-        words = HDBSCAN_NOTE.format(least=least, rest=float((labels < 0).mean()))
+        words = HDBSCAN_NOTE.format(least=number, rest=float((labels < 0).mean()))
+    elif count < number:
+        words = f"{words} {FEWER_NOTE.format(requested=number, count=count)}"
     if fitted < len(labels):
         far = FAR_NOTE if method == "HDBSCAN" else ""
         words = f"{words} {SAMPLE_NOTE.format(fitted=fitted, rows=len(labels), seed=seed, far=far)}"

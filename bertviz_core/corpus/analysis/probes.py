@@ -3,7 +3,9 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from jaxtyping import Int
 
 from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
 from bertviz_core.corpus.column_values import plain_values
@@ -68,7 +70,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     if not 4 <= texts <= MAX_TEXTS:
         raise CorpusError(f"A sample of {texts:,} texts was requested; give 4 to {MAX_TEXTS:,}.")
     cells = corpus.column(column)
-    having = pc.indices_nonzero(pc.is_valid(cells)).to_numpy().astype(np.int64)
+    having = _labelled_rows(cells)
     rows = having[sampled_rows(len(having), texts, seed)]
     labels = ["" if cell is None else str(cell).strip() for cell in plain_values(cells.take(rows))]
     pairs = [
@@ -80,12 +82,21 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     name = f"{column} in {corpus.path.name}"
     if not usable:
         raise CorpusError(
-            f"No two of the {counted(len(rows), 'sampled row')} of {quoted(corpus.path.name)} share a value of "
+            f"No two rows of the sample ({counted(len(rows), 'row')}) of {quoted(corpus.path.name)} share a value of "
             f"{quoted(column)}; choose a column of classes."
         )
     notices = []
     if len(having) > len(rows):
         notices.append(f"{len(rows):,} of {len(having):,} rows with a label, drawn by seed {seed}.")
     if rare:
-        notices.append(f"{len(rare):,} classes with fewer than {LEAST_TEXTS} sampled texts left out.")
+        notices.append(f"Classes left out for having fewer than {LEAST_TEXTS} sampled texts: {len(rare):,}.")
     return checked(name, [text for text, _ in usable], [label for _, label in usable], notices)
+
+
+def _labelled_rows(cells: pa.ChunkedArray) -> Int[np.ndarray, " labelled"]:
+    """Indices of the cells that contain a label; a null or blank cell contains none."""
+    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    is_label = pc.is_valid(cells)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        is_label = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(cells.cast(kind)), ""), False)
+    return np.asarray(pc.indices_nonzero(is_label).to_numpy(), dtype=np.int64)

@@ -17,6 +17,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, se
 from bertviz_core.figures.heads.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS, subscript, subscripted
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
+from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 
 MOST_NAMES = 14
@@ -134,5 +135,5 @@ def products_figure(
 @figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Plot the norms of the blocks of all heads of all layers."""
-    title = f"How large each head's weights are: norms in {len(head_norms)} layers — {model_name}"
+    title = f"How large each head's weights are: norms in {counted(len(head_norms), 'layer')} — {model_name}"
     return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

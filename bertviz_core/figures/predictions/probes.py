@@ -17,7 +17,7 @@ from bertviz_core.figures.base.text_width import shortened_label, text_width
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
-from bertviz_core.text import escape_controls
+from bertviz_core.text import counted, escape_controls
 
 HEIGHT = 400
 MOST_NAMED = 30
@@ -140,7 +140,7 @@ def confusion_cells(
 @figure("confusion", "predictions_confusion", "gold labels against answers (texts: 'LABEL<tab>TEXT' each)")
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
     """Plot the number of texts by gold label and answer."""
-    title = f"Gold labels and answers of {len(gold_scores.compared):,} texts — {model_name}"
+    title = f"Gold labels and answers of {counted(len(gold_scores.compared), 'text')} — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
     draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)
     return FigureSpec(title, f"{title}: {right}", draw, f"{title}: {right}")

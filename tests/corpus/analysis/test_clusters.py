@@ -110,3 +110,14 @@ def test_it_can_be_left(vectors: Any) -> None:
 
     with pytest.raises(SupersededError):
         corpus_clusters(vectors, progress=leave, count=3)
+
+
+def test_more_clusters_than_distinct_rows_are_said_to_be_fewer_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    repeated = np.tile(np.eye(3, DIMENSIONS, dtype=np.float32), (4, 1))
+    found = corpus_clusters(repeated, "k-means", 5)
+    assert found.sizes.tolist() == [4, 4, 4]
+    assert "Of the 5 clusters that were requested there are 3" in found.note
+    assert not recwarn.list
+    assert "requested" not in corpus_clusters(repeated, "k-means", 3).note

@@ -73,3 +73,19 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     assert scores.texts == "topic in mine"
     assert calls[0][1] == len(rows)
     assert calls[-1][0] == calls[-1][1] > len(rows)
+
+
+def test_rows_with_a_blank_label_are_not_sampled(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = ["a", "", "b", " "] * 4 + [None] * (ROWS - 16)
+    column = pa.chunked_array([pa.array(labels)])
+    for cells in (column, column.dictionary_encode()):
+        monkeypatch.setattr(type(corpus), "column", lambda *_, cells=cells: cells)
+        labelled = labelled_sample(corpus, "kind", 6)
+        assert len(labelled.texts) == 6
+        assert labelled.notices == ("6 of 8 rows with a label, drawn by seed 0.",)
+
+
+def test_classes_left_out_are_counted(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = pa.chunked_array([pa.array(["a", "a", "b", "b", "c"] + [None] * (ROWS - 5))])
+    monkeypatch.setattr(type(corpus), "column", lambda *_: labels)
+    assert labelled_sample(corpus, "kind").notices == ("Classes left out for having fewer than 2 sampled texts: 1.",)

@@ -1,5 +1,7 @@
 """Figures of probes: the lines are the means over the held-out parts, the cells are those of the confusion matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,12 @@ def test_the_cells_are_the_counts(count: int) -> None:
         assert [int(word) for word in numbers[0].text] == given.confusion.ravel().tolist()
     assert len(figure.layout.yaxis.ticktext) <= 30
     assert all("<b>" not in name for name in figure.layout.yaxis.ticktext)
+
+
+def test_the_title_counts_the_texts() -> None:
+    one = replace(gold(2), compared=np.arange(1))
+    assert confusion_figure(one, "tiny").title == "Gold labels and answers of 1 text — tiny"
+    assert confusion_figure(gold(2), "tiny").title == "Gold labels and answers of 3 texts — tiny"
 
 
 @pytest.mark.parametrize("name", ["gold", "first: negations/checkpoint-40", "first: " + "a-long-name-" * 9])

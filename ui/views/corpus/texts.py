@@ -83,5 +83,7 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
         groups: the empty result.
         lower: whether a lower threshold can be chosen.
     """
+    if groups.searched < 2:
+        return f"Near duplicates need at least two rows, and this corpus has {groups.searched} to compare."
     advice = " Choose a lower cosine to find rows that are less alike." if lower else ""
     return f"No two of the {groups.searched:,} rows have a cosine of at least {groups.threshold:g}.{advice}"

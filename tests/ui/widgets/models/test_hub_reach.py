@@ -8,7 +8,7 @@ import pytest
 import streamlit
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.errors import UnreachableHubError
+from bertviz_core.errors import CheckpointError, UnreachableHubError
 from tests.helpers.hub_server import running_hub
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
@@ -76,6 +76,16 @@ def test_a_folder_of_a_name_that_was_not_reached_is_opened_at_once(models_dir: P
         source("org/name")
     save_tiny("bert", models_dir / "org" / "name")
     assert source("org/name").has_weights
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_damaged_folder_of_a_name_that_was_not_reached_is_said_to_be_damaged(models_dir: Path) -> None:
+    with pytest.raises(UnreachableHubError):
+        source("org/name")
+    folder = save_tiny("bert", models_dir / "org" / "name")
+    (folder / "config.json").write_text("{")
+    with pytest.raises(CheckpointError, match="config.json"):
+        source("org/name")
 
 
 @pytest.mark.usefixtures("nobody")
