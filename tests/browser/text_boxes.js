@@ -48,9 +48,20 @@ function isSeen(node) {
     && Number(style.opacity) && Number(style.fillOpacity) && node.checkVisibility({ opacityProperty: true });
 }
 
+// The box of what is seen of a text: blanks that keep a distance, at the end of a title, are none of it.
+function inked(node) {
+  const text = node.textContent;
+  if (!text.includes("\u00a0\u00a0")) return node.getBBox();
+  const boxes = [...text].flatMap((letter, at) => (letter.trim() ? [node.getExtentOfChar(at)] : []));
+  const [left, top] = [Math.min(...boxes.map(({ x }) => x)), Math.min(...boxes.map(({ y }) => y))];
+  const right = Math.max(...boxes.map(({ x, width }) => x + width));
+  const bottom = Math.max(...boxes.map(({ y, height }) => y + height));
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
 // The four corners on the screen of the box in which letters stand, turned as they are.
 function corners(node) {
-  const box = node.getBBox();
+  const box = inked(node);
   const lines = Math.max(1, node.querySelectorAll("tspan.line").length);
   const inner = (INNER * box.height) / lines;
   const matrix = node.getScreenCTM();

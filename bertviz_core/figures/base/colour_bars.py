@@ -119,6 +119,16 @@ def colour_bar(
     }
 
 
+def thin_ticks(bar: Any, each_takes: float, pixels: float) -> None:
+    """Keep as many ticks of a bar as have room along it, evenly, with both ends."""
+    words, places = list(bar.ticktext or ()), list(bar.tickvals or ())
+    last = len(words) - 1
+    if last > 1:
+        least = min(max(1, math.ceil(each_takes * last / max(pixels, 1.0))), last)
+        every = next(each for each in range(least, last + 1) if last % each == 0)
+        bar.tickvals, bar.ticktext = places[::every], words[::every]
+
+
 SPACINGS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "": (np.asarray, float),
     "logarithmic": (np.log10, lambda place: 10.0**place),

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import name_thinned, names_lie, stride
-from bertviz_core.figures.base.colour_bars import spacing
+from bertviz_core.figures.base.colour_bars import spacing, thin_ticks
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
 from bertviz_core.figures.base.text_width import label_width, shortened_label, wrapped_label
 
@@ -31,8 +31,8 @@ USUAL_TICK = "0.00"
 SPACE, SPACE_WIDTH = "\u00a0", 0.2
 """Character appended to a horizontal bar's title to make room for the first tick label; its width in Source Sans as a
 share of the font size."""
-UNIT = 0.36
-"""Maximum share of the figure's width for that title."""
+UNIT = 0.48
+"""Maximum share of the width of the plots for that title."""
 LYING = 46
 """Height in pixels of a horizontal colour bar below a plot, with its labels."""
 STANDING = 84
@@ -65,6 +65,9 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     name_thinned(figure)
     if theme.pixels < WIDE:
         _wrap_axis_titles(figure, theme)
+    for bar in _standing_bars(figure):
+        title = 2 * TEXT_SIZE if bar.title.text and bar.title.side == "top" else 0
+        thin_ticks(bar, 1.3 * TEXT_SIZE, _plot_height(figure) - _taken_below(figure) - title)
     _make_room_above(figure, theme)
     figure.layout.meta = {"pixels": theme.pixels}
     return figure
@@ -210,22 +213,26 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     bars = _standing_bars(figure)
     if len(bars) != 1:
         return
-    lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
+    pixels = plot_width(figure, theme)
+    lines = wrapped_label(bars[0].title.text or "", UNIT * pixels, TEXT_SIZE)
     # The second line of a title is at the height of the ticks, which may then be rotated.
     one = len(lines) == 1
-    spaces = _spaces_behind_title(bars[0]) if one else 6 * SPACE
+    spaces = max(_spaces_behind_title(bars[0]), "" if one else 6 * SPACE, key=len)
+    half = max((label_width(str(each), TEXT_SIZE) / 2 for each in _several(bars[0].ticktext)), default=0.0)
+    beyond = max(0.0, half - (1 - LENGTH) / 2 * pixels)  # the last label may not stand beyond the figure
     # Plotly removes spaces at the end of a title, but none in a tag.
     title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)
     bars[0].update(
         orientation="h",
         # This side places the title before the bar. In a container plotly draws the frame beside the colours.
-        title={"text": title, "side": "right", "font": {"size": TEXT_SIZE} if one else {}},
+        title={"text": title, "side": "right", "font": {"size": TEXT_SIZE}},
         thickness=10,
         tickangle=0 if one else None,
-        **{"x": 0.5, "xanchor": "center", "xref": "paper", "len": LENGTH},
+        **{"x": 0.5 - beyond / pixels, "xanchor": "center", "xref": "paper", "len": LENGTH},
         **{"y": 0, "yanchor": "bottom", "yref": "container"},
     )
-    _thin_ticks(bars[0], LENGTH * (plot_width(figure, theme) if one else theme.pixels))
+    room = LENGTH * pixels - label_width(title, TEXT_SIZE) - GAP if one else 0.0  # for both ends alone beside two lines
+    thin_ticks(bars[0], 2 * half + GAP, room)
     _grow(figure, "b", LYING)
 
 
@@ -234,19 +241,6 @@ def _spaces_behind_title(bar: Any) -> str:
     words = [str(each) for each in _several(bar.ticktext)] or [USUAL_TICK]
     pixels = label_width(words[0], bar.tickfont.size or TEXT_SIZE) / 2 + GAP
     return SPACE * math.ceil(pixels / (SPACE_WIDTH * TEXT_SIZE))
-
-
-def _thin_ticks(bar: Any, pixels: float) -> None:
-    """Show every k-th tick of a horizontal bar and both ends."""
-    words = [str(each) for each in _several(bar.ticktext)]
-    size = bar.tickfont.size or TEXT_SIZE
-    room = pixels - label_width(bar.title.text or "", TEXT_SIZE) - GAP
-    places, widest = _several(bar.tickvals), max((label_width(each, size) + GAP for each in words), default=0.0)
-    if len(words) < 2 or room <= 0:
-        return
-    least = min(max(1, math.ceil(widest * (len(words) - 1) / room)), len(words) - 1)
-    every = next(each for each in range(least, len(words)) if (len(words) - 1) % each == 0)
-    bar.tickvals, bar.ticktext = places[::every], words[::every]
 
 
 def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
@@ -262,6 +256,14 @@ def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
                 axis.title.standoff = (axis.title.standoff or GAP) + (len(lines) - 1) * 1.3 * size * (axes is ys)
                 axis.title.text = "<br>".join(lines)
                 axis.automargin = True
+
+
+def _taken_below(figure: go.Figure) -> float:
+    """Return the pixels that plotly takes from the plots for turned labels and for further lines of titles."""
+    turned = [axis for axis in figure.select_xaxes() if axis.tickangle == -90 and axis.automargin]
+    words = (label_width(str(each), axis.tickfont.size or TEXT_SIZE) for axis in turned for each in axis.ticktext or ())
+    lines = max(((axis.title.text or "").count("<br>") for axis in figure.select_xaxes()), default=0)
+    return max(words, default=0.0) + lines * 1.3 * TEXT_SIZE
 
 
 def _plot_height(figure: go.Figure) -> float:
@@ -294,7 +296,7 @@ def _fit_columns(figure: go.Figure, theme: Theme) -> None:
         size = axis.tickfont.size or LARGEST
         lying = next((each for each in range(size, LEAST_LYING - 1, -1) if names_lie(axis, unit, each)), None)
         if lying is not None:
-            axis.tickangle, axis.tickfont.size = 0, lying
+            axis.tickangle, axis.tickfont.size, axis.automargin = 0, lying, True
             continue
         axis.tickangle = -90
         axis.automargin = True

@@ -13,7 +13,7 @@ FEWEST_AHEAD = 3
 
 
 def int_tuples(value: Any, length: int) -> list[Any]:
-    """Entries that consist of `size` whole numbers from 0."""
+    """Entries that consist of `length` whole numbers from 0."""
     entries = value if isinstance(value, Sequence) and not isinstance(value, str) else []
     return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
 

@@ -84,7 +84,7 @@ function beginning(view) {
   return { lifted: long, threshold: long ? 0.1 : 0.02 };
 }
 
-// How this view is drawn, as the word that the address holds; url.py reads it.
+// How this view is drawn, as the word that the address holds; view_options.py reads it.
 function drawn(view) {
   const { measures } = view.store.atlas, { lifted, threshold } = beginning(view), hide = Math.round(100 * view.threshold);
   const hues = [];
