@@ -20,6 +20,11 @@ TYPE = """(labels) => Math.min(...labels.map((label) => {
   return parseFloat(label.getAttribute("font-size")) * label.ownerSVGElement.getScreenCTM().a;
 }))"""
 """Smallest size of the drawing's letters on the screen, in pixels."""
+UNTIL_LARGE = f"""(root) => new Promise((done) => {{
+  const look = () => (({TYPE})([...root.querySelectorAll("svg .label")]) >= 18 ? done() : requestAnimationFrame(look));
+  look();
+}})"""
+"""Wait until the letters have 18 pixels: the drawing is made anew for its new room, a frame or two after the button."""
 SENTENCE = "root => root.view.sentence()"
 INSIDE = """(svg) => {
   const { left, top, right, bottom } = svg.getBoundingClientRect();
@@ -173,7 +178,7 @@ def test_full_screen_has_letters_of_18_pixels_and_the_whole_drawing(
     opened(page, server, **query)
     page.get_by_role("button", name="Full screen").click()
     expect(page.get_by_role("button", name="Leave full screen")).to_be_visible()
-    assert page.locator(".journey svg .label").evaluate_all(TYPE) >= 18
+    page.locator(".journey").evaluate(UNTIL_LARGE)
     bar = page.locator(".journey .bar :is(select, button, span)").evaluate_all(
         "(all) => Math.min(...all.map((each) => parseFloat(getComputedStyle(each).fontSize)))"
     )

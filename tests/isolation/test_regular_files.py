@@ -73,7 +73,7 @@ def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
         "weights": lambda: load_model(resolve(name, settings), settings),
         "sentences": lambda: recommended(resolve(name, settings), settings),
         "header": lambda: open_checkpoint(resolve(name, settings), settings),
-        "report": lambda: report.load_report(name, "base", settings),
+        "report": lambda: report.source_load_report(resolve(name, settings), "base", settings),
     }
 
 
