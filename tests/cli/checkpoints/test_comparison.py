@@ -122,10 +122,10 @@ def test_weights_that_are_not_finite_are_named(
     pair: tuple[str, str],
     tmp_path: Path,
     options: tuple[str, ...],
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     other = broken(tmp_path / "broken")
-    capsys.readouterr()  # what transformers said of the models that were made
+    capfd.readouterr()  # what transformers said of the models that were made
     code, _, err = run(pair[0], other, *options)
     assert code == 0
     assert err.splitlines()[0].startswith("1 tensor holds NaN or infinity ('encoder.layer.1.attention.self.query")
