@@ -89,6 +89,7 @@ def command(
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
 
     def call(*arguments: str) -> Done:
+        capfdbinary.readouterr()  # of what made the command's files, such as transformers' notes on its models
         monkeypatch.setattr(sys, "argv", ["bertviz_core", *arguments])
         with pytest.raises(SystemExit) as end:
             app.main()
