@@ -25,7 +25,7 @@ EXAMPLES = 5
 """Number of typical rows listed per cluster."""
 K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, even if the rows do not form that many groups."
 FEWER_NOTE = (
-    "Of the {requested} clusters that were requested there are {count}, since the rows have so many directions."
+    "There are {count} clusters instead of the {requested} that were requested: the rows have no more directions."
 )
 HDBSCAN_NOTE = (
     "HDBSCAN (Campello et al. 2013) finds dense groups of at least {least} rows; the rest, {rest:.1%}, is in none."

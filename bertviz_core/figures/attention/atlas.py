@@ -41,7 +41,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
     line = {"color": theme.muted, "width": 1}
     down = [{"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain"} for x in np.arange(heads + 1) * columns - 0.5]
     across = [{"y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain"} for y in np.arange(layers + 1) * rows - 0.5]
-    # All at once: add_vline takes two milliseconds each.
+    # All at once: add_vline checks every earlier line again.
     figure.update_layout(shapes=[{"type": "line", "line": line, **ends} for ends in (*down, *across)])
     names = [str(head) for head in range(heads)] if atlas.options.weights not in OF_LAYERS else ["all"]
     figure.update_xaxes(_middles(names, columns), title="head", range=[-0.5, heads * columns - 0.5], showgrid=False)

@@ -231,7 +231,8 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
         **{"x": 0.5 - beyond / pixels, "xanchor": "center", "xref": "paper", "len": LENGTH},
         **{"y": 0, "yanchor": "bottom", "yref": "container"},
     )
-    room = LENGTH * pixels - label_width(title, TEXT_SIZE) - GAP if one else 0.0  # for both ends alone beside two lines
+    # Beside a title of several lines only the labels of both ends have room.
+    room = LENGTH * pixels - label_width(title, TEXT_SIZE) - GAP if one else 0.0
     thin_ticks(bars[0], 2 * half + GAP, room)
     _grow(figure, "b", LYING)
 

@@ -118,6 +118,6 @@ def test_more_clusters_than_distinct_rows_are_said_to_be_fewer_without_a_warning
     repeated = np.tile(np.eye(3, DIMENSIONS, dtype=np.float32), (4, 1))
     found = corpus_clusters(repeated, "k-means", 5)
     assert found.sizes.tolist() == [4, 4, 4]
-    assert "Of the 5 clusters that were requested there are 3" in found.note
+    assert "There are 3 clusters instead of the 5 that were requested" in found.note
     assert not recwarn.list
     assert "requested" not in corpus_clusters(repeated, "k-means", 3).note

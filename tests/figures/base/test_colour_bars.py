@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from bertviz_core.figures.base.colour_bars import (
     round_limit,
     round_ticks,
     spacing,
+    thin_ticks,
     tick_number,
     tick_words,
 )
@@ -119,3 +121,14 @@ def test_a_logarithmic_bar_may_begin_with_zero_and_words_have_no_spacing() -> No
     assert found[1](1) == pytest.approx(1)
     assert spacing(["low", "high"], [0, 1]) is None
     assert spacing(["1", "5", "6"], [0, 1, 7]) is None
+
+
+@given(count=st.integers(2, 12), takes=st.floats(5, 90), pixels=st.floats(-50, 400))
+def test_the_ticks_that_stay_have_room_are_even_and_keep_both_ends(count: int, takes: float, pixels: float) -> None:
+    bar = go.heatmap.ColorBar(tickvals=list(range(count)), ticktext=[str(place) for place in range(count)])
+    thin_ticks(bar, takes, pixels)
+    kept = list(bar.tickvals)
+    assert [int(word) for word in bar.ticktext] == kept
+    assert (kept[0], kept[-1]) == (0, count - 1)
+    assert len({later - earlier for earlier, later in zip(kept, kept[1:], strict=False)}) == 1
+    assert len(kept) == 2 or takes <= pixels / (len(kept) - 1) * (1 + 1e-9)

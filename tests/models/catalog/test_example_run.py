@@ -73,7 +73,7 @@ def test_a_run_of_its_name_in_the_models_folder_goes_before_it(fresh: Settings) 
 
 
 def test_the_list_looks_once_for_such_a_run(fresh: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run of every page makes the list twice; a look for each of its models took a sixth of a page's time."""
+    """Every run of every page makes the list twice; a look for each of its models took three quarters of that time."""
     looks: list[str] = []
     monkeypatch.setattr(example_run, "local_folder", lambda name, _: looks.append(name))
     assert len(offers(fresh)) > len(OFFERED)
