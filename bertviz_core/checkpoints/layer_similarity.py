@@ -39,7 +39,7 @@ def layer_similarity(
     """
     texts = first.shape[1]
     if texts < LEAST_TEXTS:
-        raise TextError(f"There are {texts} texts; layers are compared over at least {LEAST_TEXTS}.")
+        raise TextError(f"Layers are compared over at least {LEAST_TEXTS} texts, not {texts}.")
     neighbours = min(NEIGHBOURS, (texts - 1) // 2)
     states = len(first), len(second)
     products, sizes = np.zeros(states), [np.zeros(count) for count in states]

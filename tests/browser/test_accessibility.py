@@ -35,7 +35,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Load report": ["checkpoint_report"],
         "Weights": ["checkpoint_weights", "checkpoint_values"],
         "Fewer bits": ["checkpoint_formats"],
-        "Two checkpoints": ["checkpoint_changes", "checkpoint_change"],
+        "Compare with base": ["checkpoint_changes", "checkpoint_change"],
         "Training run": ["checkpoint_training_log", "checkpoint_training_movement"],
     },
     "tokens": {"": ["tokens_text", "tokens_neighbours", "tokens_second"]},

@@ -76,7 +76,7 @@ def test_slides_and_a_pdf_are_drawn_by_the_server_and_saved(page: Page, server: 
     row = make.bounding_box()
     assert row
     make.click()
-    stop_or_save = page.locator(":is(.st-key-report_slides_stop, .st-key-report_slides_save) button")
+    stop_or_save = page.locator(":is(.st-key-report_stop, .st-key-report_save) button")
     expect(stop_or_save).to_be_in_viewport(timeout=COLD_MS)
     box = stop_or_save.bounding_box()
     assert box

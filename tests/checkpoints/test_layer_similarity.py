@@ -76,5 +76,5 @@ def test_a_state_of_one_vector_has_no_cka_and_too_few_texts_are_one_sentence() -
     assert np.isnan(found.cka[0, 0])
     assert np.isfinite(found.cka[1, 0])
     assert found.notices == ("A layer gives every text the same vector, so it has no CKA.",)
-    with pytest.raises(TextError, match="There are 3 texts; layers are compared over at least 4"):
+    with pytest.raises(TextError, match="Layers are compared over at least 4 texts, not 3"):
         layer_similarity(NAMES, vectors(1, 3, 5, 0), vectors(1, 3, 5, 1))

@@ -86,26 +86,26 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"changes --set 'other={COPY}' --set scale=even --set 'change_order=both by change'": (
         (),
-        ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}),
+        ("checkpoint", {"view": "Compare with base", "scale": "even", "change_order": "both by change"}),
     ),
     f"change --set 'other={COPY}' --set changed=pooler.dense.bias": (
         (),
-        ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}),
+        ("checkpoint", {"view": "Compare with base", "changed": "pooler.dense.bias"}),
     ),
     f"cosines --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"view": "Two checkpoints", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Compare with base", "compared": "behaviour with the text"}),
     ),
     f"divergences --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"view": "Two checkpoints", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Compare with base", "compared": "behaviour with the text"}),
     ),
     f"layer-similarity --set 'other={COPY}' --set 'layer_measure=nearest texts shared'": (
         (),
         (
             "checkpoint",
             {
-                "view": "Two checkpoints",
+                "view": "Compare with base",
                 "compared": "layers over many texts",
                 "layer_measure": "nearest texts shared",
             },
@@ -113,7 +113,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"text-cosines --set 'other={COPY}'": (
         (),
-        ("checkpoint", {"view": "Two checkpoints", "compared": "layers over many texts"}),
+        ("checkpoint", {"view": "Compare with base", "compared": "layers over many texts"}),
     ),
     "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),

@@ -7,7 +7,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
-from ui.address.registry import NAMES, is_known
+from ui.address.registry import FOLDED, NAMES
 
 ROOT = Path(__file__).parents[2]
 SHELL = ROOT / "ui" / "shell.py"
@@ -17,7 +17,7 @@ SEVERAL = (
     ("architecture", ""),
     ("architecture", "One layer"),
     ("checkpoint", ""),
-    ("checkpoint", "Two checkpoints"),
+    ("checkpoint", "Compare with base"),
     ("representations", "Values"),
     ("representations", "Token similarity"),
     ("heads", ""),
@@ -84,7 +84,7 @@ def unknown_names(at: AppTest) -> set[str]:
     """Names of a page's widgets in the address that are not in the registry."""
     drawn = (*at.main, *at.sidebar)
     keys = {getattr(getattr(each, "proto", None), "query_param_key", "") for each in drawn}
-    return {key for key in keys if key and not is_known(key)}
+    return {key for key in keys if key and key not in NAMES and not FOLDED.fullmatch(key)}
 
 
 def opened_by(page: str, query: Mapping[str, Any]) -> AppTest:

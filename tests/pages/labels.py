@@ -58,7 +58,7 @@ ROUNDED = "itself, rounded to float8_e4m3fn"
 COMPARED_TEXTS = tuple(cell for line in LABELLED for cell in line.split("\t"))
 """Texts, each followed by its gold label."""
 COMPARED = {
-    "view": "Two checkpoints",
+    "view": "Compare with base",
     "compared": "answers to many texts",
     "other": ROUNDED,
     "answers_from": "my own list",
@@ -85,7 +85,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "adapter-updates --set 'update_measure=stable rank'": (
         "adapter",
         (TEXT,),
-        {"view": "Two checkpoints", "update_measure": "stable rank"},
+        {"view": "Compare with base", "update_measure": "stable rank"},
     ),
     "accuracy --set count=2": (
         "classes",

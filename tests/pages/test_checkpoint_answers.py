@@ -46,7 +46,7 @@ def answers(folder: Path) -> tuple[list[str], list[str]]:
     return plain(folder / "first"), plain(folder / "second")
 
 
-ADDRESS = {"view": "Two checkpoints", "compared": "answers to many texts", "answers_from": "my own list"}
+ADDRESS = {"view": "Compare with base", "compared": "answers to many texts", "answers_from": "my own list"}
 
 
 def page(lines: str = LINES, **query: str) -> AppTest:

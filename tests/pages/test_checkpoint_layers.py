@@ -31,7 +31,7 @@ def two(models_dir: Path) -> tuple[Path, Path]:
 
 
 def page(**query: str) -> AppTest:
-    return opened("checkpoint", view="Two checkpoints", compared="layers over many texts", **query)
+    return opened("checkpoint", view="Compare with base", compared="layers over many texts", **query)
 
 
 def means(folder: Path) -> np.ndarray:

@@ -83,7 +83,7 @@ def test_a_link_opens_any_two_checkpoints_as_two_models(run_folder: Path) -> Non
     (links,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-training_two")]
     (link,) = json.loads(links.json)["links"]
     query = {name: values[0] for name, values in parse_qs(urlsplit(link["address"]).query).items()}
-    assert query == {"model": "my-run/checkpoint-4", "view": "Two checkpoints", "other": "my-run/checkpoint-8"}
+    assert query == {"model": "my-run/checkpoint-4", "view": "Compare with base", "other": "my-run/checkpoint-8"}
     two = opened("checkpoint", **query)
     assert not two.exception
     assert not two.error

@@ -42,7 +42,7 @@ def weights(**query: str) -> AppTest:
 
 def compared(**query: str) -> AppTest:
     """Open the view of two checkpoints."""
-    return opened("checkpoint", view="Two checkpoints", **query)
+    return opened("checkpoint", view="Compare with base", **query)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
     assert "<img" not in json.dumps([each["layout"]["title"] for each in charts(at)])
 
 
-@pytest.mark.parametrize("view", ["Weights", "Two checkpoints"])
+@pytest.mark.parametrize("view", ["Weights", "Compare with base"])
 def test_a_model_without_weights_says_what_can_be_done(view: str) -> None:
     at = opened("checkpoint", view=view, model="bert-base-uncased")
     assert not at.exception

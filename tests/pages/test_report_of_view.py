@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
-from ui.cache.report import cached_file
-from ui.widgets.files.report import WAITING
+from ui.cache.jobs import board
+from ui.widgets.files import report
 from ui.widgets.lists import progress
 
 
@@ -26,25 +26,28 @@ def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, st
     at.run()
     at.button(key="report_make").click().run()
     assert not at.exception
-    file = cached_file(at.session_state["report_file"])
-    return at, "" if file is None else file.decode()
+    job = board().find((report.__name__, at.session_state["report_file"]))
+    if job is None:
+        return at, ""
+    assert job.wait(120)
+    assert job.error is None
+    return at, job.result.decode()
 
 
-def sections(report: str) -> list[tuple[str, str]]:
-    """(id, title) of each section."""
-    found = re.findall(r'<section id="([^"]+)"><h2>([^<]*)</h2>', report)
-    return [(name, unescape(title)) for name, title in found]
+def sections(html: str) -> list[tuple[str, str]]:
+    """(id, title) of each section of a report."""
+    return [(name, unescape(title)) for name, title in re.findall(r'<section id="([^"]+)"><h2>([^<]*)</h2>', html)]
 
 
 @pytest.mark.slow
 def test_the_opened_head_comes_first_and_is_not_drawn_again() -> None:
-    _, report = report_of("attention", usual=True, layer="2", head="5")
-    titles = [title for _, title in sections(report)]
+    _, page = report_of("attention", usual=True, layer="2", head="5")
+    titles = [title for _, title in sections(page)]
     assert titles[0] == "Attention of layer 2, head 5 — all-MiniLM-L6-v2"
     assert sum("Attention of layer" in title for title in titles) == 1
     assert not any("Attention of all heads" in title for title in titles), "they are in the drawing"
     assert any("22,713,216 parameters" in title for title in titles)
-    assert "<dd>/attention?layer=2&amp;head=5</dd>" in report
+    assert "<dd>/attention?layer=2&amp;head=5</dd>" in page
 
 
 def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_says_so() -> None:
@@ -53,7 +56,7 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
     assert '<td class="number">11,720,448</td>' in tree
     at, nothing = report_of("words", pair="")
     assert not nothing
-    assert WAITING in [each.value for each in at.caption]
+    assert report.WAITING in [each.value for each in at.caption]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])
@@ -62,5 +65,5 @@ def test_every_view_of_every_page_is_in_its_report(page: str, monkeypatch: pytes
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     names = views(opened(page)) if page not in ("overview", "journey", "tokens", "attention") else [""]
     for view in names:
-        at, report = report_of(page, pair="I love coding in python.", **({"view": view} if view else {}))
-        assert (sections(report) and sections(report)[0][0].startswith("view-")) or at.info or at.error, view
+        at, file = report_of(page, pair="I love coding in python.", **({"view": view} if view else {}))
+        assert (sections(file) and sections(file)[0][0].startswith("view-")) or at.info or at.error, view

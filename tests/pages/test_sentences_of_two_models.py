@@ -165,7 +165,7 @@ def test_a_second_model_that_becomes_the_first_is_not_compared_with_itself() -> 
 
 @pytest.mark.slow
 def test_the_default_of_another_page_is_not_taken_over() -> None:
-    at = opened("checkpoint", view="Two checkpoints")
+    at = opened("checkpoint", view="Compare with base")
     assert at.selectbox(key="other").value.startswith("itself, rounded to ")
     at.query_params.update({"view": "Two models", "sentences": "\n".join(THREE)})
     at.switch_page("../pages/sentences.py").run()

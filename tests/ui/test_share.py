@@ -73,17 +73,17 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"view": "Fewer bits", "rounded_by": "component", "formats": ["int8", "nf4"], "rounded_for": "weights alone"},
         {},
     ),
-    ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
-    ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
+    ("checkpoint", {"view": "Compare with base", "scale": "even", "change_order": "both by change"}, {}),
+    ("checkpoint", {"view": "Compare with base", "changed": "pooler.dense.bias"}, {}),
     (
         "checkpoint",
-        {"view": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
+        {"view": "Compare with base", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
         {},
     ),
     (
         "checkpoint",
         {
-            "view": "Two checkpoints",
+            "view": "Compare with base",
             "compared": "layers over many texts",
             "compared_list": "my own list",
             "layer_measure": "nearest texts shared",
@@ -94,7 +94,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         "checkpoint",
         {
             "model": "classes",
-            "view": "Two checkpoints",
+            "view": "Compare with base",
             "compared": "answers to many texts",
             "other": "itself, rounded to bfloat16",
             "answers_from": "my own list",

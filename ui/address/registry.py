@@ -291,11 +291,6 @@ TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "on r
 """Texts that a reader types: links include them on request, and the browser's tab keeps them over a reload."""
 
 
-def is_known(name: str) -> bool:
-    """Whether an address may have this name."""
-    return name in NAMES or bool(FOLDED.fullmatch(name))
-
-
 def is_of_page(name: str, page: str) -> bool:
     """Whether the address of a page may have this name, which a control or a folded part of the page has."""
     rows = [row for row in ROWS if row.param.key == name]

@@ -10,9 +10,8 @@ from bertviz_core.questions.report import files
 from bertviz_core.questions.report.files import NO_FACTS, USUAL
 from bertviz_core.questions.report.sections import ReportSection
 from ui.cache import models
-from ui.cache.memoize import cached_by_bytes, results
 from ui.cache.shared_model import SharedModel
-from ui.cache.sources import SourceKey, source, source_key
+from ui.cache.sources import source, source_key
 from ui.cache.view_notes import ShownView
 
 NOTHING = "This view shows no figure and no table yet."
@@ -43,58 +42,32 @@ def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
     return files.report_figures(quick=_length(name, text, pair) > MOST_TOKENS)
 
 
-def report_file(contents: ReportContents, pixels: int, progress: Progress) -> bytes:
-    """Return a report as an HTML file, cached for all sessions.
+def report_key(contents: ReportContents, slides: bool) -> tuple[object, ...]:
+    """What a report without a view is made from; equal for equal files.
 
     Args:
         contents: contents of the report.
-        pixels: width of the figures.
-        progress: called with the number of figures drawn and their total.
-
-    Raises:
-        BertvizError: none of the figures can be drawn.
+        slides: whether it is a PPTX file, not an HTML file.
     """
-    return _file(source_key(contents.name), contents, pixels, progress)
+    return (__name__, source_key(contents.name), contents, slides)
 
 
-def view_report(
-    contents: ReportContents, view: ShownView, facts: Mapping[str, str], pixels: int, progress: Progress
-) -> bytes:
-    """Return a report that begins with a view; a figure of the view is not repeated.
-
-    Args:
-        contents: additional contents.
-        view: figures and tables of the view.
-        facts: title and address of the view.
-        pixels: width of the figures.
-        progress: called with the number of figures drawn and their total.
-
-    Raises:
-        BertvizError: the view is empty, and none of the other figures can be drawn.
-    """
-    first, names = _with_view(contents, view, pixels)
-    theme = theme_named(contents.theme, pixels)
-    return files.report_file(
-        SharedModel(contents.name), contents.text, contents.pair, names, theme, progress, first, facts
-    )
-
-
-def slides_key(contents: ReportContents) -> tuple[object, ...]:
-    """What the slides of a report without a view are made from; equal for equal slides."""
-    return (__name__, source_key(contents.name), contents)
-
-
-def report_slides(
-    contents: ReportContents, pixels: int, view: ShownView | None = None, facts: Mapping[str, str] = NO_FACTS
+def report_work(
+    contents: ReportContents,
+    pixels: int,
+    slides: bool,
+    view: ShownView | None = None,
+    facts: Mapping[str, str] = NO_FACTS,
 ) -> tuple[int, Callable[[Progress], bytes]]:
-    """Return the number of figures to draw, and a function that writes the report as a PPTX file; it needs no session.
+    """Return the number of steps of a report, and a function that makes it; it needs no session.
 
-    Progress counts these figures, and then the pictures of all. The function raises BertvizError where none of the
-    figures can be drawn, or python-pptx or a browser is missing.
+    The function raises BertvizError where none of the figures can be drawn, or, for slides, python-pptx or a browser
+    is missing.
 
     Args:
-        contents: contents; in addition to the view if there is one.
+        contents: contents; in addition to the view if there is one. A figure of the view is not repeated.
         pixels: width of the figures.
+        slides: whether to write a PPTX file, not an HTML file.
         view: figures and tables of the view, with which the report begins.
         facts: title and address of the view.
 
@@ -103,8 +76,9 @@ def report_slides(
     """
     first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)
-    make = partial(files.report_slides, opened, contents.text, contents.pair, names, theme, first=first, facts=facts)
-    return len(names), make
+    make = files.report_slides if slides else files.report_file
+    work = partial(make, opened, contents.text, contents.pair, names, theme, first=first, facts=facts)
+    return files.slides_steps(names, first) if slides else len(names), work
 
 
 def _with_view(
@@ -126,23 +100,6 @@ def _with_view(
 def _names(contents: ReportContents) -> tuple[str, ...]:
     usual = (each for each in offered(contents.name, contents.text, contents.pair) if contents.usual and each in USUAL)
     return tuple(dict.fromkeys((*usual, *contents.figures)))
-
-
-@cached_by_bytes(size=len)
-def _file(key: SourceKey, contents: ReportContents, pixels: int, progress: Progress) -> bytes:
-    chosen = theme_named(contents.theme, pixels)
-    return files.report_file(SharedModel(key.name), contents.text, contents.pair, _names(contents), chosen, progress)
-
-
-def keep_file(token: str, file: bytes) -> None:
-    """Cache a report of a view under a token of its session, since it may contain the reader's own data."""
-    results().put((__name__, token), file, len(file))
-
-
-def cached_file(token: str) -> bytes | None:
-    """Return the report of a token; None if it is no longer cached."""
-    file: bytes | None = results().get((__name__, token))
-    return file
 
 
 def _length(name: str, text: str, pair: str | None) -> int:

@@ -22,7 +22,7 @@ from bertviz_core.questions.report.sections import (
 from bertviz_core.questions.report.slide_pictures import slide_pictures
 from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
 
-__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report"]
+__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report", "slides_steps"]
 PPTX = ".pptx"
 NO_FACTS: Mapping[str, str] = {}
 
@@ -78,7 +78,7 @@ def report_slides(
 ) -> bytes:
     """Create the report as a PPTX file, a slide for each figure; the arguments are those of `report_file`.
 
-    Progress counts the figures, then their pictures.
+    Progress counts the figures and their pictures, which are `slides_steps` if all can be drawn.
 
     Raises:
         BertvizError: there is no such figure, none of them can be drawn, python-pptx is missing, or figures need a
@@ -87,7 +87,23 @@ def report_slides(
     require_slides()
     if figures or any(each.is_drawn for each in first):
         require_browser(PPTX)  # a missing one is reported before figures are drawn for a minute
-    return slides_of_report(_report(opened, text, pair, figures, theme, progress, first, facts), theme, progress)
+    steps = slides_steps(figures, first)
+
+    def figures_drawn(done: int, _: int) -> None:
+        if progress is not None:
+            progress(done, steps)
+
+    def pictures_drawn(done: int, total: int) -> None:
+        if progress is not None:
+            progress(len(figures) + done, len(figures) + total)
+
+    made = _report(opened, text, pair, figures, theme, figures_drawn, first, facts)
+    return slides_of_report(made, theme, pictures_drawn)
+
+
+def slides_steps(figures: Sequence[str], first: Sequence[ReportSection] = ()) -> int:
+    """Number of figures and pictures of `report_slides`; fewer where a figure cannot be drawn."""
+    return 2 * len(figures) + sum(each.is_drawn for each in first)
 
 
 def slides_of_report(made: Report, theme: Theme, progress: Progress | None = None) -> bytes:

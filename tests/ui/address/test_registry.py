@@ -12,7 +12,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names
-from ui.address.registry import NAMES, NUMBERS, ROWS, TYPED, AddressName, is_known, is_of_page, linked, names_read_once
+from ui.address.registry import FOLDED, NAMES, NUMBERS, ROWS, TYPED, AddressName, is_of_page, linked, names_read_once
 from ui.lessons.reading import PARAMETER, RESERVED
 
 LESSONS = Path(__file__).parents[3] / "docs" / "lessons.md"
@@ -89,12 +89,13 @@ def test_what_a_link_carries_when_asked_is_typed_and_no_number() -> None:
 
 @pytest.mark.parametrize("name", ["head", "heads_matrix_table", "tokens_explained", "sentences_map_figure"])
 def test_a_name_of_a_control_or_of_a_folded_part_is_known(name: str) -> None:
-    assert is_known(name)
+    assert name in NAMES or FOLDED.fullmatch(name)
 
 
 @pytest.mark.parametrize("name", ["", "Head", "heads", "_table", "heads_table_x", "from", "lesson"])
 def test_no_other_name_is_known(name: str) -> None:
-    assert not is_known(name)
+    assert name not in NAMES
+    assert not FOLDED.fullmatch(name)
 
 
 @pytest.mark.parametrize(

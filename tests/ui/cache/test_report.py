@@ -26,7 +26,8 @@ MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 
 def made(text: str, *figures: str) -> bytes:
     contents = report.ReportContents(MODEL, text, None, not figures, figures, "light")
-    return report.report_file(contents, 980, lambda done, total: None)
+    _, make = report.report_work(contents, 980, slides=False)
+    return make(lambda done, total: None)
 
 
 @pytest.mark.parametrize("figure", ["models", "changes", "cosines", "corpus-search"])

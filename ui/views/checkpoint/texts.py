@@ -99,13 +99,13 @@ LOG = (
     "checkpoint that is in the folder."
 )
 MOVED = (
-    "The movement of a layer is `||W2 - W1|| / ||W1||` over all its numbers, as in *Two checkpoints*: Frobenius norms "
-    "in double precision, buffers left out. W1 is the first checkpoint in the folder, or the previous one; what was "
-    "trained before the first checkpoint is not seen. Of LoRA adapters, the weights merged into the base are compared, "
-    "and the base itself takes the place of the first checkpoint. Tensors are read from the safetensors files in "
-    "pieces, without loading a model. A tensor is frozen where all its numbers are the same in every checkpoint. "
-    "{rule} A layer that moves far is not by itself an important one: the learning rate, its schedule and the norm of "
-    "the weights decide, too."
+    "The movement of a layer is `||W2 - W1|| / ||W1||` over all its numbers, as in *Compare with base*: Frobenius "
+    "norms in double precision, buffers left out. W1 is the first checkpoint in the folder, or the previous one; what "
+    "was trained before the first checkpoint is not seen. Of LoRA adapters, the weights merged into the base are "
+    "compared, and the base itself takes the place of the first checkpoint. Tensors are read from the safetensors "
+    "files in pieces, without loading a model. A tensor is frozen where all its numbers are the same in every "
+    "checkpoint. {rule} A layer that moves far is not by itself an important one: the learning rate, its schedule and "
+    "the norm of the weights decide, too."
 )
 FOLLOWED_TEXT = (
     "Every checkpoint is loaded as a model, one after another, and reads the text as on the page *Predictions*: the "

@@ -155,7 +155,7 @@ def _tables(movement: TrainingMovement) -> None:
 
 
 def _two(opened: SharedTraining) -> None:
-    """A link that opens any two checkpoints as the models of Two checkpoints."""
+    """A link that opens any two checkpoints as the models of Compare with base."""
     allowed = server_settings().allowed_models
     named = {each.name: each.checkpoint.name for each in opened.run.checkpoints}
     names = {name: model for name, model in named.items() if not allowed or model in allowed}
@@ -164,6 +164,6 @@ def _two(opened: SharedTraining) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = select(param("first_checkpoint"), "First checkpoint", list(names), width=WIDTH)
         second = select(param("second_checkpoint"), "Second checkpoint", list(names), list(names)[-1], width=WIDTH)
-        query = [("model", names[first]), ("view", "Two checkpoints"), (OTHER.key, names[second])]
-        link = Link("Open as two checkpoints", address("checkpoint", query))
+        query = [("model", names[first]), ("view", "Compare with base"), (OTHER.key, names[second])]
+        link = Link("Compare these two checkpoints", address("checkpoint", query))
         step_links([link], "training_two", "The two checkpoints compared")

@@ -19,7 +19,7 @@ VIEWS: Mapping[str, CheckpointView] = {
     "Load report": CheckpointView(load_report.settings, load_report.view),
     "Weights": CheckpointView(weights.settings, weights.view),
     "Fewer bits": CheckpointView(number_formats.settings, number_formats.view),
-    "Two checkpoints": CheckpointView(comparison.settings, comparison.view),
+    "Compare with base": CheckpointView(comparison.settings, comparison.view),
     "Training run": CheckpointView(training.settings, training.view),
 }
 """Name -> view."""

@@ -1,11 +1,11 @@
 """Make a report as one HTML file or as slides: the current view, and figures of its model and text.
 
-A report of the view is made at the end of a run of the whole page, which records what the view shows; other reports
-need no such run. Slides are then drawn in the background.
+The file is made in the background. A report of the view starts at the end of a run of the whole page, which records
+what the view shows; other reports need no such run.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from secrets import token_urlsafe
 from urllib.parse import urlencode
@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import WIDE
 from ui import session
 from ui.cache.view_notes import ShownView, noted
@@ -30,8 +29,11 @@ ABOUT = {
     SLIDES: "One slide a figure, 16:9: title and caption as text to edit, the figure as a picture.",
 }
 """Format -> what it is."""
+FILES = {HTML: ("html", "text/html", "figures"), SLIDES: ("pptx", PPTX, "figures and pictures")}
+"""Format -> ending of the file's name, media type, and what the steps of the work are."""
 REQUESTED, FILE = "report_wanted", "report_file"
-"""Session keys: whether the next run of the page is recorded; token of the file created from a view."""
+"""Session keys: whether the next run of the page is recorded; token of the file with a view, which may contain the
+reader's own data."""
 LONGEST_NAME = 80
 ROW_PIXELS = 520
 """Width of the row of the button, in which its progress has room; less on a narrower screen."""
@@ -76,7 +78,7 @@ class PageReport:
     def _make(self, view: ShownView) -> None:
         if not self.requested or self.slot is None or self.below is None:
             return
-        from ui.cache.report import NOTHING, keep_file, report_slides, view_report
+        from ui.cache.report import NOTHING, report_work
 
         self.requested = False  # since the button's fragment runs again with this object
         contents, form, *_ = session.stored(MADE)
@@ -89,17 +91,11 @@ class PageReport:
         with self.below.container(), shown_in_place():
             if not view.figures and not view.tables:
                 st.caption(NOTHING)
-            if form == SLIDES:
-                slides = _slides(token, contents.name)
-                start_drawing(slides, *report_slides(contents, WIDE, view, facts))
-                session.store(FILE, token)
-                with self.slot.container():
-                    show_drawing(slides)
-                return
-            file = view_report(contents, view, facts, WIDE, _progress_bar(self.slot))
-            keep_file(token, file)
+            file = _file(token, contents.name, form)
+            start_drawing(file, *report_work(contents, WIDE, form == SLIDES, view, facts))
             session.store(FILE, token)
-            _save(self.slot, file, _file_name(contents.name))
+            with self.slot.container():
+                show_drawing(file)
 
 
 @st.fragment
@@ -112,7 +108,7 @@ def _button(report: PageReport) -> None:
 
 def _panel(report: PageReport) -> None:
     # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportContents, cached_file, offered, report_file, report_slides, slides_key
+    from ui.cache.report import ReportContents, offered, report_key, report_work
 
     about = st.empty()
     name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
@@ -135,7 +131,7 @@ def _panel(report: PageReport) -> None:
     theme = chosen_theme() or session.theme_name()
     contents = ReportContents(name, text, pair, usual, tuple(figures), theme)
     key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
-    slides = _slides(session.stored(FILE, "") if with_view else slides_key(contents), name)
+    file = _file(session.stored(FILE, "") if with_view else report_key(contents, form == SLIDES), name, form)
     # The panel has no room to spare: what the button starts is shown in its place.
     slot = report.slot = row.empty()
     report.below = st.empty()
@@ -144,12 +140,7 @@ def _panel(report: PageReport) -> None:
         slot.progress(0.0, "The view is drawn first.")
         report.below.caption(WAITING)
         return
-
-    def file() -> bytes | None:
-        return cached_file(session.stored(FILE, "")) if with_view else report_file(contents, WIDE, _progress_bar(slot))
-
-    page = None if form == SLIDES else file
-    if is_made and _shown(slot, report.below, slides, page):
+    if is_made and _shown(file, slot, report.below):
         return
     pressed = slot.button(
         "Make the report",
@@ -162,37 +153,17 @@ def _panel(report: PageReport) -> None:
     session.store(MADE, key)
     session.store(FILE, "")
     session.store(REQUESTED, with_view)
-    if form == SLIDES and not with_view:
-        with report.below.container(), shown_in_place():
-            start_drawing(slides, *report_slides(contents, WIDE))
-            _shown(slot, report.below, slides, page)
-        return
-    if with_view or not _shown(slot, report.below, slides, page):
+    if with_view:
         st.rerun()
+    with report.below.container(), shown_in_place():
+        start_drawing(file, *report_work(contents, WIDE, form == SLIDES))
+        _shown(file, slot, report.below)
 
 
-def _shown(
-    slot: DeltaGenerator, below: DeltaGenerator, slides: DrawnFile, page: Callable[[], bytes | None] | None
-) -> bool:
-    """Show the requested file or its progress in the place of the button.
-
-    Args:
-        slot: the place of the button.
-        below: where an error is shown.
-        slides: the slides.
-        page: returns the HTML file, None for none; None for slides.
-
-    Returns:
-        Whether there is one of them.
-    """
-    if page is None:
-        with slot.container():
-            return show_drawing(slides, below)
-    with below.container(), shown_in_place():
-        if file := page():
-            _save(slot, file, slides.name.removesuffix(".pptx"))
-            return True
-    return False
+def _shown(file: DrawnFile, slot: DeltaGenerator, below: DeltaGenerator) -> bool:
+    """Show the file or its progress in the place of the button, an error below; whether there is one of the former."""
+    with slot.container():
+        return show_drawing(file, below)
 
 
 def _settings(typed: Sequence[str]) -> tuple[object, ...]:
@@ -201,35 +172,8 @@ def _settings(typed: Sequence[str]) -> tuple[object, ...]:
     return (*address, *((key, session.stored(key)) for key in typed))
 
 
-def _progress_bar(place: DeltaGenerator) -> Progress:
-    def progress(done: int, total: int) -> None:
-        if done < total:
-            place.progress(done / total, text=f"{done} of {total} figures")
-        else:
-            place.empty()
-
-    return progress
-
-
-def _slides(key: Hashable, name: str) -> DrawnFile:
-    """The report of a model as slides; the key is that of its contents, or the token of a view."""
-    return DrawnFile("report_slides", (__name__, key), f"{_file_name(name)}.pptx", PPTX, "Save the report", "figures")
-
-
-def _save(place: DeltaGenerator, file: bytes, name: str) -> None:
-    place.download_button(
-        f"Save the report, {len(file) / 2**20:.1f} MiB",
-        file,
-        f"{name}.html",
-        "text/html",
-        on_click="ignore",
-        key="report_save",
-        icon=":material/download:",
-        type="primary",
-    )
-
-
-def _file_name(name: str) -> str:
-    """Name of the report of a model without an ending."""
+def _file(key: Hashable, name: str, form: str) -> DrawnFile:
+    """The report of a model; the key is that of its contents, or the token of a view."""
     named = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
-    return f"report-{named}"
+    suffix, media_type, noun = FILES[form]
+    return DrawnFile("report", (__name__, key), f"report-{named}.{suffix}", media_type, "Save the report", noun)

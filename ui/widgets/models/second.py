@@ -20,7 +20,7 @@ from ui.widgets.view_and_layer import current_view
 
 NONE = ""
 """Value of the list without a second model."""
-COMPARING = {"checkpoint": "Two checkpoints", "sentences": "Two models"}
+COMPARING = {"checkpoint": "Compare with base", "sentences": "Two models"}
 """Page -> its view that always compares two models, with a default where none is chosen."""
 BEGAN, BESIDE = "other_began", "other_beside"
 """Session keys: the default that such a view has selected, which is no choice of the reader and is not selected on

@@ -56,7 +56,7 @@ def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "view", "default"),
-    [("checkpoint", "Two checkpoints", COPY), ("sentences", "Two models", FINE_TUNED)],
+    [("checkpoint", "Compare with base", COPY), ("sentences", "Two models", FINE_TUNED)],
 )
 def test_the_default_of_a_view_that_compares_is_no_choice_of_the_reader(page: str, view: str, default: str) -> None:
     at = opened(page, view=view)
@@ -86,7 +86,7 @@ def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: 
     (models_dir / "broken" / "config.json").write_text("{")
     (models_dir / "broken" / "model.safetensors").write_bytes(b"")
     for first in ("no-such-model", DEFAULT_MODEL):
-        at = opened("checkpoint", view="Two checkpoints", compared="behaviour with the text", model=first)
+        at = opened("checkpoint", view="Compare with base", compared="behaviour with the text", model=first)
         assert not at.exception
         assert not at.sidebar.error
         assert at.sidebar.selectbox(key="other").value == COPY
@@ -95,7 +95,7 @@ def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: 
 
 @pytest.mark.slow
 def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path) -> None:
-    at = opened("checkpoint", view="Two checkpoints")
+    at = opened("checkpoint", view="Compare with base")
     at.switch_page("../pages/sentences.py")
     at.query_params["view"] = "Two models"
     assert at.run().sidebar.selectbox(key="other").value == FINE_TUNED

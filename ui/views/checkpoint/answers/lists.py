@@ -111,24 +111,3 @@ def listed_select(compared: AnswerComparison, slices: Sequence[TextSlice]) -> li
         return listed
     columns = [*compared.answers, *(() if compared.gold is None else (compared.gold.first.gold,))]
     return [place for place in listed if any(column[place] == label for column in columns)]
-
-
-def opened_select(listed: Sequence[int]) -> int:
-    """Index of the open text."""
-    stored = st.session_state.get(OPENED)
-    if isinstance(stored, int) and stored > len(listed):
-        st.session_state[OPENED] = 1
-    label = f"Open text, 1 to {len(listed):,} of those listed"
-    words = "A click on a row of the table chooses it, too."
-    place = st.number_input(
-        label, 1, len(listed), 1, step=1, key=OPENED, persist_state="session", width=BOX, help=words
-    )
-    return listed[int(place) - 1]
-
-
-def take_row() -> None:
-    """Open the text of the selected row."""
-    event = st.session_state.get(TABLE)
-    rows = event["selection"]["rows"] if event else []
-    if rows:
-        st.session_state[OPENED] = int(rows[0]) + 1

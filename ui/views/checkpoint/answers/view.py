@@ -1,6 +1,7 @@
 """Answers of two models to many texts: scores with the interval of their difference, and texts mended and broken."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -25,6 +26,7 @@ from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
 
@@ -118,9 +120,9 @@ def _texts(compared: AnswerComparison, slices: Sequence[TextSlice], first: str, 
         "auto" if len(part) <= FEW else HEIGHT,
         formats=dict.fromkeys(PROBABILITIES, "%.3f"),
         key=lists.TABLE,
-        on_row=lists.take_row,
+        on_row=partial(open_row, lists.TABLE, lists.OPENED),
     )
-    _opened_text(compared, lists.opened_select(listed), first, second)
+    _opened_text(compared, opened_select(lists.OPENED, listed, "listed"), first, second)
 
 
 def _opened_text(compared: AnswerComparison, place: int, first: str, second: str | None) -> None:

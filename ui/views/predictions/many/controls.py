@@ -1,6 +1,5 @@
 """Widgets of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -205,27 +204,6 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
         parts[RIGHT] = right
     most_first = sorted(cells, key=lambda cell: (cell[0] == cell[1], -len(cells[cell])))
     return parts | {f"{gold}.{answer}": cells[gold, answer] for gold, answer in most_first}
-
-
-def opened_select(shown: Sequence[int]) -> int:
-    """Index of the open text."""
-    stored = st.session_state.get(OPENED)
-    if isinstance(stored, int) and stored > len(shown):
-        st.session_state[OPENED] = 1
-    label = f"Open text, 1 to {len(shown):,} of those shown"
-    help_text = "A click on a row of the table chooses it, too."
-    place = st.number_input(
-        label, 1, len(shown), 1, step=1, key=OPENED, persist_state="session", width=BOX, help=help_text
-    )
-    return shown[int(place) - 1]
-
-
-def take_row() -> None:
-    """Open the text of the selected row."""
-    event = st.session_state.get(TABLE)
-    rows = event["selection"]["rows"] if event else []
-    if rows:
-        st.session_state[OPENED] = int(rows[0]) + 1
 
 
 def shortened_name(name: str) -> str:

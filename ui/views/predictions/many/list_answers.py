@@ -1,6 +1,7 @@
 """Answers to several texts, with their accuracy where labels are known."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from ui.widgets import text_fields
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
 from ui.widgets.models import fields
@@ -79,12 +81,12 @@ def several_view() -> None:
         "auto" if len(part) <= FEW else HEIGHT,
         formats=dict.fromkeys(_probabilities(frame), THREE),
         key=controls.TABLE,
-        on_row=controls.take_row,
+        on_row=partial(open_row, controls.TABLE, controls.OPENED),
     )
     table_files(lambda: frame, KEY, f"predictions {answered_by} {name}")
     controls.offer_classifier(heads.tasks)
     if shown:
-        opened_text(name, answered_by, predictions, scores, controls.opened_select(shown))
+        opened_text(name, answered_by, predictions, scores, opened_select(controls.OPENED, shown, "shown"))
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*text_list.notices, *notices, *predictions.notices):

@@ -32,7 +32,7 @@ def order_choice() -> ClassOrder:
 def strategy_choice() -> Strategy:
     """How tokens become entities."""
     help_text = "; ".join(f"{name}: {words}" for name, words in JOINED.items())
-    return choice(TAGS_JOINED, "Tokens joined", JOINS, width="content", help=f"{help_text}.")
+    return choice(TAGS_JOINED, "Join pieces by", JOINS, width="content", help=f"{help_text}.")
 
 
 def longest_input() -> int:

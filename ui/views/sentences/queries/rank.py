@@ -1,5 +1,7 @@
 """Texts ranked for a query by a head or by late interaction, beside their order by the cosine of a sentence model."""
 
+from functools import partial
+
 import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
@@ -32,6 +34,7 @@ from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.open_text import open_row
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.second import names_with_weights
 
@@ -102,7 +105,7 @@ def rank_view(inputs: SentenceInputs) -> None:
         "The texts by descending score",
         "auto" if len(frame) <= FEW else HEIGHT,
         key=TABLE,
-        on_row=_take_row,
+        on_row=partial(open_row, TABLE, OPENED),
     )
     _opened_text(ranking)
     words = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
@@ -145,14 +148,6 @@ def _beside_select(first: str, default: str) -> str:
         help="The sentence model whose order is shown beside that of the head: it reads query and text apart.",
         width=WIDTH,
     )
-
-
-def _take_row() -> None:
-    """Open the text of the selected row."""
-    event = st.session_state.get(TABLE)
-    rows = event["selection"]["rows"] if event else []
-    if rows:
-        st.session_state[OPENED] = int(rows[0]) + 1
 
 
 def _opened_text(ranking: Ranking) -> None:

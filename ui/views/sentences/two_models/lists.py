@@ -123,6 +123,6 @@ def _layers_link(inputs: SentenceInputs, compared: SentenceComparison, other: st
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) < LEAST_FOR_LAYERS or len(lines) > LONGEST_LINKED:
         return
-    query = [("model", inputs.model), ("view", "Two checkpoints"), ("other", other)]
+    query = [("model", inputs.model), ("view", "Compare with base"), ("other", other)]
     query += [("compared", "layers over many texts"), ("compared_list", "my own list"), ("compared_texts", lines)]
     step_links([Link("From which layer on?", address("checkpoint", query))], "two_models_layers", "The layers of both")
