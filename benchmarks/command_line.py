@@ -1,8 +1,8 @@
 """Commands from start to end, each in a new process, as shares of the seconds in which Python imports torch.
 
 Every round runs each of them once, so that all meet the same machine. The corpus has made vectors, in a temporary
-folder; its texts are searched by the bundled model. What runs a model cannot take less than the import of transformers'
-BERT, which is measured beside it.
+folder; its texts are searched by the bundled model. What a command cannot do without, such as the import of
+transformers' BERT where a model is run, is measured beside it.
 """
 
 import os
@@ -22,8 +22,12 @@ ROWS, DIMENSIONS = 100_000, 384
 TEXT = "The bank of the river was steep."
 SHARES = {"help": 0.2, "parameters": 0.2, "tokens": 0.6, "predict": 1.8, "search": 1.5}
 """Command -> the largest share that is promised."""
-RUNS = ("predict", "search")
-"""Those that run a model."""
+LEAST = {
+    **dict.fromkeys(("help", "parameters"), ("python", "Python alone")),
+    "tokens": ("tokenizers", "import of transformers' AutoTokenizer"),
+    **dict.fromkeys(("predict", "search"), ("bert", "import of transformers' BERT")),
+}
+"""Command -> what it cannot do without, and its name in the table."""
 WORK = {
     "help": "--help",
     "parameters": "parameters of the bundled model",
@@ -41,6 +45,8 @@ def rows() -> list[Row]:
         made_corpus(corpus, dimensions=DIMENSIONS, rows=ROWS, rows_per_shard=ROWS // 2, shards=2, weights_sha256=sha)
         works = {
             "torch": _run("-c", "import torch"),
+            "python": _run("-c", "pass"),
+            "tokenizers": _run("-c", "from transformers import AutoTokenizer"),
             "bert": _run("-c", "from transformers import BertForMaskedLM"),
             "help": _command("--help"),
             "parameters": _command("parameters", DEFAULT_MODEL),
@@ -53,10 +59,9 @@ def rows() -> list[Row]:
 
 
 def _row(name: str, seconds: Mapping[str, float], most: float) -> Row:
-    share, least = seconds[name] / seconds["torch"], seconds["bert"] / seconds["torch"]
-    beside = f"{seconds['torch']:.2f} s import torch: {share:.2f}x"
-    if name in RUNS:
-        beside += f"; import of transformers' BERT {least:.2f}x"
+    share = seconds[name] / seconds["torch"]
+    least, words = LEAST[name]
+    beside = f"{seconds['torch']:.2f} s import torch: {share:.2f}x; {words} {seconds[least] / seconds['torch']:.2f}x"
     return Row(f"command line: {WORK[name]}", f"{seconds[name]:.2f} s", beside, f"<= {most}x", share <= most)
 
 

@@ -23,6 +23,20 @@ WAIT_S = 60.0
 LOOK_EVERY_S = 0.02
 SETTLE_S = 2.0
 """Seconds for a browser's own work after its start, on the processors that the server needs next."""
+RECEIVED = """{
+  const Native = WebSocket;
+  window.__received = 0;
+  window.WebSocket = class extends Native {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener("message", () => { window.__received = performance.now(); });
+    }
+  };
+}"""
+"""Run before the scripts of a page: keeps when the last message of its server came, by the browser's clock.
+
+What is painted later than that is the browser's own work.
+"""
 
 
 class Tab:
@@ -35,6 +49,11 @@ class Tab:
     def open(self, url: str) -> None:
         """Open a page; returns when the navigation has started."""
         self._told("Page.navigate", url=url)
+
+    def run_first(self, script: str) -> None:
+        """Run a script in every page before its own scripts."""
+        self._told("Page.enable")
+        self._told("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def wait_for(self, selector: str) -> None:
         """Wait until an element exists.
@@ -78,7 +97,9 @@ def plain_tab(program: str, flags: Sequence[str]) -> Iterator[Tab]:
                 tabs = [each for each in json.load(answer) if each["type"] == "page"]
             threading.Event().wait(SETTLE_S)
             with connect(tabs[0]["webSocketDebuggerUrl"], max_size=None, proxy=None) as connection:
-                yield Tab(connection)
+                tab = Tab(connection)
+                tab.run_first(RECEIVED)
+                yield tab
         finally:
             process.terminate()
             process.wait(10)

@@ -11,6 +11,7 @@ from functools import partial
 
 from playwright.sync_api import ElementHandle, Error, Locator, Page, sync_playwright
 
+from benchmarks.pages.browser import RECEIVED
 from benchmarks.pages.first_pictures import WITH_PAIR
 from benchmarks.pages.server import FLAGS, chromium, served
 from benchmarks.report import ROOT
@@ -62,7 +63,7 @@ WATCH = f"""() => {{
       if (moving && now - begun < {LONGEST_MS}) return requestAnimationFrame(look);
       inside.disconnect();
       shifts.disconnect();
-      done([last - start, shift]);
+      done([last - start, shift, Math.max(window.__received - start, 0)]);
     }};
     look();
   }});
@@ -95,6 +96,8 @@ class Change:
     """Milliseconds until the former value was painted again, which the server knows."""
     shift: float
     """The larger sum of layout shifts of the two."""
+    received_ms: float
+    """Milliseconds until the server's last message of the second; what is painted later is the browser's work."""
 
 
 def rows() -> list[Row]:
@@ -104,6 +107,7 @@ def rows() -> list[Row]:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         for name in PAGES:
             page = browser.new_page(viewport={"width": 1400, "height": 900})
+            page.add_init_script(RECEIVED)
             pair = "?pair=I+love+coding+in+python." if name in WITH_PAIR else ""
             page.goto(f"{url}/{'' if name == FIRST else name}{pair}", timeout=MOST_MS)
             page.wait_for_selector("h1", timeout=MOST_MS)
@@ -119,8 +123,10 @@ def _row(title: str, changes: Sequence[Change]) -> Row:
     middle, high = statistics.median(times), times[max(0, round(len(times) * 0.95) - 1)]
     slowest, shifted = max(changes, key=lambda each: each.again_ms), max(changes, key=lambda each: each.shift)
     longest = max(changes, key=lambda each: each.first_ms)
+    received = statistics.median(each.received_ms for each in changes)
     words = (
-        f"slowest {slowest.name} {slowest.again_ms:.0f} ms, with a computation {longest.name} {longest.first_ms:.0f} ms"
+        f"the server's last message after {received:.0f} ms; slowest {slowest.name} {slowest.again_ms:.0f} ms "
+        f"({slowest.received_ms:.0f} ms), with a computation {longest.name} {longest.first_ms:.0f} ms"
     )
     if shifted.shift > MOST_SHIFT:
         words += f"; {shifted.name} shifts the page by {shifted.shift:.2f}"
@@ -137,26 +143,26 @@ def _changes(page: Page) -> Iterator[Change]:
         view = views.nth(place).inner_text() if views.count() else ""
         if place:
             other = views.nth(place - 1)
-            first, one = _watched(page, views.nth(place).click)
+            first, one, _ = _watched(page, views.nth(place).click)
             _watched(page, other.click)
-            again, two = _watched(page, views.nth(place).click)
-            yield Change(f"view {view}", first, again, max(one, two))
+            again, two, received = _watched(page, views.nth(place).click)
+            yield Change(f"view {view}", first, again, max(one, two), received)
         done = set[str]()
         for selector in CONTROLS:
             while found := _next(page.get_by_test_id("stMain"), selector, done):
                 control, name = found
                 with suppress(Error):  # a control that another one has taken away
                     there, back = _ways(page, control)
-                    (first, one), (again, two) = _watched(page, there), _watched(page, back)
-                    yield Change(f"{view}, {name}" if view else name, first, again, max(one, two))
+                    (first, one, _), (again, two, received) = _watched(page, there), _watched(page, back)
+                    yield Change(f"{view}, {name}" if view else name, first, again, max(one, two), received)
 
 
-def _watched(page: Page, change: Callable[[], object]) -> tuple[float, float]:
-    """Milliseconds until the last change of the page, and the sum of layout shifts."""
+def _watched(page: Page, change: Callable[[], object]) -> tuple[float, float, float]:
+    """Milliseconds until the last change of the page, the sum of layout shifts, and until the server's last message."""
     page.evaluate(WATCH)
     change()
-    milliseconds, shift = page.evaluate("window.__changed")
-    return float(milliseconds), float(shift)
+    milliseconds, shift, received = page.evaluate("window.__changed")
+    return float(milliseconds), float(shift), float(received)
 
 
 def _ways(page: Page, control: ElementHandle) -> tuple[Callable[[], object], Callable[[], object]]:

@@ -31,9 +31,10 @@ DRAWN = """(() => {
   const alone = location.pathname.endsWith("/corpus") ? ".stAlert" : texts;
   const message = document.querySelector(alone);
   return drawing || message || document.querySelector(".js-plotly-plot .main-svg, .stDataFrame canvas")
-    ? performance.now() : 0;
+    ? `${performance.now()} ${window.__received}` : "";
 })()"""
-"""Milliseconds since the navigation once a chart, a drawing, a table or the message in its place stands; 0 before.
+"""Milliseconds since the navigation, and until the server's last message, once a chart, a drawing, a table or the
+message in its place stands; "" before.
 
 Corpus has no picture: the server has no corpora, and the page says how one is made.
 """
@@ -53,20 +54,22 @@ def _row(tab: Tab, name: str, url: str, plain: str) -> Row:
     address = f"{url}/{'' if name == FIRST else name}{pair}"
     for warm in (address, plain):
         _painted_ms(tab, warm)
-    both = [(_painted_ms(tab, address), _painted_ms(tab, plain)) for _ in range(VISITS)]
-    ours, theirs = (statistics.median(times) for times in zip(*both, strict=True))
+    both = [(*_painted_ms(tab, address), *_painted_ms(tab, plain)) for _ in range(VISITS)]
+    ours, received, theirs, bare_received = (statistics.median(times) for times in zip(*both, strict=True))
+    messages = f"last message after {received / 1000:.2f} s, the bare one's after {bare_received / 1000:.2f} s"
     return Row(
         f"first picture of {PAGES[name].title}, warm server",
         f"{ours / 1000:.2f} s",
-        f"{theirs / 1000:.2f} s a bare heatmap: {ours / theirs:.2f}x",
+        f"{theirs / 1000:.2f} s a bare heatmap: {ours / theirs:.2f}x; {messages}",
         f"<= {MOST_TIMES_BARE}x",
         ours <= MOST_TIMES_BARE * theirs,
     )
 
 
-def _painted_ms(tab: Tab, address: str) -> float:
-    """Milliseconds from the navigation to the first picture, by the browser's clock."""
+def _painted_ms(tab: Tab, address: str) -> tuple[float, float]:
+    """Milliseconds from the navigation to the first picture and to the server's last message before it."""
     tab.open("about:blank")
     tab.open(address)
     place = json.dumps(address.partition("?")[0])  # the page takes texts out of its address
-    return float(tab.wait_until(f"location.href.startsWith({place}) && {DRAWN}"))
+    painted, received = str(tab.wait_until(f"location.href.startsWith({place}) && {DRAWN}")).split()
+    return float(painted), float(received)

@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.models.predictions import MINILM, saved
+from benchmarks.pages.browser import RECEIVED
 from benchmarks.pages.layers import STILL
 from benchmarks.pages.server import FLAGS, chromium, served
 from benchmarks.report import ROOT
@@ -23,7 +24,7 @@ PAINTED = """(position) => {
     const look = () => {
       const titles = [...document.querySelectorAll(".st-key-predictions_words .gtitle")];
       if (titles.some((title) => title.textContent.includes(`position ${position} `)))
-        requestAnimationFrame(() => done(performance.now() - start));
+        requestAnimationFrame(() => done([performance.now() - start, window.__received - start]));
       else requestAnimationFrame(look);
     };
     look();
@@ -40,26 +41,28 @@ def rows() -> list[Row]:
         with served(ROOT / "app.py", environment) as (url, _), sync_playwright() as play:
             browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
             page = browser.new_page(viewport={"width": 1400, "height": 900})
+            page.add_init_script(RECEIVED)
             page.goto(f"{url}/predictions?model=made&text={urllib.parse.quote(TEXT)}", timeout=MOST_MS)
             times = clicked(page)
             browser.close()
-    middle = statistics.median(times)
-    note = f"{min(times):.0f} to {max(times):.0f} ms"
+    middle, received = (statistics.median(each) for each in zip(*times, strict=True))
+    note = f"{min(times)[0]:.0f} to {max(times)[0]:.0f} ms; the server's last message after {received:.0f} ms"
     return [
         Row("click on a token of 128 to its words, painted, p50", f"{middle:.0f} ms", note, "<= 200 ms", middle <= 200)
     ]
 
 
-def clicked(page: Page) -> list[float]:
-    """Milliseconds of each click, without the first two."""
+def clicked(page: Page) -> list[tuple[float, float]]:
+    """Milliseconds of each click, and until the server's last message before it was painted; without the first two."""
     page.wait_for_selector(".st-key-predictions_words .gtitle", timeout=MOST_MS)
     page.wait_for_selector(STILL, timeout=MOST_MS)
-    times = []
+    times: list[tuple[float, float]] = []
     for position in range(3, 5 + CLICKS):
         token = page.locator(".st-key-predictions_text .js-plotly-plot .textpoint").nth(position)
         token.scroll_into_view_if_needed()
         page.evaluate(PAINTED, position)
         token.click(force=True)
-        times.append(float(page.evaluate("window.__painted")))
+        painted, received = page.evaluate("window.__painted")
+        times.append((float(painted), float(received)))
         page.wait_for_selector(STILL)
     return times[2:]
