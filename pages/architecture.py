@@ -5,7 +5,7 @@ from ui.cache import ledgers
 from ui.views.architecture.model_class import chosen_class
 from ui.views.architecture.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -5,10 +5,11 @@ import streamlit as st
 from bertviz_core.errors import UnsupportedModelError
 from ui.views.attention import cache
 from ui.views.attention.views import VIEWS, heads_view
-from ui.widgets import run_model, text_fields
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading, run_words
-from ui.widgets.models import fields
+from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import heading
+from ui.widgets.models import fields, run_model
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("attention")

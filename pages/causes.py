@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.views.causes.views import MANY, PATCH, VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.target_controls.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice

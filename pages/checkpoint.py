@@ -5,7 +5,7 @@ import streamlit as st
 from ui.views.checkpoint.load_report import origin
 from ui.views.checkpoint.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -6,7 +6,7 @@ from ui.views.corpus.choosing import chosen_corpus
 from ui.views.corpus.texts import RUN_ANEW
 from ui.views.corpus.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -6,7 +6,7 @@ from ui.cache import ledgers
 from ui.views.heads import views as heads_views
 from ui.views.heads.texts import question
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -12,7 +12,8 @@ from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 
 FIELD = 100

@@ -12,7 +12,8 @@ from ui.views.architecture import reproduction, texts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown, heading
+from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 
 HALF = 0.55

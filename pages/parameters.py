@@ -6,7 +6,8 @@ from bertviz_core.figures.parameters.tree import SOURCES
 from ui.cache import ledgers, sources
 from ui.views.parameters import views as parameters_views
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import class_words, escape_markdown, heading
+from ui.widgets.formatting import class_words, escape_markdown
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -6,7 +6,8 @@ from ui.lessons import tour
 from ui.views.predictions.heads import no_head, whole_heads
 from ui.views.predictions.views import NO_HEAD, SEVERAL, VIEWS, offered
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -7,7 +7,8 @@ from ui.views.sentences.input import sentence_input, vector_options
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading, run_words
+from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -8,7 +8,8 @@ from ui.views.tokens.tensor import tensor_view
 from ui.views.tokens.views import cut_view, token_counts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 
 name_model = heading("tokens")

@@ -2,7 +2,7 @@
 
 from ui.views.words.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 

@@ -24,7 +24,8 @@ from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import text_fields
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import PageReport
-from ui.widgets.formatting import beside_title, escape_markdown
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import beside_title
 from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text

@@ -129,7 +129,7 @@ from ui.widgets import text_fields
 from ui.widgets.models import fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import heading
+from ui.widgets.heading import heading
 
 HOW = "The text is cut into tokens, and the characters of each are counted."
 CODE = """from transformers import AutoTokenizer

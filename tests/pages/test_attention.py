@@ -20,7 +20,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
 from ui.cache import traces
 from ui.views.attention import cache
-from ui.widgets import run_model
+from ui.widgets.models import run_model
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
 

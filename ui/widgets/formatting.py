@@ -2,19 +2,14 @@
 
 import re
 import string
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
-from bertviz_core.corpus.analysis.results import CorpusMap
-from bertviz_core.figures.pages import PAGES
-from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.text import shortened
-from ui.address.journey_place import show_in_journey
-from ui.cache.jobs import Job
+
+if TYPE_CHECKING:  # the server's entry formats text before any page is imported
+    from bertviz_core.corpus.analysis.results import CorpusMap
+    from bertviz_core.sentences.results import SentenceMap
+    from ui.cache.jobs import Job
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
@@ -52,44 +47,6 @@ BERT_IN_FIVE = (
     "token type of its own where the family has token types.",
 )
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
-
-_beside_title: ContextVar[Callable[[], None]] = ContextVar("beside_title", default=lambda: None)
-
-
-@contextmanager
-def beside_title(draw: Callable[[], None]) -> Iterator[None]:
-    """Draw something beside the title of the page that runs inside the block."""
-    before = _beside_title.set(draw)
-    try:
-        yield
-    finally:
-        _beside_title.reset(before)
-
-
-def heading(page: str, question: str = "") -> Callable[[str, str], None]:
-    """Write the title of a page and its question.
-
-    Args:
-        page: name of the page.
-        question: replaces the page's question.
-
-    Returns:
-        A function that writes a model's name, and a note on it, behind the question.
-    """
-    entry = PAGES[page]
-    question = question or entry.question
-    with st.container(horizontal=True, vertical_alignment="bottom", key="page_title"):
-        st.title(entry.title, anchor=False, width="content")
-        show_in_journey(page)
-        _beside_title.get()()
-    place = st.empty()
-    place.markdown(question)
-
-    def name_model(model: str, note: str) -> None:
-        place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
-
-    return name_model
 
 
 def run_words(device: str, dtype: str) -> str:
@@ -131,7 +88,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
+def steps_done(job: "Job[Any]", noun: str, with_rate: bool = True) -> str:
     """Steps of a job that are done, with their rate and the time left once they are known.
 
     Args:
@@ -147,7 +104,7 @@ def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
     return f"{done}, {rate}{about}{duration(left)} left"
 
 
-def variance_words(placed: CorpusMap | SentenceMap) -> str:
+def variance_words(placed: "CorpusMap | SentenceMap") -> str:
     """The share of the variance that a plane of points shows, if it is known, and the note on how it was made."""
     if placed.explained is None:
         return escape_markdown(placed.note)

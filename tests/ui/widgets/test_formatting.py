@@ -5,7 +5,6 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
 from ui.widgets.formatting import (
     BERT_IN_FIVE,
@@ -89,22 +88,6 @@ def test_five_sentences_name_what_bert_is() -> None:
     for word in ("bidirectional", "auto-encoding", "encoder half", "[CLS]", "[SEP]", "[MASK]", "one sequence or two"):
         assert word in whole
     assert all(re.fullmatch(r"[A-Z].*\.", line) for line in BERT_IN_FIVE)
-
-
-def heading_page() -> None:
-    from ui.widgets.formatting import heading
-
-    name_model = heading("parameters", "Where are they?")
-    name_model("![x](http://evil.example/x.png)", "Bert<b>Model</b>, $x$")
-
-
-def test_a_heading_shows_names_as_text() -> None:
-    at = AppTest.from_function(heading_page).run()
-    assert [title.value for title in at.title] == ["Parameters"]
-    (line,) = at.markdown
-    assert line.value.startswith("Where are they? ")
-    assert escape_markdown("![x](http://evil.example/x.png)") in line.value
-    assert escape_markdown("Bert<b>Model</b>, $x$") in line.value
 
 
 @pytest.mark.parametrize("address", ["http://a.b", "see https://a.b/c", "svn+ssh://a", "www.a.b", "me@a.b", "WWW.A.B"])

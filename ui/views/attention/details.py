@@ -14,7 +14,7 @@ from ui.views.attention.downloads import frame_of, measures_frame
 from ui.views.attention.texts import LABELS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, folded, numbers_table
-from ui.widgets.run_model import CONFIRM_ABOVE_SECONDS
+from ui.widgets.models.run_model import CONFIRM_ABOVE_SECONDS
 
 
 def folded_measures(atlas: AttentionAtlas, trace: Trace) -> None:

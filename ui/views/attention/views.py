@@ -46,7 +46,7 @@ from ui.widgets.cell_controls import head_select
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table, numbers_table
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.run_model import agreed_cost
+from ui.widgets.models.run_model import agreed_cost
 from ui.widgets.view_and_layer import layer_select
 
 LONG_KEY = "attention_long"

@@ -1,6 +1,6 @@
 """Read weights with confirmation, progress and cancellation, and cache the results.
 
-As in ui.widgets.run_model, Streamlit ends a superseded script when it writes to the page.
+As in ui.widgets.models.run_model, Streamlit ends a superseded script when it writes to the page.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
 from ui.cache.shared_model import SharedModel
 from ui.widgets.formatting import bytes_text, escape_markdown
-from ui.widgets.run_model import agreed_work
+from ui.widgets.models.run_model import agreed_work
 
 T = TypeVar("T")
 CONFIRM_ABOVE_NBYTES = 4 * 1024**3

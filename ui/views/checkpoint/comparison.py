@@ -44,10 +44,11 @@ from ui.views.checkpoint.texts import (
     behaviour_code,
     compare_code,
 )
-from ui.widgets import run_model, text_fields
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.models import run_model
 from ui.widgets.models.second import second_name
 
 

@@ -14,7 +14,7 @@ from ui.session import settings
 from ui.views.corpus import controls, texts
 from ui.widgets.lists import progress
 from ui.widgets.lists.progress import awaited
-from ui.widgets.run_model import agreed_work
+from ui.widgets.models.run_model import agreed_work
 
 
 def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:

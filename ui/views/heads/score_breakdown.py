@@ -14,10 +14,11 @@ from bertviz_core.trace.results import Trace
 from ui.cache.shared_model import SharedModel
 from ui.views.heads.reproduction import cell_code
 from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
-from ui.widgets import cell_controls, run_model, text_fields
+from ui.widgets import cell_controls, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import run_words
+from ui.widgets.models import run_model
 from ui.widgets.view_and_layer import layer_select
 
 KEY = "heads_cell"

@@ -16,10 +16,10 @@ from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.representations import controls, reproduction, texts
-from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import run_model
 from ui.widgets.reproduction import model_lines, reading
 
 

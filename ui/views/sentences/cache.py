@@ -31,7 +31,7 @@ from ui.cache.shared_model import SharedModel
 from ui.cache.sources import SourceKey, source, source_key
 from ui.session import allow_run, settings
 from ui.widgets.lists.progress import awaited
-from ui.widgets.run_model import agreed_work, run_tokens
+from ui.widgets.models.run_model import agreed_work, run_tokens
 
 SHORT_LIST_SENTENCES = 512
 """Most sentences whose vectors are computed while the page waits."""

@@ -14,7 +14,7 @@ from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.widgets.formatting import steps_done
-from ui.widgets.run_model import agreed_cost, agreed_work
+from ui.widgets.models.run_model import agreed_cost, agreed_work
 
 QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
 PATIENCE_S = 2.0

@@ -13,11 +13,11 @@ from bertviz_core.questions.predictions.masked_lm import TASK, term_weights
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
-from ui.widgets import run_model, text_fields
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields
+from ui.widgets.models import fields, run_model
 
 MANY = 0.05
 """Most terms of a SPLADE head, as a share of the vocabulary."""

@@ -20,11 +20,10 @@ from ui.components.cell_click import cell_click
 from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.controls import masked_options
-from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields
+from ui.widgets.models import fields, run_model
 from ui.widgets.view_and_layer import state_select
 
 CHART = "predictions_lens"

@@ -19,11 +19,10 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
-from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields
+from ui.widgets.models import fields, run_model
 
 
 @st.fragment

@@ -11,7 +11,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import SHELL, opened, visible_text
 from ui import session
 from ui.cache import models, traces
-from ui.widgets import run_model
+from ui.widgets.models import run_model
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
 
