@@ -14,6 +14,7 @@ from benchmarks.models import (
     compare,
     ledger,
     load_report,
+    long_work,
     predictions,
     ranking,
     sentences,
@@ -21,7 +22,7 @@ from benchmarks.models import (
     two_models,
     words,
 )
-from benchmarks.pages import attention, journey, layers, server
+from benchmarks.pages import attention, journey, layers, memory, server
 from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, rows_or_failure, table
 
@@ -37,8 +38,10 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ranking.rows,
     causes.rows,
     words.rows,
+    long_work.rows,
     command_line.rows,
     server.rows,
+    memory.rows,
     layers.rows,
     clicks.rows,
     journey.rows,

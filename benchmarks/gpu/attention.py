@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.device import agreement, finished
 from benchmarks.models import trace
-from benchmarks.models.model_view import TOKENS, model_view
+from benchmarks.pages.model_view import TOKENS, model_view
 from benchmarks.timing import Row, duration, median_s
 from bertviz_core import open_model
 from bertviz_core.attention.atlas import attention_atlas

@@ -20,9 +20,11 @@ from benchmarks.load.server import Server, running
 from benchmarks.load.visitor import visiting
 from benchmarks.models.trace import CHECKPOINT
 from benchmarks.timing import Row, table
+from bertviz_core.figures.pages import FIRST
+from bertviz_core.figures.pages import PAGES as EVERY_PAGE
 
 SESSIONS, SECONDS, EVERY = 25, 60.0, 3.0
-PAGES = ("", "parameters", "architecture", "checkpoint", "tokens", "representations", "heads", "attention", "sentences")
+PAGES = tuple("" if name == FIRST else name for name in EVERY_PAGE)
 DEFAULT = "all-MiniLM-L6-v2"
 HEAVY = ("heavy-one", "heavy-two", "heavy-three")
 LOADED_BYTES = 1024**3

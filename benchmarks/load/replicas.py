@@ -15,14 +15,16 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import psutil
 
 from benchmarks import report
 from benchmarks.load.hostile import Harm, hostile, set_traps
 from benchmarks.load.instance import DEFAULT, EVERY, P95_S, PAGES, SECONDS, look_around
 from benchmarks.load.run import Clicks, Phase, crowd
-from benchmarks.load.server import UP_S, Server, healthy, running, until
+from benchmarks.load.server import UP_S, Server, healthy, processor_s, running, until
 from benchmarks.report import ROOT
 from benchmarks.timing import Row, table
 
@@ -36,13 +38,23 @@ REPLICA, LISTEN = "server replica:8501 max_fails=2 fail_timeout=5s;", "listen 80
 class Proxied:
     """Several instances behind one address."""
 
-    def __init__(self, url: str, servers: list[Server]) -> None:
-        self.url, self.servers = url, servers
+    def __init__(self, url: str, servers: list[Server], nginx: int) -> None:
+        self.url, self.servers, self._nginx = url, servers, nginx
 
     @property
     def rss(self) -> int:
         """Bytes of memory of all instances now."""
         return sum(server.rss for server in self.servers)
+
+    @property
+    def processor_s(self) -> dict[str, float]:
+        """Seconds of processors used so far: by the instances, by nginx, and by the visitors, this process."""
+        own = psutil.Process().cpu_times()
+        return {
+            "the instances": sum(server.processor_s for server in self.servers),
+            "nginx": processor_s(self._nginx),
+            "the visitors": own.user + own.system,
+        }
 
 
 def main() -> None:
@@ -75,7 +87,9 @@ def measured(phase: Phase) -> list[Row]:
             asyncio.run(look_around(server))
         before = [server.rss for server in servers]
         proxied = stack.enter_context(behind_nginx(home, servers))
+        used = proxied.processor_s
         quiet = asyncio.run(crowd(proxied, phase))
+        used = {name: seconds - used[name] for name, seconds in proxied.processor_s.items()}
         peaks = [server.peak for server in servers]
         wrong = sum(server.tracebacks() for server in servers)
         beside = asyncio.run(crowd(proxied, phase, [hostile(proxied.url, home / "traps", harm)]))
@@ -86,6 +100,7 @@ def measured(phase: Phase) -> list[Row]:
         print(f"hostile: {count} x {line}", file=sys.stderr)
     return [
         *_clicks(size, quiet, wrong, P95_S),
+        _processors(used, len(quiet.seconds), phase),
         Row(
             "memory of each replica, at most",
             _megabytes(peaks),
@@ -102,6 +117,15 @@ def measured(phase: Phase) -> list[Row]:
             not harm.errors,
         ),
     ]
+
+
+def _processors(used: Mapping[str, float], clicks: int, phase: Phase) -> Row:
+    """What a click takes of the processors, and what there is for each if all are made at their time."""
+    milliseconds = {name: 1000 * seconds / clicks for name, seconds in used.items()}
+    there = 1000 * (os.cpu_count() or 1) * phase.every / phase.sessions
+    parts = ", ".join(f"{taken:.0f} ms {name}" for name, taken in milliseconds.items())
+    words = f"{parts}; {there:.0f} ms are there for a click every {phase.every:g} s"
+    return Row("processors for a click", f"{sum(milliseconds.values()):.0f} ms", words, "told, no budget", True)
 
 
 def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
@@ -141,7 +165,7 @@ def behind_nginx(home: Path, servers: list[Server]) -> Iterator[Proxied]:
     try:
         if not until(lambda: process.poll() is not None or healthy(url), UP_S) or process.poll() is not None:
             raise RuntimeError(f"nginx did not come up: {(home / 'nginx.log').read_text()[-500:]}")
-        yield Proxied(url, servers)
+        yield Proxied(url, servers, process.pid)
     finally:
         process.terminate()
         process.wait(30)

@@ -43,6 +43,11 @@ class Server:
         return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)[0])
 
     @property
+    def processor_s(self) -> float:
+        """Seconds of processors that it and its isolated processes have used so far."""
+        return processor_s(self._process.pid)
+
+    @property
     def threads(self) -> int:
         """Threads that the process has now."""
         return int(self._seen.num_threads())
@@ -108,6 +113,13 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
         "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store"),
     }
     return {**variables, **own, **(settings or {})}
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processors that a process and those that it has started, and which still run, have used so far."""
+    process = psutil.Process(pid)
+    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
 
 
 def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:

@@ -5,10 +5,14 @@ import json
 import math
 import struct
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.timing import Row, median_s, medians_s
+from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.parameters.tree import parameter_tree_figure
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
@@ -17,12 +21,13 @@ from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.tree import parameter_tree
 from bertviz_core.settings import Settings
 
+TENSORS, MANY = 100_000, 1_000_000
 SETTINGS = Settings.from_environment(any_folder=True)
 
 
 def rows() -> list[Row]:
     """Rows of the table for the ledger."""
-    return [*_bundled_rows(), *_mixture_rows()]
+    return [*_bundled_rows(), *_mixture_rows(), _refused_row()]
 
 
 def _bundled_rows() -> list[Row]:
@@ -86,7 +91,7 @@ def _total(folder: Path) -> int:
 
 def _mixture_rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        _write_mixture(Path(folder))
+        _write_mixture(Path(folder), TENSORS)
         source = folder_source("mixture", Path(folder))
         seconds = median_s(lambda: source_ledger(source, SETTINGS), runs=5)
         header = median_s(lambda: read_header(Path(folder)), runs=5)
@@ -104,10 +109,48 @@ def _mixture_rows() -> list[Row]:
     ]
 
 
-def _write_mixture(folder: Path) -> None:
-    """Write headers of 100,000 tensors in 8 shards, named like a mixture of experts; the values are holes."""
+def _refused_row() -> Row:
+    """A header beyond the limit: until it is drawn or refused, and how long another thread waits meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write_mixture(Path(folder), MANY)
+        source = folder_source("mixture", Path(folder))
+        with longest_wait() as waited:
+            start = time.perf_counter()
+            try:
+                source_ledger(source, SETTINGS)
+                what = "drawn"
+            except BertvizError as error:
+                what = f"refused: {error}"
+            seconds = time.perf_counter() - start
+    beside = f"{what}; another thread waits {waited[0]:.2f} s at most"
+    met = seconds <= 5 and waited[0] <= 1
+    return Row(f"header of {MANY:,} tensors", f"{seconds:.2f} s", beside, "<= 5 s, nobody waits over 1 s", met)
+
+
+@contextmanager
+def longest_wait() -> Iterator[list[float]]:
+    """Yield a list of one number: the most seconds that another thread, which wakes up every 10 ms, came late."""
+    ended, waited = threading.Event(), [0.0]
+
+    def watch() -> None:
+        last = time.perf_counter()
+        while not ended.wait(0.01):
+            now = time.perf_counter()
+            waited[0], last = max(waited[0], now - last - 0.01), now
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield waited
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _write_mixture(folder: Path, tensors: int) -> None:
+    """Write headers of so many tensors in 8 shards, named like a mixture of experts; the values are holes."""
     parts = ("gate_proj", "up_proj", "down_proj")
-    names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(100_000)]
+    names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(tensors)]
     weight_map = {}
     for shard in range(8):
         file = f"model-{shard:05d}.safetensors"

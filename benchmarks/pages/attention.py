@@ -15,11 +15,11 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.models.model_view import model_view
 from benchmarks.models.trace import CHECKPOINT
 from benchmarks.pages import long_text
 from benchmarks.pages.browser import RECEIVED
 from benchmarks.pages.layers import STILL
+from benchmarks.pages.model_view import model_view
 from benchmarks.pages.server import FLAGS, chromium, served
 from benchmarks.report import ROOT
 from benchmarks.timing import PEAK, Row

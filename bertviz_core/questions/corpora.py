@@ -193,10 +193,24 @@ def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[
         what = "This figure reads labels from a column and none was named; give "
         raise TextError(what, Named(LABELS.key), "=COLUMN.")
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
-    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts, progress=job)
-    best = scores.layers[scores.best]
-    answer = _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
-    return replace(answer, models=((model.source.name, model.source.revision),))
+
+    def scored(scores: ProbeScores) -> Answer[ProbeScores]:
+        best = scores.layers[scores.best]
+        answer = _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
+        return replace(answer, models=((model.source.name, model.source.revision),))
+
+    return scored(
+        corpus_probe_scores(
+            opened.corpus,
+            model.loaded,
+            model.tokenizer,
+            column,
+            pooling,
+            texts,
+            progress=job,
+            on_partial=lambda scores: job.show(scored(scores)),
+        )
+    )
 
 
 def _reader(opened: CorpusSubject, options: Options) -> Opened:

@@ -1,15 +1,61 @@
 """Fixtures of page tests: no Hub, and a temporary models folder."""
 
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.helpers.models_folder import use_models_folder
 from tests.helpers.training_runs import save_run
 from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import save_heads
 from tests.pages.snippets import save_models
+from ui.cache.jobs import Job
 from ui.widgets.lists import progress
+
+WAIT_S = 60
+
+
+class Gate:
+    """Pauses work at a partial result."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch, self._reached, self._go = monkeypatch, Event(), Event()
+        self._count = self._at = 0
+
+    def pages(self, at: int, shown: Callable[[], AppTest]) -> tuple[AppTest, AppTest]:
+        """The page while the work is paused at its partial result of this number, and at the end."""
+        self._at = at
+        self._patch.setattr(progress, "PATIENCE_S", 0.0)
+        shown()
+        assert self._reached.wait(WAIT_S)
+        partly = shown()
+        self._go.set()
+        self._patch.setattr(progress, "PATIENCE_S", 120.0)
+        return partly, shown()
+
+    def wait(self) -> None:
+        """Count a partial result, and wait where it is the one to pause at."""
+        self._count += 1
+        if self._count == self._at:
+            self._reached.set()
+            assert self._go.wait(WAIT_S)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """Pauses work after a number of partial results, until it is released."""
+    gate, show = Gate(monkeypatch), Job.show
+
+    def shown_and_held(job: Job[Any], so_far: Any) -> None:
+        show(job, so_far)
+        gate.wait()
+
+    monkeypatch.setattr(Job, "show", shown_and_held)
+    return gate
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ Covers `pages/causes.py`, `ui/views/causes/*.py`.
 """
 
 import json
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,14 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
+from tests.pages.conftest import Gate
 from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
-from ui.cache.jobs import Job
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets.lists import progress
 
 TEXT = "I love my pet python."
 LAYERS, HEADS, SIZE = 6, 12, 32
-WAIT_S = 60
 
 
 @pytest.fixture(autouse=True)
@@ -107,44 +106,9 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     assert rows["taken away"].abs().is_monotonic_decreasing
 
 
-class Gate:
-    """Pauses work at a partial result."""
-
-    def __init__(self) -> None:
-        self.reached, self.go = Event(), Event()
-        self.count = self.at = 0
-
-    def pages(self, at: int, monkeypatch: pytest.MonkeyPatch, **address: str) -> tuple[AppTest, AppTest]:
-        """The page while the work is paused at its partial result of this number, and at the end."""
-        self.at = at
-        shown(**address)
-        assert self.reached.wait(WAIT_S)
-        partly = shown(**address)
-        self.go.set()
-        monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
-        return partly, shown(**address)
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """Pause work after a number of partial results, until it is released."""
-    memory, show = Gate(), Job.show
-
-    def shown_and_held(job: Job[Any], so_far: Any) -> None:
-        show(job, so_far)
-        memory.count += 1
-        if memory.count == memory.at:
-            memory.reached.set()
-            assert memory.go.wait(WAIT_S)
-
-    monkeypatch.setattr(Job, "show", shown_and_held)
-    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
-    return memory
-
-
 @pytest.mark.slow
-def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    partly, end = gate.pages(4, monkeypatch, text="Rows that are done are drawn.")
+def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate) -> None:
+    partly, end = gate.pages(4, partial(shown, text="Rows that are done are drawn."))
     values = cells(partly, "causes_effects_so_far")
     assert "Rows that are not done yet are empty." in page_text(partly)
     known = ~np.isnan(values)
@@ -158,10 +122,10 @@ def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatc
 
 
 @pytest.mark.slow
-def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate) -> None:
     lines = ("It rained for days.", "She reads a book.", "Nobody called.")
     address = {"view": "Many sentences", "effect_list": "my own list"}
-    partly, end = gate.pages(1, monkeypatch, effect_sentences="\n".join(lines), **address)
+    partly, end = gate.pages(1, partial(shown, effect_sentences="\n".join(lines), **address))
     assert "Mean over the sentences that are done." in page_text(partly)
     alone = shown(effect_sentences="\n".join(lines[:2]), **address)
     first, whole = ([each["z"] for each in charts(at)["causes_spread"]["data"]] for at in (alone, end))

@@ -20,6 +20,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
+from tests.pages.conftest import Gate
 from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
@@ -57,6 +58,16 @@ def trained(**query: str) -> AppTest:
 def errors(at: AppTest) -> list[str]:
     assert not at.exception
     return [visible_text(each.value) for each in at.error]
+
+
+def test_layers_that_are_done_are_drawn_while_the_rest_is_fitted(gate: Gate) -> None:
+    partly, end = gate.pages(1, trained)
+    assert "Layers that are not done yet are missing." in [each.value for each in partly.caption]
+    (first, *others), (whole, *_) = chart(partly, "predictions_probe_so_far"), chart(end, "predictions_probe")
+    assert len(first["y"]) == 1
+    assert len(whole["y"]) > 1
+    np.testing.assert_array_equal(first["y"], whole["y"][:1])
+    assert others
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Sample labelled texts from a column of a corpus, for probes by layer."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ def corpus_probe_scores(
     texts: int = TEXTS,
     seed: int = 0,
     progress: Progress | None = None,
+    on_partial: Callable[[ProbeScores], None] | None = None,
 ) -> ProbeScores:
     """Score linear probes that predict the values of a column from each layer's vectors of sampled texts.
 
@@ -47,6 +49,7 @@ def corpus_probe_scores(
         texts: number of sampled rows with a text and a label.
         seed: seed of the sample, the folds and the shuffled labels.
         progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to cancel.
+        on_partial: called with the scores of the layers done so far, after each layer but the last.
 
     Raises:
         CorpusError: the corpus stores no texts, lacks the column, or has no text with a label in the sample.
@@ -55,7 +58,7 @@ def corpus_probe_scores(
     """
     labelled = labelled_sample(corpus, column, texts, seed)
     vectors = layer_vectors(loaded, tokenizer, labelled.texts, pooling, progress)
-    return probe_scores(loaded, labelled, pooling, vectors, seed, progress)
+    return probe_scores(loaded, labelled, pooling, vectors, seed, progress, on_partial)
 
 
 def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int = 0) -> LabelledTexts:

@@ -5,8 +5,9 @@ LogisticRegression), so that one regularisation strength suits layers with vecto
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -81,6 +82,7 @@ def probe_scores(
     vectors: Float[np.ndarray, "layers texts hidden"],
     seed: int = 0,
     progress: Progress | None = None,
+    on_partial: Callable[[ProbeScores], None] | None = None,
 ) -> ProbeScores:
     """Score a probe on each layer by stratified cross-validation: accuracy and macro-F1, beside its control task.
 
@@ -94,46 +96,83 @@ def probe_scores(
         vectors: output of layer_vectors.
         seed: seed of the folds and of the shuffled labels.
         progress: called as progress(fits done, fits); may raise to cancel.
+        on_partial: called with the scores of the layers done so far, after each layer but the last.
     """
+    gold = np.array([labelled.classes.index(label) for label in labelled.labels])
+    shuffled = np.random.default_rng(seed).permutation(gold)
+    count, layers = fold_count(labelled), probed_layers(loaded, pooling)
+    done: list[_LayerScores] = []
+
+    def scores() -> ProbeScores:
+        accuracy, macro_f1, control = (
+            np.array([getattr(each, name) for each in done], dtype=np.float32) for name in _LayerScores._fields[:3]
+        )
+        for array in (accuracy, macro_f1, control):
+            array.setflags(write=False)
+        return ProbeScores(
+            model=loaded.name,
+            revision=loaded.revision,
+            texts=labelled.name,
+            classes=labelled.classes,
+            counts=np.bincount(gold, minlength=len(labelled.classes)),
+            pooling=pooling,
+            layers=layers[: len(done)],
+            seed=seed,
+            accuracy=accuracy,
+            macro_f1=macro_f1,
+            control_accuracy=control,
+            notices=(*loaded.notices, *labelled.notices, *_notices(count, sum(each.unfinished for each in done))),
+        )
+
+    for layer in vectors:
+        before, total = 2 * count * len(done), 2 * count * len(vectors)
+        done.append(_layer_scores(layer, gold, shuffled, count, seed, partial(_report, progress, before, total)))
+        if on_partial is not None and len(done) < len(vectors):
+            on_partial(scores())
+    return scores()
+
+
+class _LayerScores(NamedTuple):
+    """Scores of a layer's probes: one of each fold."""
+
+    accuracy: list[float]
+    macro_f1: list[float]
+    control: list[float]
+    unfinished: int
+    """Number of fits to the true labels that did not converge."""
+
+
+def _layer_scores(
+    vectors: np.ndarray,
+    gold: np.ndarray,
+    shuffled: np.ndarray,
+    count: int,
+    seed: int,
+    report: Callable[[int], None],
+) -> _LayerScores:
+    """Fit and score the probes of one layer; `report` is called with the number of fits that are done."""
     with optional("probes", "scikit-learn", "A probe"):
         from sklearn.metrics import accuracy_score, f1_score
 
-    classes = labelled.classes
-    gold = np.array([classes.index(label) for label in labelled.labels])
-    shuffled = np.random.default_rng(seed).permutation(gold)
-    count = fold_count(labelled)
-    accuracy, macro_f1, control = (np.empty((len(vectors), count), dtype=np.float32) for _ in range(3))
-    unfinished = done = 0
-    for place, layer in enumerate(vectors):
-        for labels in (gold, shuffled):
-            for fold, (fitted, tested) in enumerate(parts(labels, count, seed)):
-                probe, ended = _fit(layer[fitted], labels[fitted])
-                answers = probe.predict(layer[tested])
-                if labels is shuffled:
-                    control[place, fold] = accuracy_score(labels[tested], answers)
-                else:
-                    accuracy[place, fold] = accuracy_score(labels[tested], answers)
-                    macro_f1[place, fold] = f1_score(labels[tested], answers, average="macro", zero_division=0)
-                    unfinished += not ended
-                done += 1
-                if progress is not None:
-                    progress(done, 2 * len(vectors) * count)
-    for array in (accuracy, macro_f1, control):
-        array.setflags(write=False)
-    return ProbeScores(
-        model=loaded.name,
-        revision=loaded.revision,
-        texts=labelled.name,
-        classes=classes,
-        counts=np.bincount(gold, minlength=len(classes)),
-        pooling=pooling,
-        layers=probed_layers(loaded, pooling),
-        seed=seed,
-        accuracy=accuracy,
-        macro_f1=macro_f1,
-        control_accuracy=control,
-        notices=(*loaded.notices, *labelled.notices, *_notices(count, unfinished)),
-    )
+    accuracy, macro_f1, control, unfinished = [], [], [], 0
+    for labels in (gold, shuffled):
+        for fitted, tested in parts(labels, count, seed):
+            probe, ended = _fit(vectors[fitted], labels[fitted])
+            answers = probe.predict(vectors[tested])
+            if labels is shuffled:
+                control.append(accuracy_score(labels[tested], answers))
+            else:
+                accuracy.append(accuracy_score(labels[tested], answers))
+                macro_f1.append(f1_score(labels[tested], answers, average="macro", zero_division=0))
+                unfinished += not ended
+            report(len(accuracy) + len(control))
+    return _LayerScores(accuracy, macro_f1, control, unfinished)
+
+
+def _report(progress: Progress | None, before: int, total: int, done: int) -> None:
+    """Report the fits of a layer as fits of all layers."""
+    if progress is not None:
+        progress(before + done, total)
 
 
 def fitted_probe(

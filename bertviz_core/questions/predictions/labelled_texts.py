@@ -35,9 +35,9 @@ class FittedProbes:
     """Probes with their scores."""
 
     scores: ProbeScores
-    """Scores of every layer."""
+    """Scores of every layer; of those done so far in an intermediate answer."""
     probes: tuple[Probe, ...]
-    """The probe of every layer."""
+    """The probe of every layer; () in an intermediate answer."""
 
 
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
@@ -54,7 +54,11 @@ def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[Fitted
     count = len(labelled.texts)
     total = count + 2 * len(probed_layers(model, pooling)) * fold_count(labelled)
     vectors = layer_vectors(model, opened.tokenizer, labelled.texts, pooling, after(job, 0, total))
-    scores = scored(model, labelled, pooling, vectors, seed, after(job, count, total))
+
+    def on_partial(scores: ProbeScores) -> None:
+        job.show(answered(opened, FittedProbes(scores, ()), scores.notices))
+
+    scores = scored(model, labelled, pooling, vectors, seed, after(job, count, total), on_partial)
     probes = tuple(fitted_probe(labelled, scores, vectors, layer) for layer in scores.layers)
     return answered(opened, FittedProbes(scores, probes), scores.notices)
 

@@ -15,7 +15,7 @@ from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.fitting import fitted_probe, layer_vectors, probe_scores
 from bertviz_core.predictions.probing.reading import example_set
-from bertviz_core.predictions.probing.results import LabelledTexts
+from bertviz_core.predictions.probing.results import LabelledTexts, ProbeScores
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
@@ -108,6 +108,15 @@ def test_a_planted_signal_is_seen_from_its_layer_on_and_shuffled_labels_give_cha
     assert (np.abs(control - 0.25) < 4 * (0.25 * 0.75 / 240) ** 0.5).all()
     assert (scores.selectivity[4:] > 0.6).all()
     assert scores.best >= 4
+
+
+def test_intermediate_scores_are_the_first_layers_of_the_whole() -> None:
+    partly: list[ProbeScores] = []
+    whole = probe_scores(bundled()[0], some(), "mean", vectors()[:3, :, :8], SEED, on_partial=partly.append)
+    assert [each.layers for each in partly] == [(0,), (0, 1)]
+    for scores in partly:
+        for name in ("accuracy", "macro_f1", "control_accuracy"):
+            np.testing.assert_array_equal(getattr(scores, name), getattr(whole, name)[: len(scores.layers)])
 
 
 @pytest.mark.slow

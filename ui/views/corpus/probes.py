@@ -11,6 +11,7 @@ from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
@@ -18,7 +19,7 @@ from bertviz_core.sentences.results import Pooling
 from ui.cache import models
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
-from ui.widgets.figure_block import figure_block
+from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
@@ -40,7 +41,7 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         return
     values = {LABELS_OF.key: column, POOLING.key: pooling, PROBE_TEXTS.key: str(count), READER.key: name}
     options = Options(values=values)
-    scores = answer(probe_scores, named, options).result
+    scores = answer(probe_scores, named, options, _so_far).result
     best = scores.layers[scores.best]
     table = accuracy_table(scores)
     words = figure_block(
@@ -55,6 +56,13 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
     for notice in scores.notices:
         words.caption(escape_markdown(notice))
+
+
+def _so_far(known: Answer[ProbeScores]) -> None:
+    """The layers that are done."""
+    scores = known.result
+    chart(corpus_probe_figure(scores, scores.layers[scores.best]), "corpus_probe_so_far")
+    st.caption("Layers that are not done yet are missing.")
 
 
 def _poolings(name: str) -> tuple[Pooling, ...]:

@@ -14,7 +14,13 @@ from bertviz_core.predictions.probing.results import LabelledTexts, Probe, Probe
 from bertviz_core.predictions.probing.scores import accuracy_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labelled_texts import fitted_probes, labelled_options, probe_answer
+from bertviz_core.questions.predictions.labelled_texts import (
+    FittedProbes,
+    fitted_probes,
+    labelled_options,
+    probe_answer,
+)
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
@@ -24,7 +30,7 @@ from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store
 from ui.views.predictions.probes import controls, texts
 from ui.widgets import text_fields
-from ui.widgets.figure_block import figure_block
+from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file
@@ -100,11 +106,18 @@ def _read_or_fitted(name: str, row: DeltaGenerator) -> ChosenProbe:
     if labelled is None:
         wait_for_file("Labelled texts")
         st.stop()
-    fit = answer(fitted_probes, SharedModel(name), labelled_options(labelled, pooling, seed)).result
+    fit = answer(fitted_probes, SharedModel(name), labelled_options(labelled, pooling, seed), _so_far).result
     probe = fit.probes[fit.scores.layers.index(layer)]
     with place:
         _save(probe)
     return ChosenProbe(probe, labelled, fit.scores)
+
+
+def _so_far(known: Answer[FittedProbes]) -> None:
+    """The accuracy of the layers that are done."""
+    scores = known.result.scores
+    chart(probe_figure(scores, scores.layers[scores.best]), "predictions_probe_so_far")
+    st.caption("Layers that are not done yet are missing.")
 
 
 def _opened() -> Probe | None:
