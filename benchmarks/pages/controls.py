@@ -181,10 +181,15 @@ def _ways(page: Page, control: ElementHandle) -> tuple[Callable[[], object], Cal
 
 
 def _choose(page: Page, control: ElementHandle, key: str) -> None:
-    """Choose the next or the previous option of a list, which opens with the one that is chosen."""
+    """Choose the next or the previous option of a list, which opens with the one that is chosen, and close the list.
+
+    A list of several choices stays open, and hides the other controls from the accessibility tree.
+    """
     control.focus()
     for each in ("ArrowDown", key, "Enter"):
         page.keyboard.press(each)
+    if control.get_attribute("aria-expanded") == "true":
+        page.keyboard.press("Escape")
 
 
 def _next(main: Locator, selector: str, done: set[str]) -> tuple[ElementHandle, str] | None:
