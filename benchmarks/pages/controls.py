@@ -45,8 +45,10 @@ WATCH = f"""() => {{
     let start = 0, last = 0, shift = 0;
     const begin = () => {{ start ||= performance.now(); last ||= start; }};
     for (const name of ["pointerup", "keydown"]) addEventListener(name, begin, {{ once: true, capture: true }});
-    const inside = new MutationObserver(() => {{
-      if (!start) return;
+    // What a table keeps inside its canvas is for screen readers; it follows the painted cells by 300 ms.
+    const hidden = (each) => (each.target.closest ? each.target : each.target.parentElement)?.closest("canvas");
+    const inside = new MutationObserver((records) => {{
+      if (!start || records.every(hidden)) return;
       const now = performance.now();
       requestAnimationFrame(() => {{ last = Math.max(last, performance.now()); }});
       last = now;
