@@ -91,7 +91,7 @@ def _total(folder: Path) -> int:
 
 def _mixture_rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        _write_mixture(Path(folder), TENSORS)
+        _write_mixture(Path(folder))
         source = folder_source("mixture", Path(folder))
         seconds = median_s(lambda: source_ledger(source, SETTINGS), runs=5)
         header = median_s(lambda: read_header(Path(folder)), runs=5)
@@ -112,7 +112,7 @@ def _mixture_rows() -> list[Row]:
 def _refused_row() -> Row:
     """A header beyond the limit: until it is drawn or refused, and how long another thread waits meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
-        _write_mixture(Path(folder), MANY)
+        _write_many(Path(folder))
         source = folder_source("mixture", Path(folder))
         with longest_wait() as waited:
             start = time.perf_counter()
@@ -147,10 +147,23 @@ def longest_wait() -> Iterator[list[float]]:
         thread.join()
 
 
-def _write_mixture(folder: Path, tensors: int) -> None:
-    """Write headers of so many tensors in 8 shards, named like a mixture of experts; the values are holes."""
+def _write_many(folder: Path) -> None:
+    """Write a header of a million tensors with names so short that the format allows it; the values are holes."""
+    header = {
+        f"e.{index}": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [12 * index, 12 * index + 12]}
+        for index in range(MANY)
+    }
+    raw = json.dumps(header, separators=(",", ":")).encode()
+    with open(folder / "model.safetensors", "wb") as out:
+        out.write(struct.pack("<Q", len(raw)) + raw)
+        out.truncate(8 + len(raw) + 12 * MANY)
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+
+
+def _write_mixture(folder: Path) -> None:
+    """Write headers of 100,000 tensors in 8 shards, named like a mixture of experts; the values are holes."""
     parts = ("gate_proj", "up_proj", "down_proj")
-    names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(tensors)]
+    names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(TENSORS)]
     weight_map = {}
     for shard in range(8):
         file = f"model-{shard:05d}.safetensors"

@@ -25,7 +25,8 @@ from tests.helpers.made_corpora import made_corpus
 ROUNDS = 3
 ROWS, DIMENSIONS = 20_000, 384
 FIRST_S = 1.0
-PAIR = Options(("I love my pet python.",), "I love coding in python.")
+SECOND = "I love coding in python."
+PAIR = Options(("I love my pet python.",), SECOND)
 SETTINGS = Settings.from_environment(any_folder=True)
 
 
@@ -61,7 +62,7 @@ def rows() -> list[Row]:
         made = f"{ROWS:,} rows of {DIMENSIONS} dimensions"
         return [
             _row("effects of the 72 heads of a pair: zero, mean, gradient", effects, _model, PAIR, 1.5),
-            _row("the same, zero, over 10 texts of the example set", effect_spread, _model, PAIR, None),
+            _row("the same, zero, over 10 texts of the example set", effect_spread, _model, Options((), SECOND), None),
             _row("words removed one by one from a pair, two methods", word_curves, _model, PAIR, 5.0),
             _row("probes on 7 layers, fitted to the example set", fitted_probes, _model, Options(), 10.0),
             _row(f"clusters of {made}", corpus_clusters, folder, Options(), 3.0),

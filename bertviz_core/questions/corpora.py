@@ -33,7 +33,7 @@ from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.sentences.results import POOLINGS, MapMethod
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
 
@@ -135,7 +135,12 @@ def duplicate_groups(
     opened: CorpusSubject, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
 ) -> Answer[DuplicateGroups]:
     """Groups of near duplicates."""
-    groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job)
+
+    def on_partial(groups: DuplicateGroups) -> None:
+        job.show(_answered(opened, groups, duplicate_groups=groups))
+
+    show = on_partial if shows_answers(job) else None
+    groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job, show)
     return _answered(opened, groups, duplicate_groups=groups)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.corpus.analysis import duplicates as comparison
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
 from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.corpus.corpora_folder import example_folder, make_example
@@ -28,6 +29,7 @@ from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_models import save_tiny
+from tests.pages.conftest import Gate
 from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.cache.folders import SharedCorpus
@@ -202,7 +204,7 @@ def test_near_duplicates_are_those_of_a_quadratic_loop(corpus: Corpus) -> None:
 def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     apart = duplicate_groups(np.eye(5, dtype=np.float32), 0.6)
 
-    def answered(_: Any, named: SharedCorpus, options: Options) -> Answer[DuplicateGroups]:
+    def answered(_: Any, named: SharedCorpus, options: Options, draw: Any) -> Answer[DuplicateGroups]:
         return Answer(replace(apart, threshold=float(options.get("alike"))))
 
     monkeypatch.setattr(duplicates, "answer", answered)
@@ -212,6 +214,22 @@ def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: p
         assert f"No two of the 5 rows have a cosine of at least {alike}." in at.info[0].value
         assert ("lower" in at.info[0].value) is advised
         assert not at.get("plotly_chart")
+
+
+def test_groups_found_so_far_are_drawn_while_the_rest_is_compared(
+    corpus: Corpus, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "BLOCK_ROWS", 100)
+    partly, end = gate.pages(2, lambda: opened("corpus", view="Near duplicates", alike="0.8"))
+    assert "Pairs that are not compared yet are missing." in [each.value for each in partly.caption]
+    groups: list[DuplicateGroups] = []
+    duplicate_groups(corpus.vectors(), 0.8, on_partial=groups.append)
+    for at, key, result in (
+        (partly, "corpus_duplicates_so_far", groups[1]),
+        (end, "corpus_duplicates", duplicate_groups(corpus.vectors(), 0.8)),
+    ):
+        (bars,) = chart(at, key)
+        assert sum(bars["y"]) == len(result.sizes)
 
 
 def test_clusters_hold_every_row_once(corpus: Corpus) -> None:

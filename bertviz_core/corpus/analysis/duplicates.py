@@ -1,5 +1,7 @@
 """Find near duplicates: groups of rows with cosines of at least a threshold, compared block by block."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -26,7 +28,10 @@ DENSE = 64
 
 
 def duplicate_groups(
-    vectors: Float[Vectors, "rows dimensions"], threshold: float = 0.95, progress: Progress | None = None
+    vectors: Float[Vectors, "rows dimensions"],
+    threshold: float = 0.95,
+    progress: Progress | None = None,
+    on_partial: Callable[[DuplicateGroups], None] | None = None,
 ) -> DuplicateGroups:
     """Group all rows with a cosine to another row of at least the threshold (connected components of these pairs).
 
@@ -37,6 +42,8 @@ def duplicate_groups(
         vectors: all vectors, for example Corpus.vectors().
         threshold: minimum cosine of a pair, 0.5 to 1.
         progress: called as progress(done, total) in pairs of blocks; may raise to cancel.
+        on_partial: called with the groups of the pairs so far, after each block that has been compared with all others
+            but the last.
 
     Raises:
         CorpusError: the threshold is out of range, there are too many rows, or a vector contains NaN or infinity.
@@ -50,7 +57,8 @@ def duplicate_groups(
         for left, lower in blocks(vectors[top.start :], BLOCK_ROWS):
             others = unit(lower)
             scores = rows @ others.T
-            first, second = np.nonzero(scores >= threshold - ROUNDING)
+            found = np.flatnonzero(scores >= threshold - ROUNDING)  # np.nonzero takes ten times as long
+            first, second = np.unravel_index(found, scores.shape)
             if left.start == 0:  # a block with itself: each pair once, without the diagonal
                 first, second = first[first < second], second[first < second]
             exact = _exact(upper, lower, first, second)
@@ -59,6 +67,8 @@ def duplicate_groups(
             done += 1
             if progress is not None:
                 progress(done, total)
+        if on_partial is not None and top.stop < len(vectors):
+            on_partial(pairs.groups(threshold))
     return pairs.groups(threshold)
 
 

@@ -85,6 +85,19 @@ def test_groups_stay_whole_where_pairs_are_too_many_to_list(vectors: Any, monkey
     np.testing.assert_array_equal(few.first, whole.first[:20])
 
 
+def test_intermediate_groups_are_those_of_the_rows_compared_so_far(
+    vectors: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplicates, "BLOCK_ROWS", 50)
+    partly: list[DuplicateGroups] = []
+    duplicate_groups(vectors, 0.9, on_partial=partly.append)
+    expected = loop(vectors, 0.9)
+    for result, stop in zip(partly, (50, 100, 150, 200), strict=True):
+        so_far = [pair for pair in expected if pair[0] < stop]
+        assert listed(result).keys() == set(so_far)
+        assert [result.group(place).tolist() for place in range(len(result.starts))] == chains(so_far)
+
+
 def test_none_are_found_where_none_are() -> None:
     result = duplicate_groups(np.eye(7, dtype=np.float32), 0.5)
     assert (len(result.rows), len(result.starts), result.pairs, len(result.sizes)) == (0, 0, 0, 0)

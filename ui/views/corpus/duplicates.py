@@ -1,5 +1,7 @@
 """Near duplicates in a corpus: groups of similar rows, one of them open, and downloads of all."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,6 +11,7 @@ from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.address.registry import param
@@ -16,7 +19,7 @@ from ui.address.widgets import whole
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import row_table
-from ui.widgets.figure_block import explained, figure_block, numbers_table
+from ui.widgets.figure_block import chart, explained, figure_block, numbers_table
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
 
@@ -30,7 +33,7 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     with row:
         threshold = controls.threshold_select()
     options = Options(values={ALIKE.key: str(threshold)})
-    groups = answer(duplicate_groups, named, options).result
+    groups = answer(duplicate_groups, named, options, partial(_so_far, named)).result
     model = named.corpus.manifest.model
     extra = len(groups.rows) - len(groups.sizes)
     if not len(groups.sizes):
@@ -58,6 +61,13 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         members = groups.group(chosen - 1)
         numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
     explained(KEY, texts.DUPLICATES, library_lines(duplicate_groups, named, options))
+
+
+def _so_far(named: SharedCorpus, known: Answer[DuplicateGroups]) -> None:
+    """The groups of the rows that are compared."""
+    if len(known.result.sizes):
+        chart(duplicates_figure(known.result, named.name), f"{KEY}_so_far")
+    st.caption("Pairs that are not compared yet are missing.")
 
 
 def _sizes(groups: DuplicateGroups) -> pd.DataFrame:
