@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
-    "bench-pages": "What readers wait for: the first picture of every page, and every control.",
+    "bench-pages": (
+        "What readers wait for: the first picture of every page, and every control, from the click to its last change. "
+        "What is painted after the server's last message is the browser's work."
+    ),
     "bench-corpus": "Corpora beside the alternatives in the same run, scaled down as the lines say.",
     "bench-gpu": "Work on a GPU beside its alternatives on the same card, and its numbers beside those of the CPU.",
     "load": "Many visitors on one instance.",
