@@ -16,8 +16,8 @@ TEXTS = (
     "He sat on the bank of the river and watched the boats go by until the evening came.",
 )
 KINDS = ("button_group", "slider", "selectbox", "checkbox", "number_input", "text_area", "bidi_component")
-LEFT_ALONE = ("Model", "Models", "Second text", "Compare with", "Lesson")
-"""Labels of widgets that lead to another model or list of pages; these are changed by opening addresses."""
+LEFT_ALONE = ("Model", "Models", "Second text", "Compare with", "Lesson", "Corpus")
+"""Labels of widgets that lead to another model, corpus or list of pages; these are changed by opening addresses."""
 
 
 @dataclass(slots=True)
