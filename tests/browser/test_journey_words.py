@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 from transformers import AutoTokenizer
 
 from bertviz_core import open_model
@@ -85,3 +85,25 @@ def test_arrow_keys_go_from_word_to_word(page: Page, server: str) -> None:
     expect(page).to_have_url(re.compile(f"query={groups[lane + 1][0]}(?!\\d)"))
     page.keyboard.press("ArrowUp")
     expect(page).to_have_url(re.compile(f"query={groups[lane][0]}(?!\\d)"))
+
+
+def test_a_key_that_follows_closely_on_another_is_in_the_address(page: Page, server: str) -> None:
+    first, second = words_of(TEXT)[1][0], words_of(TEXT)[2][0]
+    assert len(str(first)) == len(str(second))
+    late: list[bool] = []  # the browser sends the address as it was before the last change to it
+
+    def pass_on(socket: WebSocketRoute) -> None:
+        onward = socket.connect_to_server()
+        old, new = (f"query={each}".encode() for each in (first, second))
+        socket.on_message(
+            lambda sent: onward.send(sent.replace(new, old) if late and isinstance(sent, bytes) else sent)
+        )
+
+    page.route_web_socket(re.compile("_stcore/stream"), pass_on)
+    opened(page, server, text=TEXT, query=first)
+    page.locator(".journey svg [data-name^='Open layer']").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page).to_have_url(re.compile(f"query={second}(?!\\d)"))
+    late.append(True)
+    page.keyboard.press("ArrowUp")
+    expect(page).to_have_url(re.compile(f"query={first}(?!\\d)"))

@@ -16,6 +16,18 @@ def put(name: str, text: str | None) -> None:
         st.query_params[name] = text
 
 
+def put_all(values: Mapping[str, str | None]) -> None:
+    """Write values into the address; None or "" removes a name.
+
+    The browser gets the whole address even where nothing seems to change: with a click that follows closely on another
+    it still sends the address as it was before the first.
+    """
+    for name, text in values.items():
+        if not text:
+            st.query_params.pop(name, None)
+    st.query_params.update({name: text for name, text in values.items() if text})
+
+
 def take(names: Iterable[str]) -> dict[str, str]:
     """Remove names from the address; returns the values of those that were present."""
     return {name: st.query_params.pop(name) for name in names if name in st.query_params}
@@ -63,10 +75,13 @@ def component_text(name: str, serial: int | None) -> ComponentText | None:
 
 def write_component(name: str, text: str, serial: int | None, shown: Hashable) -> int:
     """Write the state of a component without another run; returns how many times it was read from the address."""
-    reads = _state(name).reads
-    st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, reads)
-    put(name, text)
-    return reads
+    before = _state(name)
+    st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, before.reads)
+    if text == before.text:
+        put(name, text)
+    else:
+        put_all({name: text})
+    return before.reads
 
 
 def link_query(

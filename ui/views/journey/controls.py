@@ -14,7 +14,7 @@ from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.trace.tokenization import longest_piece
 from ui import session
 from ui.address.query import whole
-from ui.address.values import put
+from ui.address.values import put_all
 from ui.components.journey import browser_message, chosen_path
 from ui.widgets.cell_controls import HEAD as HEAD_KEY
 from ui.widgets.view_and_layer import store_layer
@@ -28,14 +28,14 @@ def take_path() -> None:
     if path is None:
         return
     named = {QUERY.key: path.token, LAYER.key: path.open, HEAD.key: path.head, KEY.key: path.key}
-    for name, value in named.items():
-        put(name, None if value is None else str(value))
+    values = {name: None if value is None else str(value) for name, value in named.items()}
     for param in LOOKS:
         value = words.get(param.key)
-        put(param.key, value if value in param.options[1:] else None)
+        values[param.key] = value if value in param.options[1:] else None
     change = words.get(CHANGE.key)
-    put(CHANGE.key, change if isinstance(change, str) and FORMS.fullmatch(change) else None)
-    put(REMOVED_FOR.key, REMOVED_FOR.options[1] if words.get("mean") is True else None)
+    values[CHANGE.key] = change if isinstance(change, str) and FORMS.fullmatch(change) else None
+    values[REMOVED_FOR.key] = REMOVED_FOR.options[1] if words.get("mean") is True else None
+    put_all(values)
     if path.open.isdecimal():  # other pages start with the layer opened here
         store_layer(int(path.open))
         if path.head is not None:
