@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.models.sentences import made_sentences
+from benchmarks.device import share
+from benchmarks.models.sentences import OurModel, made_sentences
 from benchmarks.report import ROOT
-from benchmarks.timing import PEAK, Row
+from benchmarks.timing import PEAK, Row, median_s
 
 WORDS_A_SENTENCE = 7
 FULL = 200_000
@@ -116,14 +117,15 @@ def _long(folder: Path, sentences: Sequence[str], done: Embedded) -> list[Row]:
     part = folder / "part.txt"
     part.write_text("\n".join(sentences[:some]))
     alone, pooled = (some / _child(POOL, [str(part), number], None) for number in ("1", "2"))
+    products = share(some / done.a_second, median_s(OurModel("cpu").products(sentences[:some]), 1))
     scale = "" if count >= FULL else f", scaled down from {FULL:,}"
     return [
         Row(
             f"{count:,} short sentences as a corpus, one process{scale}",
             f"{done.a_second:.0f} a second",
-            f"sentence-transformers {alone:.0f} ({done.a_second / alone:.2f}x), its pool of 2 {pooled:.0f}",
-            ">= 1.0x",
-            done.a_second >= alone,
+            f"sentence-transformers {alone:.0f} ({done.a_second / alone:.2f}x), its pool of 2 {pooled:.0f}; {products}",
+            ">= 1.15x",
+            done.a_second >= 1.15 * alone,
         ),
         Row(
             "memory of that above its start",
