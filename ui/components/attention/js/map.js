@@ -1,5 +1,5 @@
 // One head as a map: queries down, keys across, each row a distribution.
-const LONGEST = 104, TICK = 13, SMALLEST_TICK = 9, LONGEST_UPRIGHT = 80, BAR = 12, HIDDEN_WIDE = 32, NUMBERED = 19, LARGEST_CELL = 96, CORNER = 64, NARROW = 420;
+const LONGEST = 104, TICK = 13, SMALLEST_TICK = 9, LONGEST_UPRIGHT = 80, BAR = 12, HIDDEN_WIDE = 32, NUMBERED = 19, LARGEST_CELL = 96, CORNER = 64, NARROW_CORNER = 52, NARROW = 420;
 const LEADING = 0.6; // pixels between lines of letters, as tall as the line is
 const BAR_BESIDE = 62, BAR_BELOW = 44, FOUR_LINES = 80;
 const LEAST_HIDDEN = 0.0005; // below, it is the rounding of a sum
@@ -39,7 +39,7 @@ function mapGeometry(view, shown, { width, height }) {
   const widths = columns.slice(0, 600).map(widthOf);
   const longest = Math.max(...widths), wide = Math.max(...rows.slice(0, 600).map(widthOf));
   const hidden = picture.hidden?.some((share) => share > LEAST_HIDDEN) ?? false;
-  const words = Math.min(wide, width * 0.24), left = Math.max(words, width < NARROW ? 0 : CORNER) + 8;
+  const words = Math.min(wide, width * 0.24), left = Math.max(words, width < NARROW ? NARROW_CORNER : CORNER) + 8;
   const fitted = (below, angle, size, least = 40) => {
     const reach = angle === SLANT ? Math.max(...widths.slice(-6).map((each, place, last) =>
       each * (size / TICK) * Math.cos(SLANT) + 4 - (last.length - 1 - place) * 18)) : 4;
