@@ -1,6 +1,7 @@
 """Fixtures: a dashboard on a free port, and a Chromium that records everything a quiet page must not do."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, WebSocketRoute, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
@@ -246,6 +247,32 @@ def another_tab(beside: Page) -> Iterator[Page]:
     found.set_default_timeout(WAIT_MS)
     yield found
     found.close()
+
+
+@contextmanager
+def hurried_tab(beside: Page, old: str, new: str) -> Iterator[tuple[Page, threading.Event]]:
+    """An empty tab of the same profile, and an event after which its messages have the old address for the new one.
+
+    A message has it where a click follows so closely on another that the browser has not taken note of the new one yet.
+
+    Args:
+        beside: a tab of the profile.
+        old: a part of the address before a click.
+        new: the part in its place after it, as long as the old one.
+    """
+    late = threading.Event()
+
+    def pass_on(socket: WebSocketRoute) -> None:
+        onward = socket.connect_to_server()
+        socket.on_message(
+            lambda sent: onward.send(
+                sent.replace(new.encode(), old.encode()) if late.is_set() and isinstance(sent, bytes) else sent
+            )
+        )
+
+    with another_tab(beside) as found:
+        found.route_web_socket(re.compile("_stcore/stream"), pass_on)
+        yield found, late
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Page, expect
 from transformers import AutoTokenizer
 
 from bertviz_core import open_model
 from bertviz_core.models.sources import bundled_folder
+from tests.browser.conftest import hurried_tab
 from tests.browser.test_journey import LYING, opened, sentence
 
 pytestmark = pytest.mark.browser
@@ -88,22 +89,12 @@ def test_arrow_keys_go_from_word_to_word(page: Page, server: str) -> None:
 
 
 def test_a_key_that_follows_closely_on_another_is_in_the_address(page: Page, server: str) -> None:
-    first, second = words_of(TEXT)[1][0], words_of(TEXT)[2][0]
-    assert len(str(first)) == len(str(second))
-    late: list[bool] = []  # the browser sends the address as it was before the last change to it
-
-    def pass_on(socket: WebSocketRoute) -> None:
-        onward = socket.connect_to_server()
-        old, new = (f"query={each}".encode() for each in (first, second))
-        socket.on_message(
-            lambda sent: onward.send(sent.replace(new, old) if late and isinstance(sent, bytes) else sent)
-        )
-
-    page.route_web_socket(re.compile("_stcore/stream"), pass_on)
-    opened(page, server, text=TEXT, query=first)
-    page.locator(".journey svg [data-name^='Open layer']").first.focus()
-    page.keyboard.press("ArrowDown")
-    expect(page).to_have_url(re.compile(f"query={second}(?!\\d)"))
-    late.append(True)
-    page.keyboard.press("ArrowUp")
-    expect(page).to_have_url(re.compile(f"query={first}(?!\\d)"))
+    first, second = (f"query={group[0]}" for group in words_of(TEXT)[1:3])
+    with hurried_tab(page, first, second) as (tab, late):
+        opened(tab, server, text=TEXT, query=first.removeprefix("query="))
+        tab.locator(".journey svg [data-name^='Open layer']").first.focus()
+        tab.keyboard.press("ArrowDown")
+        expect(tab).to_have_url(re.compile(f"{second}(?!\\d)"))
+        late.set()
+        tab.keyboard.press("ArrowUp")
+        expect(tab).to_have_url(re.compile(f"{first}(?!\\d)"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Fresh
+from tests.browser.conftest import Fresh, hurried_tab
 
 pytestmark = pytest.mark.browser
 LOOK = "lines_order-entropy_scale-own_heads-3.5-1.2_zoom-1.6.0.7"
@@ -155,3 +155,15 @@ def test_a_clicked_cell_of_a_heatmap_is_in_the_link(fresh: Fresh, server: str, p
         with fresh() as other:
             other.goto(f"{server}/representations?view=Values&cell={strange}")
             expect(other.get_by_text("Click a cell for its exact value.")).to_be_visible()
+
+
+def test_a_click_that_follows_closely_on_another_is_in_the_address(page: Page, server: str) -> None:
+    first, second = "look=cell-4.2", "look=cell-2.4"
+    with hurried_tab(page, first, second) as (tab, late):
+        tab.goto(f"{server}/attention")
+        ready(tab, "0.0")
+        for place, address in ((4.5, 2.5), first), ((2.5, 4.5), second), ((4.5, 2.5), first):
+            tab.locator(".map-box").click(position=over(tab, *place))
+            expect(tab).to_have_url(f"{server}/attention?{address}")
+            if address == second:
+                late.set()
