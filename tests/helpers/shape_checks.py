@@ -13,8 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # The innermost decorator, since others replace the function, as `@question` does. Types of variables are mypy's part.
 CONFIG = BeartypeConf(is_pep484_tower=True, claw_is_pep526=False, claw_decor_place_func=BeartypeDecorPlace.FIRST)
-PLAIN = (type(None), bool, int, float, str)
-"""Types of defaults that may be cached."""
 FIRST = pytest.StashKey[bool]()
 """Whether an item is the first example of its test that runs."""
 _checks: dict[tuple[Any, ...], Any] = {}
@@ -36,18 +34,22 @@ def check_package(name: str) -> None:
 
 
 def checked(function: Any) -> Any:
-    """Add checks of arguments and result to a function; a whole number counts as a float (PEP 484).
+    """Add checks of arguments or of the result to a function; a whole number counts as a float (PEP 484).
 
-    jaxtyping passes a function without a body that has the signature to be checked. That of an inner function is passed
-    again in every call of the outer one, so its check is cached.
+    jaxtyping passes two functions without a body: one with the parameters, which is called first and binds the sizes of
+    their arrays, and one that has the result, too, of which that alone is left to check. Those of an inner function are
+    passed again in every call of the outer one, so their checks are cached. Defaults are the inner function's own.
     """
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    if "<locals>" not in function.__qualname__ or not all(isinstance(each, PLAIN) for each in defaults):
+    hints = function.__annotations__
+    if hints.get("return", Any) is not Any:
+        function.__annotations__ = hints = {"return": hints["return"]}
+    if "<locals>" not in function.__qualname__:
         return beartype(function, conf=CONFIG)
     code = function.__code__
     names = function.__module__, function.__qualname__, code.co_code, code.co_varnames, code.co_argcount
     # Annotations of arrays are created anew each time, so they are compared by their text.
-    signature = (*names, repr(function.__annotations__), repr(defaults))
+    defaults = len(function.__defaults__ or ()), *(function.__kwdefaults__ or ())
+    signature = (*names, repr(hints), defaults)
     if signature not in _checks:
         _checks[signature] = beartype(function, conf=CONFIG)
     return _checks[signature]
