@@ -186,7 +186,7 @@ def test_an_atlas_can_be_stopped_between_two_heads() -> None:
     assert calls == [1, 2]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WITH_MAPS)
 def test_rollout_is_the_product_of_the_layers(name: str) -> None:
     """Mean over heads, half of it plus half of the identity, rows normalised, multiplied (Abnar & Zuidema 2020)."""

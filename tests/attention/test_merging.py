@@ -63,7 +63,7 @@ def test_a_block_is_queries_of_one_text_and_keys_of_one_text(pair: Trace, block:
 
 
 @pytest.mark.parametrize("name", WITH_MAPS)
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
     """In every family, for a text and a pair, with all readings; and the parts of a pair have every cell once."""
     run = family_run(name)

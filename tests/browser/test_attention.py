@@ -83,6 +83,7 @@ def test_every_column_of_32_tokens_is_named(page: Page, server: str, size: tuple
         page.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_opened_map_comes_first_and_has_the_width(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     try:

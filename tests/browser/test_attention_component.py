@@ -198,6 +198,7 @@ def test_pinned_tokens_are_summed_and_are_only_text(page: Page, app: str) -> Non
     expect(page.locator(".head-chip")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_drag_looks_closer(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
     expect(page.locator(PAINTED)).to_be_visible()

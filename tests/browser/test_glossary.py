@@ -76,6 +76,7 @@ def test_the_words_of_a_lesson_are_explained_too(page: Page, server: str) -> Non
     expect(meaning(page)).to_contain_text("normalises a vector to mean 0 and variance 1")
 
 
+@pytest.mark.slow
 def test_the_list_is_searched_by_words_and_by_meanings(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     until(page, "CSS.highlights.get('glossary')?.size > 0")

@@ -41,6 +41,7 @@ def test_a_clicked_bar_of_the_row_becomes_the_key(page: Page, server: str) -> No
     expect(page.locator(".js-plotly-plot .gtitle").first).to_have_text(title)
 
 
+@pytest.mark.slow
 def test_a_clicked_head_of_all_heads_is_opened(page: Page, server: str) -> None:
     page.goto(f"{server}/heads?weights_of=all+layers")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)

@@ -115,6 +115,7 @@ def test_a_bin_tells_its_dimension_and_the_products_sum_to_the_score(page: Page,
     assert max(map(abs, products)) == float(total[1]), "the words above a strip give the end of its colours"
 
 
+@pytest.mark.slow
 def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
     menu = page.get_by_label("Cells show")

@@ -17,6 +17,7 @@ SETTLED = """document.querySelector('.stApp').dataset.testScriptState === 'notRu
   && !document.querySelector('[data-testid=stSkeleton]') && document.querySelector('.js-plotly-plot .main-svg')"""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [(1400, 900), (900, 900)], ids=["wide", "narrow"])
 def test_every_entry_of_the_lists_of_models_is_readable(page: Page, server: str, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})

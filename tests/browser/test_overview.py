@@ -17,8 +17,8 @@ EVIL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "scheme"), [("light", "light"), ("dark", "dark")], indirect=["page"])
-@pytest.mark.sample(1)
 def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, scheme: str) -> None:
     page.goto(f"{server}/overview")
     picture = page.locator(".js-plotly-plot .main-svg").first
@@ -30,6 +30,7 @@ def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, s
     expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^all-MiniLM-L6-v2 · "))
 
 
+@pytest.mark.slow
 def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> None:
     page.goto(f"{server}/overview?model=distilbert-base-uncased")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("66,362,880")

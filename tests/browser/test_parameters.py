@@ -68,6 +68,7 @@ def saved(page: Page, button: Locator, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_figure_and_its_numbers_can_be_taken_away(
     page: Page, server: str, browser: Browser, tmp_path: Path
 ) -> None:

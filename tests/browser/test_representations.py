@@ -24,8 +24,8 @@ def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
     expect(page.get_by_text("Token 0 [CLS], dimension")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("view", "chart"), [("Values&window=32", "values"), ("Token+similarity", "similarity")])
-@pytest.mark.sample(1)
 def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(
     page: Page, server: str, view: str, chart: str
 ) -> None:

@@ -9,8 +9,8 @@ pytestmark = pytest.mark.browser
 MANY = 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
 def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, server: str) -> None:
     page.goto(f"{server}/sentences?order=clustered")
     until_clicks_are_heard(page)

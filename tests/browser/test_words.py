@@ -8,8 +8,8 @@ from tests.browser.conftest import until
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
 def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     page.goto(f"{server}/words?pair=I+love+coding+in+python.")
     titles = page.locator(".st-key-words_shares .js-plotly-plot .gtitle")

@@ -115,6 +115,7 @@ def test_cosines_are_torchs_and_an_edit_is_felt_from_its_layer_on(settings: Sett
     assert calls == [(1, LAYERS), (2, LAYERS), (3, LAYERS)]
 
 
+@pytest.mark.slow
 def test_what_two_models_do_not_have_alike_is_said(settings: Settings, tmp_path: Path) -> None:
     one = run(save_tiny("bert", tmp_path / "one"), settings)
     deep = run(save_tiny("bert", tmp_path / "deep", num_hidden_layers=4), settings)

@@ -75,6 +75,7 @@ def test_what_runs_a_model_is_fetched_and_no_more(online: Settings, hub: Hub) ->
     assert not [path for path, size in hub.served if size and any(path.endswith(name) for name in UNWANTED)]
 
 
+@pytest.mark.slow
 def test_afterwards_the_model_runs_without_a_request(online: Settings, hub: Hub) -> None:
     download(needed_files(resolve("lab/tiny", online), online), online, nothing)
     hub.served.clear()

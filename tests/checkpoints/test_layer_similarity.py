@@ -61,6 +61,7 @@ def test_a_state_is_like_itself_however_it_is_turned_scaled_and_shifted() -> Non
     assert same.cka == pytest.approx(same.cka.T, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_unrelated_vectors_have_none_on_average_though_they_have_more_dimensions_than_texts() -> None:
     found = [
         layer_similarity(NAMES, vectors(1, 12, 200, seed), vectors(1, 12, 300, 900 + seed)).cka[0, 0]

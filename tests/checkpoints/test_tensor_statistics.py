@@ -134,6 +134,7 @@ def test_what_is_not_finite_is_counted_and_left_out(
     assert all(name in each.sentence for each in signs(folder, settings))
 
 
+@pytest.mark.slow
 def test_a_histogram_and_what_it_leaves_out_add_up_to_all_numbers(settings: Settings) -> None:
     checkpoint = open_checkpoint(resolve(MODEL, settings), settings)
     place = tensor_slices(checkpoint)["embeddings.word_embeddings.weight"]
@@ -247,7 +248,7 @@ def test_layers_of_the_same_bytes_are_told(settings: Settings, trained: Callable
     assert set(found.tensors) == {name for name in tensors if "layer.0." in name or "layer.2." in name}
 
 
-@pytest.mark.sample(22)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("model_type", sorted(FAMILIES))
 def test_every_tensor_has_its_cell_and_every_cell_its_tensor(
     model_type: str, settings: Settings, tmp_path: Path

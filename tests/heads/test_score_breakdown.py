@@ -83,7 +83,7 @@ def test_projections_are_weights_times_inputs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
-@pytest.mark.sample(11)
+@pytest.mark.sample(5)
 def test_terms_beside_the_product_are_named_and_only_where_there_are_some(name: str) -> None:
     for cell in cells(name):
         score = cell.score

@@ -149,7 +149,7 @@ def test_there_is_no_layer_beyond_the_last() -> None:
             head_projections(run.loaded, layer)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CUT)
 def test_squared_norms_of_the_heads_add_up_to_those_of_the_matrix(name: str) -> None:
     run = family_run(name)

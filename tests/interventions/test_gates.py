@@ -34,7 +34,7 @@ def users(family: str, layer: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("family", ATTENDING)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_a_row_of_ones_changes_nothing_at_all(family: str) -> None:
     runs = tiny_runs(family)
     assert runs.clean == plain_value(runs.target)
@@ -57,7 +57,7 @@ def test_a_removed_head_is_a_head_with_zeroed_columns(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", [name for name in ATTENDING if name != "albert"])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_a_head_at_its_mean_is_one_with_zeroed_columns_and_a_corrected_bias(family: str) -> None:
     runs, (loaded, tokenizer) = tiny_runs(family), opened(family)
     means = mean_activations(loaded, tokenizer, (TEXT, PAIR, "the bank"), "three")
@@ -70,7 +70,7 @@ def test_a_head_at_its_mean_is_one_with_zeroed_columns_and_a_corrected_bias(fami
 
 
 @pytest.mark.parametrize("family", ATTENDING)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_rows_that_share_the_layers_below_are_those_that_do_not(family: str) -> None:
     runs = tiny_runs(family)
     assert runs.shares or family not in SHARING

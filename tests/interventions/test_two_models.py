@@ -85,6 +85,7 @@ def test_models_of_other_sizes_are_side_by_side_without_a_difference(place: Path
     assert np.isnan(cells[len(found.first.heads) :, :heads]).all()
 
 
+@pytest.mark.slow
 def test_the_same_model_twice_is_exact_zeros_and_says_so(place: Path) -> None:
     found = compare(place, "classes")
     assert found.difference is not None

@@ -63,6 +63,7 @@ def test_what_passed_is_built_and_what_did_not_is_one_sentence_at_once(monkeypat
     build_skeleton("small", strangers(num_hidden_layers=1, id2label={"0": "yes", "1": "no"}))
 
 
+@pytest.mark.slow
 def test_libraries_that_map_much_leave_as_much_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of torch for CUDA maps several gigabytes when it is imported; here eight are mapped at the start."""
     (tmp_path / "sitecustomize.py").write_text("import mmap\nmapped = mmap.mmap(-1, 2**33, prot=mmap.PROT_READ)\n")

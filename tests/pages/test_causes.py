@@ -184,6 +184,7 @@ def test_heads_removed_together_are_beside_the_sum_of_single_effects() -> None:
     assert metrics(at)["Sum of single effects"].lstrip("+") == decimals(float(frame["effect alone"].sum()))
 
 
+@pytest.mark.slow
 def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
     at = shown(view="Several heads", which="my choice")
     assert "Choose the heads to remove above." in at.info[0].value

@@ -61,6 +61,7 @@ def listed(at: AppTest) -> pd.DataFrame:
     return at.dataframe[-1].value
 
 
+@pytest.mark.slow
 def test_scores_and_cells_are_those_of_scikit_learn(answers: tuple[list[str], list[str]]) -> None:
     at = page()
     one, other = answers

@@ -76,6 +76,7 @@ def test_options_change_the_map_as_in_the_library(run_folder: Path) -> None:
     assert list(moved["layout"]["yaxis"]["ticktext"]) == ["layer 0", "layer 1", "layer 2"]
 
 
+@pytest.mark.slow
 def test_a_link_opens_any_two_checkpoints_as_two_models(run_folder: Path) -> None:
     at = training_page(first_checkpoint="checkpoint-4")
     assert at.selectbox(key="second_checkpoint").value == "final model"

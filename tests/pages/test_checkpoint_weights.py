@@ -139,6 +139,7 @@ def test_a_model_without_weights_says_what_can_be_done(view: str) -> None:
     assert "The weights of 'bert-base-uncased' are not on this machine" in visible_text(error.value)
 
 
+@pytest.mark.slow
 def test_with_one_checkpoint_alone_it_is_compared_with_a_rounded_copy() -> None:
     at = compared()
     assert not at.exception
@@ -201,6 +202,7 @@ def test_the_likest_checkpoint_is_the_first_choice(edited: Path) -> None:
     assert compared(model=FINE_TUNED).selectbox(key="other").value == MODEL
 
 
+@pytest.mark.slow
 def test_a_classifier_meets_its_base_and_both_read_the_text(tiny: Path, models_dir: Path) -> None:
     torch.manual_seed(0)
     model = AutoModelForSequenceClassification.from_pretrained(tiny, num_labels=5)

@@ -112,6 +112,7 @@ def test_the_same_model_twice_is_zeros_and_says_so() -> None:
     assert any("The same model twice" in each.value for each in at.caption)
 
 
+@pytest.mark.slow
 def test_a_rounded_head_is_loaded_once_for_all_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = models.load_head

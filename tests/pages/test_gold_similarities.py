@@ -68,6 +68,7 @@ def test_without_pairs_the_page_says_what_to_do_and_a_wrong_line_is_refused() ->
     assert "Line 1 is no pair with its similarity" in visible_text(at.error[0].value)
 
 
+@pytest.mark.slow
 def test_a_file_is_read_by_its_columns_on_the_page() -> None:
     at = page(gold_from="file")
     rows = "\n".join(f'"{one}","{other}",{score}' for one, other, score in PAIRS)

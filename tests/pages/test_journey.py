@@ -188,6 +188,7 @@ def test_the_line_below_the_title_says_when_both_texts_are_in_one_run(monkeypatc
     assert written == [len(header(joined)["labels"]) > 8, len(header(alone)["labels"]) > 8] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_model_without_weights_offers_no_comparison() -> None:
     def labels(model: str) -> list[str]:
         return [each.label for each in opened("journey", model=model).button]

@@ -106,6 +106,7 @@ def test_the_report_has_title_note_and_figures_of_every_view() -> None:
     assert len(set(re.findall(r'<section id="([^"]+)"', report))) == len(titles)
 
 
+@pytest.mark.slow
 def test_a_note_is_changed_views_are_moved_and_removed_and_the_list_is_emptied() -> None:
     at = shown(on_three_pages())
     token = views(at).pins[2].token
@@ -242,6 +243,7 @@ def test_attention_is_in_the_report_with_the_pinned_query_and_the_open_heads_of_
     assert "Plotly.newPlot" not in report.partition("<main>")[2], "no figure with other lines"
 
 
+@pytest.mark.slow
 def test_the_journey_is_in_the_report_as_the_drawing_with_its_open_layer() -> None:
     at = pin(opened("journey", query="3", layer="2", head="1", colour="length", text="Mine: <b>no</b>."))
     report = pinned_report(views(at)).decode()

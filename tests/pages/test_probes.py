@@ -186,6 +186,7 @@ def answers_of(at: AppTest) -> str:
     return next((each for each in words if "Answers of the probe" in each), "")
 
 
+@pytest.mark.slow
 def test_answers_of_a_probe_say_so_and_the_way_back_leads_to_the_head() -> None:
     known = {"labelled": "typed", "labelled_texts": TYPED}
     at = several("sequence-classification", "my bank", answered_by="probe", **known)

@@ -27,7 +27,7 @@ def brute_force(prediction: AnswerPrediction, longest: int) -> list[tuple[float,
     return sorted(spans, reverse=True)
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "modernbert", "deberta-v2", "xlnet", "splinter"])
 @pytest.mark.parametrize("context", [SHORT, LONG])
 def test_the_best_spans_are_those_of_brute_force(name: str, context: str) -> None:

@@ -138,7 +138,7 @@ def test_a_word_of_ones_own(splade: Any) -> None:
     assert "4 pieces" in other.note
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["splade-tiny", "bert", "roberta", "modernbert", "bart", "fnet", "nystromformer"])
 def test_pseudo_likelihood_is_masking_one_by_one(splade: Any, name: str) -> None:
     head, tokenizer, own = splade if name == "splade-tiny" else tiny_head(name, "masked-lm")

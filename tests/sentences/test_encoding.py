@@ -194,6 +194,7 @@ def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.Monke
     assert turns[0] < 20
 
 
+@pytest.mark.slow
 def test_bfloat16_gives_nearly_the_same_and_leaves_the_model_alone() -> None:
     _, loaded, tokenizer = bundled()
     whole = sentence_vectors(loaded, tokenizer, SENTENCES[:5], plan())

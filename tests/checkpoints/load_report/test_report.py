@@ -132,6 +132,7 @@ def balanced(report: LoadReport) -> None:
     assert report.suggestion
 
 
+@pytest.mark.slow
 def test_the_bundled_model_for_every_task() -> None:
     source = "all-MiniLM-L6-v2"
     from bertviz_core.models.sources import bundled_folder
@@ -392,7 +393,7 @@ def test_what_a_head_adds_to_bert_base(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_the_difference_balances(family: str, tmp_path: Path) -> None:
     config = tiny_config(family)
     config.save_pretrained(tmp_path)

@@ -61,7 +61,7 @@ def test_the_levels_of_nf4_are_those_of_its_formula() -> None:
     assert len(set(NF4_LEVELS)) == 16
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rounding", SCALED)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_matrix_is_rounded_as_a_loop_rounds_it(shape: tuple[int, ...], rounding: Rounding) -> None:

@@ -17,7 +17,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("rounding", COPIES.values())
 def test_the_model_has_the_weights_of_the_copy(rounding: Rounding, settings: Settings, tmp_path: Path) -> None:
     source = folder_source("base", save_tiny("bert", tmp_path / "base"))

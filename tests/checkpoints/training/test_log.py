@@ -128,6 +128,7 @@ def test_a_state_that_is_too_large_or_has_too_many_values_is_one_sentence(tmp_pa
         read_state(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_long_log_is_read(tmp_path: Path) -> None:
     row = b'{"epoch": 0.01, "grad_norm": 1.5, "learning_rate": 0.00001, "loss": 0.25, "step": 7},'
     state = b'{"global_step": 8, "log_history": [' + row * 120_000 + row[:-1] + b"]}"  # 10 MB, 720,000 values

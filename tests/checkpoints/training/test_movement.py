@@ -94,6 +94,7 @@ def test_movement_is_the_relative_change_of_numpy_by_place_and_part(folder: Path
                 assert by_tensor[row, index] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_movement_between_two_checkpoints_is_that_of_their_comparison(folder: Path, settings: Settings) -> None:
     found, run = moved(folder, settings), training_run(folder.name, folder, settings)
     compared = compare_checkpoints(run.checkpoints[0].checkpoint, run.checkpoints[2].checkpoint)
@@ -147,6 +148,7 @@ def test_nan_infinity_and_a_tensor_that_blew_up_are_named_with_their_first_step(
     assert np.isfinite(found.from_first[1, found.places.index("layer 2"), 0])
 
 
+@pytest.mark.slow
 def test_growth_up_to_ten_times_the_spread_of_new_weights_breaks_nothing(folder: Path, settings: Settings) -> None:
     bias = weights(folder / "checkpoint-2")["classifier.bias"]
     for place in (folder, *(folder / f"checkpoint-{step}" for step in SAVED)):

@@ -224,6 +224,7 @@ def test_slices_are_those_of_pandas_groups_in_lines_json_and_library(
     assert any(line.startswith(found["slices"][0]["slice"]) for line in lines)
 
 
+@pytest.mark.slow
 def test_slices_that_cannot_be_made_are_one_sentence(run: Command, two: Two) -> None:
     options = ("--file", str(two.table), "--gold", "right", "--slices")
     for by, words in (

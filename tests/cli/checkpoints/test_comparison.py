@@ -74,6 +74,7 @@ def test_the_table_names_the_most_changed_first(run: Command, pair: tuple[str, s
     assert any(line.startswith("Jensen-Shannon divergence") for line in lines)
 
 
+@pytest.mark.slow
 def test_changes_without_measure_are_null(run: Command, pair: tuple[str, str], tmp_path: Path) -> None:
     zeros = save_tiny("bert", tmp_path / "zeros", initializer_range=0.3)
     model = AutoModelForSequenceClassification.from_pretrained(zeros, num_labels=5)

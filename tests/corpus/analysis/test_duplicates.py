@@ -55,7 +55,7 @@ def listed(result: DuplicateGroups) -> dict[tuple[int, int], float]:
     }
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.97, 1.0])
 @pytest.mark.parametrize("block", [32, 211, 2_048])
 def test_pairs_and_groups_are_those_of_the_loop(

@@ -41,6 +41,7 @@ def timed(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> None:
     monkeypatch.setattr(number_format, "perf_counter", lambda: next(clock))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("seconds", "chosen"), [((3, 2, 4), "bfloat16"), ((3, 2, 1), "float16"), ((1, 2, 3), "float32")]
 )

@@ -25,7 +25,7 @@ DRAWN = sorted(name for name, figure in all_figures().items() if not example_of(
 
 
 @pytest.mark.parametrize("name", DRAWN)
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_line_and_the_command_draw_the_picture(
     name: str, command: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ def test_every_measure_has_its_words() -> None:
     assert set(MEASURE_NAMES) == set(get_args(HeadMeasure)) == set(PROFILE_MEASURES)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("measure", PROFILE_MEASURES)
 @pytest.mark.parametrize("pixels", [320, 980])
 def test_the_maps_are_mean_and_spread(measure: HeadMeasure, pixels: int) -> None:

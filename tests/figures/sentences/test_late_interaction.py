@@ -27,7 +27,7 @@ def made(rows: int, columns: int, mean: bool = False, normalized: bool = True) -
     )
 
 
-@pytest.mark.sample(19)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pixels", WIDTHS)
 @pytest.mark.parametrize(("rows", "columns"), [(3, 4), (32, 9), (7, 180), (1, 1)])
 def test_the_bars_are_the_framed_cells_and_add_up_to_the_score(pixels: int, rows: int, columns: int) -> None:

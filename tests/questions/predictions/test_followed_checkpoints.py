@@ -149,6 +149,7 @@ def test_the_surprise_is_the_mean_over_the_tokens_each_masked_in_turn(masked: Pa
     assert "without a mask" not in " ".join(found.notices)
 
 
+@pytest.mark.slow
 def test_with_a_mask_its_word_is_the_answer(masked: Path) -> None:
     found = open_training(masked).follow("the [MASK] bank").data
     assert found.surprise is None

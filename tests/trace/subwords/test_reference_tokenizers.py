@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from transformers import BertTokenizer, ByT5Tokenizer
 
@@ -39,6 +39,8 @@ BYTE_TOKENIZER = reference_tokenizer(BYTES, SETTINGS)
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
 def test_bytes_have_the_ids_of_byt5(text: str) -> None:
+    # Special tokens are one token each in a text, too; hypothesis tries the strings of all imported modules.
+    assume(not any(name in text for name in BYTE_TOKENIZER.tokenizer.all_special_tokens))
     assert tokenize(BYTE_TOKENIZER, text).input_ids.tolist() == [*(byte + 3 for byte in text.encode()), 1]
 
 

@@ -27,6 +27,7 @@ def with_slides(at: AppTest) -> Any:
     return job and job.result
 
 
+@pytest.mark.slow
 def test_the_slides_are_the_views_in_order_with_titles_and_notes() -> None:
     at = shown(opened("tokens"))
     file = lesson_yaml(shipped(ORDER[0])).encode()

@@ -106,6 +106,7 @@ def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path
     assert at.run().sidebar.selectbox(key="other").value == COPY
 
 
+@pytest.mark.slow
 def test_a_second_model_that_becomes_the_first_is_replaced_but_a_link_may_name_it_twice(
     models_dir: Path,
 ) -> None:
