@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, Problem, TensorStatistics
 from bertviz_core.parameters.components import NORM
-from bertviz_core.text import quoted
+from bertviz_core.text import counted, quoted
 
 MAX_STANDARD_ERRORS = 5.0
 """Maximum deviation of a sample moment from the distribution's, in standard errors."""
@@ -179,8 +179,9 @@ def _not_finite(
     if affected:
         total = sum(count(tensor) for tensor in affected)
         what = "NaN" if problem == "NaN" else "infinite"
-        verb = "holds" if len(affected) == 1 else "hold"
-        words = f"{_named(affected)} {verb} {total:,} values that are {what}; results computed with them are invalid."
+        verb, is_or_are = "holds" if len(affected) == 1 else "hold", "is" if total == 1 else "are"
+        values = f"{counted(total, 'value')} that {is_or_are} {what}"
+        words = f"{_named(affected)} {verb} {values}; results computed with them are invalid."
         yield Finding(problem, words, tuple(tensor.name for tensor in affected))
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification
 
-from tests.helpers.tiny_models import tiny_config
+from tests.helpers.tiny_models import save_tiny, tiny_config
 from tests.pages.opened import metrics, opened, visible_text
 
 
@@ -110,3 +110,16 @@ def test_a_task_that_the_family_lacks_falls_back(classifier: Path) -> None:
     at = opened("checkpoint", model="distilbert-base-uncased", load_task="next-sentence")
     assert not at.exception
     assert at.selectbox(key="load_task").value != "next-sentence"
+
+
+def test_a_buffer_that_the_class_sets_itself_is_not_said_to_come_from_the_file(models_dir: Path) -> None:
+    folder = save_tiny("bart", models_dir / "bart")
+    at = opened("checkpoint", model="bart", load_task="masked-lm")
+    with torch.no_grad():
+        loaded = AutoModelForMaskedLM.from_pretrained(folder)
+    assert not loaded.final_logits_bias.any()
+    count = len(load_file(folder / "model.safetensors"))
+    assert metrics(at)["Matched"] == f"{count} of {count + 1}"
+    assert f"{count} of {count + 1} tensors of BartForConditionalGeneration come from the file" in words(at)
+    assert "the class itself sets final_logits_bias; nothing is random" in words(at)
+    assert not at.warning

@@ -15,10 +15,12 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from bertviz_core.checkpoints.values import PIECE_NUMBERS
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, visible_text
+from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
 
 MODEL = "all-MiniLM-L6-v2"
 QUERY = "encoder.layer.1.attention.self.query.weight"
@@ -236,3 +238,26 @@ def test_models_of_nothing_in_common_say_so(tiny: Path, models_dir: Path) -> Non
     assert not at.exception
     assert not at.error
     assert "nothing can be subtracted" in at.info[0].value
+
+
+def test_weights_that_are_not_finite_are_named_beside_the_changes(edited: Path) -> None:
+    tensors = load_file(edited / "model.safetensors")
+    tensors["pooler.dense.weight"][0, 0] = torch.nan
+    save_file(tensors, edited / "model.safetensors", metadata={"format": "pt"})
+    at = compared(model="base", other="edited")
+    assert not at.exception
+    (warning,) = at.warning
+    assert "1 tensor holds NaN or infinity ('pooler.dense.weight')" in visible_text(warning.value)
+    (alone,) = weights(model="edited").warning
+    assert "holds 1 value that is NaN; results" in visible_text(alone.value)
+
+
+def test_the_text_names_the_size_of_a_piece_and_the_width_of_a_histogram(edited: Path) -> None:
+    assert f"pieces of {PIECE_NUMBERS:,} numbers" in WEIGHTS
+    tensors = load_file(edited / "model.safetensors")
+    tensors[QUERY] = tensors[QUERY] / 100  # so that the curve, of standard deviation 0.3, is wider
+    save_file(tensors, edited / "model.safetensors", metadata={"format": "pt"})
+    bars, _ = charts(weights(model="edited", tensor=QUERY))[1]["data"]
+    half = bars["width"] / 2
+    assert (bars["x"][0] - half, bars["x"][-1] + half) == pytest.approx((-3 * 0.3, 3 * 0.3), rel=1e-3)
+    assert "as far as three of its own" in HISTOGRAM

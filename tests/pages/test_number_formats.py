@@ -181,5 +181,6 @@ def test_weights_beyond_a_format_are_said_and_the_other_formats_stay(models_dir:
 def test_groups_that_do_not_divide_a_row_are_named(classes: Path) -> None:
     found = open_model(classes).number_formats(formats=["int4 groups of 32", "int8"]).data
     (notice,) = (each for each in found.notices if "no multiple of 32" in each)
+    assert "int4 groups of 32: the rows of " in notice
     assert str(len(found.formats[1].uneven)) in notice or str(len(found.formats[0].uneven)) in notice
     assert set(COPIES.values()) >= {each.name for each in found.formats}

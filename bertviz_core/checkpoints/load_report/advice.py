@@ -26,11 +26,16 @@ def suggestion(report: LoadReport) -> str:
     wrong, new = _rows(report, "wrong shape"), _rows(report, "new")
     parts = [*_conversion(report), *_wrong_shapes(report, wrong), *_new(report, new)]
     if not parts:
-        parts.append(
-            f"Ready to use: all {report.expected:,} tensors of {report.architecture} come from the file; "
-            "nothing is random."
-        )
+        parts.append(_ready(report))
     return " ".join([*parts, *_unused(report), *_ignored(report)])
+
+
+def _ready(report: LoadReport) -> str:
+    all_matched = report.matched == report.expected
+    counts = f"all {report.expected:,}" if all_matched else f"{report.matched:,} of {report.expected:,}"
+    own = f", and the class itself sets {_names(report.set_by_class)}" if report.set_by_class else ""
+    end = "; nothing is random." if report.is_complete else "."
+    return f"Ready to use: {counts} tensors of {report.architecture} come from the file{own}{end}"
 
 
 def _repair(report: LoadReport) -> str:

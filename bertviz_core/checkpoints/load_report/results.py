@@ -113,8 +113,7 @@ class LoadReport:
     architecture: str
     """Class of the task, such as "BertForSequenceClassification"."""
     stored_architecture: str
-    """Class that the checkpoint was saved from by its config; "" if unknown.
-    849,881|Number of labels of the classification head; None for a task without labels."""
+    """Class that the checkpoint was saved from by its config; "" if unknown."""
     num_labels: int | None
     """Labels of the classification head; None for a task without labels."""
     expected: int
@@ -154,6 +153,16 @@ class LoadReport:
     def fraction_from_file(self) -> float:
         """Share of the parameters loaded from the file, 0 to 1."""
         return self.from_file / self.total if self.total else 0.0
+
+    @property
+    def set_by_class(self) -> tuple[str, ...]:
+        """Names of buffers that the file lacks and the class sets itself, such as BART's final_logits_bias."""
+        return tuple(row.name for row in self.ignored if row.model_shape is not None and row.buffer)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every tensor of the model comes from the file or is set by the class itself."""
+        return self.matched + len(self.set_by_class) == self.expected
 
 
 HeadMark = Literal["same", "added", "removed", "changed"]

@@ -1,5 +1,6 @@
 """Format the comparison of two checkpoints, and the updates of an adapter, as JSON and text."""
 
+from math import isnan
 from typing import Any
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
@@ -38,8 +39,10 @@ def compare_json(comparison: CheckpointComparison, behaviours: Behaviour | None)
 
 
 def compare_lines(comparison: CheckpointComparison, behaviours: Behaviour | None) -> list[str]:
-    """Tables of the comparison, sorted by change, descending."""
-    ordered = sorted(comparison.tensors, key=lambda tensor: -tensor.relative_change)
+    """Tables of the comparison, sorted by change, descending; what has no change that can be measured comes first."""
+    ordered = sorted(
+        comparison.tensors, key=lambda tensor: (not isnan(tensor.relative_change), -tensor.relative_change)
+    )
     rows = [
         (_name(tensor.name), str(tensor.shape), f"{tensor.relative_change:.3e}", f"{tensor.largest_difference:.3e}")
         for tensor in ordered[:MAX_ROWS]

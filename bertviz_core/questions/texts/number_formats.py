@@ -155,11 +155,12 @@ def _steps(opened: Opened, options: Options) -> int:
 
 
 def _uneven(each: RoundedFormat) -> str:
-    size = SCALED[_rounding(each.name)].group
-    verb = "is" if len(each.uneven) == 1 else "are"
+    scaled, plural = SCALED[_rounding(each.name)], len(each.uneven) > 1
+    what = f"{'the rows of ' if scaled.by_row else ''}{counted(len(each.uneven), 'tensor')}"
+    verb = "are" if plural or scaled.by_row else "is"
     return (
-        f"{each.name}: {counted(len(each.uneven), 'tensor')} {verb} no multiple of {size} numbers, so that a last "
-        f"group is smaller ({escape_controls(each.uneven[0][:80])})."
+        f"{each.name}: {what} {verb} no multiple of {scaled.group} numbers, so that a last group is smaller "
+        f"({escape_controls(each.uneven[0][:80])})."
     )
 
 

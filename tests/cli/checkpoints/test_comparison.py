@@ -3,6 +3,7 @@
 Also what `number-formats` says of weights that are not finite."""
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -126,6 +127,24 @@ def test_weights_that_are_not_finite_are_named(
     assert err.splitlines()[0].startswith("1 tensor holds NaN or infinity ('encoder.layer.1.attention.self.query")
     if options:
         assert "from entry 2 on" in err
+
+
+def test_the_largest_changes_come_first_also_beside_one_that_cannot_be_measured(
+    run: Command, pair: tuple[str, str], tmp_path: Path
+) -> None:
+    path = Path(broken(tmp_path / "broken")) / "model.safetensors"
+    weights = load_file(path)
+    weights["encoder.layer.1.attention.self.query.weight"][0, 0] = torch.nan
+    scaled = {name: value * (1 + place / 100) for place, (name, value) in enumerate(weights.items(), 1)}
+    save_file(scaled, path, {"format": "pt"})
+    code, out, _ = run(pair[0], str(path.parent))
+    rows = [line for line in out.splitlines() if line.startswith(("embeddings.", "encoder.", "pooler."))]
+    changes = [float(row.split()[-2]) for row in rows]
+    assert code == 0
+    assert rows[0].startswith("encoder.layer.1.attention.self.query.weight")
+    assert math.isnan(changes[0])
+    largest = sorted((place / 100 for place, name in enumerate(weights, 1) if name not in rows[0]), reverse=True)
+    assert changes[1:] == pytest.approx(largest[: len(rows) - 1], rel=1e-3)
 
 
 def test_number_formats_name_weights_that_are_not_finite(command: Command, tmp_path: Path) -> None:

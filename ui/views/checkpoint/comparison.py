@@ -149,6 +149,8 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
         if sources.source(name).adapter is not None:
             _adapter(name)
         comparison = cache.comparison(name, options)
+        for notice in comparison.notices:
+            st.warning(escape_markdown(notice), icon=":material/warning:")
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
     elif compared == WITH_TEXT:

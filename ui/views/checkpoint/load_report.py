@@ -84,7 +84,7 @@ def _reported(report: LoadReport) -> None:
 
 def _verdict(report: LoadReport) -> None:
     """The meaning of the figure, and how to repair the checkpoint."""
-    sound = report.matched == report.expected
+    sound = report.is_complete
     show = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     show(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     repair = report.repair

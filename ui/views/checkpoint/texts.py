@@ -6,7 +6,7 @@ from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadRep
 from bertviz_core.checkpoints.results import TensorChange
 from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.tensor_statistics import BINS
-from bertviz_core.checkpoints.values import Checkpoint
+from bertviz_core.checkpoints.values import PIECE_NUMBERS, Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdate
@@ -133,18 +133,19 @@ NO_GOLD_TEXTS = (
     "each line, or choose a file and its column."
 )
 WEIGHTS = (
-    "Every tensor is read from its safetensors file in pieces of 262,144 numbers, whatever its format, and added up in "
-    "double precision: mean, standard deviation (around the mean, over the count), smallest and largest value, zeros, "
-    "NaN and infinities. The cells of the map are these numbers; nothing is loaded as a model. A weight counts as "
-    "never trained where its mean, second and fourth moment are within 5 standard errors of those of the initialiser's "
-    "distribution (`initializer_range` of the config) and its bias is exactly 0: the first step of training changes "
-    "that. A small spread is not by itself a fault, nor a large one a strength."
+    f"Every tensor is read from its safetensors file in pieces of {PIECE_NUMBERS:,} numbers, whatever its format, and "
+    "added up in double precision: mean, standard deviation (around the mean, over the count), smallest and largest "
+    "value, zeros, NaN and infinities. The cells of the map are these numbers; buffers, such as position ids, are in "
+    "the table alone. Nothing is loaded as a model. A weight counts as never trained where its mean, second and fourth "
+    "moment are within 5 standard errors of those of the initialiser's distribution (`initializer_range` of the "
+    "config) and its bias is exactly 0: the first step of training changes that. A small spread is not by itself a "
+    "fault, nor a large one a strength."
 )
 HISTOGRAM = (
-    "The bars count the tensor's values in 101 bins of equal width, within six standard deviations of the mean. "
-    "The dashed curve is what as many numbers would make, drawn new from a normal distribution with mean 0 and the "
-    "standard deviation that the config names; where it is higher than the picture it is cut off at the top. "
-    "Training mostly widens the spread and makes the tails heavier."
+    f"The bars count the tensor's values in {BINS} bins of equal width, within six standard deviations of the mean; "
+    "where the dashed curve is wider, as far as three of its own. That curve is what as many numbers would make, drawn "
+    "new from a normal distribution with mean 0 and the standard deviation that the config names; where it is higher "
+    "than the picture it is cut off at the top. Training mostly widens the spread and makes the tails heavier."
 )
 COMPARE = (
     "The relative change of a tensor is `||W2 - W1|| / ||W1||`, the Frobenius norm of the difference over that of the "
