@@ -141,6 +141,11 @@ class TextPredictions:
     notices: tuple[str, ...]
     """Notices, one sentence each."""
 
+    @property
+    def are_numbers(self) -> bool:
+        """Whether each answer is a number, as that of a regression head."""
+        return self.task == "sequence-classification" and self.probabilities is None and not self.labels
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldScores:

@@ -88,7 +88,7 @@ def _class_table(
     logits = np.stack([each.logits for each in predictions])
     probabilities, labels = None, first.labels
     if first.scoring == "number":
-        answers = [f"{value:.4f}" for value in logits[:, 0].tolist()]
+        answers = [str(value) for value in logits[:, 0]]  # the shortest text that is this float32
         labels, scores = (), np.full(len(predictions), np.nan, dtype=np.float32)
     else:
         probabilities = np.stack([each.probabilities for each in predictions if each.probabilities is not None])
