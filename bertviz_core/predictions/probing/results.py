@@ -133,7 +133,7 @@ class TextPredictions:
     answers: tuple[str, ...]
     """Answer for each text: a class, words at its masks, its entities, a span, a number; "" for none."""
     scores: Float[np.ndarray, " texts"]
-    """Probability of each answer; NaN if there is none."""
+    """Probability of each answer, of its likeliest class where it has several; NaN if there is none."""
     labels: tuple[str, ...]
     """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None

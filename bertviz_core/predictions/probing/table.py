@@ -96,6 +96,7 @@ def _class_table(
         answers = [labels[place] for place in logits.argmax(axis=1).tolist()]
         if first.scoring == "sigmoid":
             answers = [_several(labels, row) for row in probabilities]
+            scores = np.where(scores >= YES, scores, np.float32(np.nan))
             labels = ()  # an answer is any set of classes
     return TextPredictions(
         model=name,
