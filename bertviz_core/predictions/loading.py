@@ -30,6 +30,8 @@ PREDICTED = (
     "next-sentence",
 )
 """Supported tasks, in the order of preference for a class with several heads."""
+DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
+"""Classes for pretraining that tell replaced tokens from original ones; they have no masked-LM head."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
 """Tasks whose heads read the token states and never the pooler, even if their class has one."""
 
@@ -73,8 +75,14 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     Raises:
         UnsupportedModelError: the config names no class, or one without a supported head.
     """
-    named = (source.config.get("architectures") or [""])[0]
+    named = _saved_class(source)
     config = model_config(source.name, source.config)
+    if named in DISCRIMINATORS:
+        raise UnsupportedModelError(
+            f"{source.name!r} was saved as {named}, a discriminator, which tells replaced tokens from original ones, "
+            "and Inside BERT cannot show what it predicts; open a checkpoint with a head for one of "
+            f"{', '.join(PREDICTED)}, such as the generator that was trained with it."
+        )
     several = named in _class_names("pretraining", config)
     tasks = tuple(
         task
@@ -123,7 +131,7 @@ def load_head(
             refusal: CheckpointError | None = error
         else:
             refusal = None
-            _check_whole(source.name, task, info)
+            _check_whole(source, task, info)
             path = _share_base(model, base.model, task)
     if refusal is None:
         _own_memory(model, base)
@@ -143,12 +151,19 @@ def _class_names(task: str, config: Any) -> tuple[str, ...]:
     return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
-def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
+def _saved_class(source: ModelSource) -> str:
+    """Return the name of the class that a checkpoint was saved with; "" if its config names none."""
+    return str((source.config.get("architectures") or [""])[0])
+
+
+def _check_whole(source: ModelSource, task: str, info: Mapping[str, Any]) -> None:
     pooler_needed = task not in WITHOUT_POOLER
     missing = sorted(key for key in info["missing_keys"] if pooler_needed or "pooler." not in key)
     if missing:
+        name, saved = source.name, escape_controls(_saved_class(source)[:60])
+        where = f"{name!r}, saved as {saved}" if saved else repr(name)
         raise CheckpointError(
-            f"The head for {task} is not whole in {name!r}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
+            f"The head for {task} is not whole in {where}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
             f"{', ...' if len(missing) > 1 else ''}) would be random numbers. The load report lists what the file "
             f"holds (load-report {name} --task {task})."
         )

@@ -246,6 +246,20 @@ def test_clusters_hold_every_row_once(corpus: Corpus) -> None:
     assert typical[:3] == table.loc[2, ["most typical", "second", "third"]].tolist()
 
 
+def test_shares_of_clusters_are_of_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path))
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
+    vectors = np.random.default_rng(0).standard_normal(seeded_vectors(0).shape).astype(np.float32)
+    vectors[: len(vectors) // 3], vectors[-(len(vectors) // 4) :] = vectors[0], vectors[-1]  # two dense groups
+    make_corpus(tmp_path / "loose", ROWS, vectors)
+    at = opened("corpus", view="Clusters", clustering="HDBSCAN")
+    table = at.dataframe[0].value
+    outside = ROWS - table["rows"].sum()
+    assert 0 < outside < ROWS
+    close(table["share"], table["rows"] / ROWS)
+    assert any(f"{outside} rows outside them" in visible_text(each.value) for each in at.markdown)
+
+
 @pytest.mark.slow
 def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tiny: str) -> None:
     def heads(at: AppTest, values: Printed) -> None:

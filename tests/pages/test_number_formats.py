@@ -130,6 +130,15 @@ def test_the_example_set_is_run_where_it_is_chosen(classes: Path) -> None:
     assert "example set" in captions(page)
 
 
+def test_numbers_of_a_regression_are_no_answers_that_change(models_dir: Path) -> None:
+    save_tiny_head("bert", "sequence-classification", models_dir / "one", num_labels=1, problem_type="regression")
+    found = open_model(models_dir / "one").number_formats(["a cat", "a dog"], ["nf4"])
+    (each,) = found.data.formats
+    assert each.agreement is not None
+    assert each.agreement.changed is None
+    assert "answers changed" not in found.to_pandas()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("texts", [[], ["a cat"], ["a cat", "a dog"]])
 def test_few_texts(classes: Path, texts: list[str]) -> None:

@@ -77,9 +77,19 @@ def test_a_pretraining_class_answers_as_a_masked_lm_and_as_next_sentence(tmp_pat
     assert opened_head(folder, "next-sentence")[0].model_class == "BertForNextSentencePrediction"
 
 
+@pytest.mark.parametrize("saved", ["ElectraForPreTraining", "FunnelForPreTraining"])
+def test_a_discriminator_is_refused_by_the_name_of_its_class(tmp_path: Path, saved: str) -> None:
+    folder = save_tiny_head(saved.removesuffix("ForPreTraining").lower(), "pretraining", tmp_path / "tiny")
+    with pytest.raises(UnsupportedModelError, match=rf"'tiny' was saved as {saved}, a discriminator.*generator"):
+        opened_head(folder)
+    with pytest.raises(CheckpointError, match=rf"masked-lm is not whole in 'tiny', saved as {saved}: "):
+        opened_head(folder, "masked-lm")
+
+
 def test_half_a_head_is_refused_and_the_load_report_named(tmp_path: Path) -> None:
     folder = changed(save_tiny_head("bert", "masked-lm", tmp_path / "tiny"), lambda name: "transform" not in name)
-    with pytest.raises(CheckpointError, match=r"not whole in 'tiny': 4 tensors .*load report.*--task masked-lm"):
+    whole = r"not whole in 'tiny', saved as BertForMaskedLM: 4 tensors .*load report.*--task masked-lm"
+    with pytest.raises(CheckpointError, match=whole):
         opened_head(folder)
     classifier = save_tiny_head("bert", "sequence-classification", tmp_path / "classes")
     with pytest.raises(CheckpointError, match=r"2 tensors \('qa_outputs.bias', ...\) would be random"):

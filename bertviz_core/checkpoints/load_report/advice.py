@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
 from bertviz_core.text import quoted
 
+VALUES_NOTE = (
+    "Only names and shapes were compared, no value was read; the view Weights of the page Checkpoint finds NaN and "
+    "infinity."
+)
 MAX_NAMED_MODULES = 4
 """Maximum number of modules named in a sentence."""
 
@@ -20,22 +24,22 @@ def share_text(fraction: float) -> str:
 
 
 def suggestion(report: LoadReport) -> str:
-    """Explain the report and give advice, one to four sentences."""
+    """Explain the report and give advice in some sentences, the last of which says what it did not look at."""
     if report.repair is not None:
         return _repair(report)
     wrong, new = _rows(report, "wrong shape"), _rows(report, "new")
     parts = [*_conversion(report), *_wrong_shapes(report, wrong), *_new(report, new)]
     if not parts:
-        parts.append(_ready(report))
-    return " ".join([*parts, *_unused(report), *_ignored(report)])
+        parts.append(_complete(report))
+    return " ".join([*parts, *_unused(report), *_ignored(report), VALUES_NOTE])
 
 
-def _ready(report: LoadReport) -> str:
+def _complete(report: LoadReport) -> str:
     all_matched = report.matched == report.expected
     counts = f"all {report.expected:,}" if all_matched else f"{report.matched:,} of {report.expected:,}"
     own = f", and the class itself sets {_names(report.set_by_class)}" if report.set_by_class else ""
     end = "; nothing is random." if report.is_complete else "."
-    return f"Ready to use: {counts} tensors of {report.architecture} come from the file{own}{end}"
+    return f"Complete: {counts} tensors of {report.architecture} come from the file{own}{end}"
 
 
 def _repair(report: LoadReport) -> str:
@@ -51,7 +55,7 @@ def _repair(report: LoadReport) -> str:
     return (
         f"Do not load it as it is: only {repair.before:,} of {repair.expected:,} tensors would come from the file, the "
         f"rest would be random. {repair.keys:,} keys of the file {words}; after the repair, {repair.after:,} of "
-        f"{repair.expected:,} match.{remaining}"
+        f"{repair.expected:,} match.{remaining} {VALUES_NOTE}"
     )
 
 
@@ -111,7 +115,7 @@ def _new(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
         )
     if pooler:
         sentences.append(
-            f"The pooler is new ({_names([row.name for row in pooler])}): hidden states are sound, "
+            f"The pooler is new ({_names([row.name for row in pooler])}): hidden states need none, "
             "pooler_output would be random until it is trained."
         )
     return sentences

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from bertviz_core.cli.opened import opened_model, opened_table
@@ -27,7 +26,7 @@ from bertviz_core.questions.predictions.predict import (
     predictions,
 )
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines
 from bertviz_core.sentences.results import SentenceTable
 
@@ -100,12 +99,15 @@ def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, G
     listed_answers, scores = answer.result
     print_notices(answer.notices)
     names = ("gold", "answer", "score", "text")
-    columns = (scores.gold, listed_answers.answers, np.round(listed_answers.scores, 4).tolist(), listed_answers.texts)
+    columns = (scores.gold, listed_answers.answers, listed_answers.scores, listed_answers.texts)
     listed = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     numbers = {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
     if as_json:
         more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
         return print_json({**about, **numbers, **more, "predictions": listed})
-    wrong = [[printable_token(str(cell)) for cell in listed[at].values()] for at in scores.mistakes.tolist()]
+    wrong = [
+        [printable_token(cell) if isinstance(cell, str) else number_cell(cell) for cell in listed[at].values()]
+        for at in scores.mistakes.tolist()
+    ]
     summary = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
     return print_lines([summary, "", *aligned([names, *wrong], "llrl")])

@@ -122,7 +122,7 @@ class CorpusClusters:
     sizes: Int[np.ndarray, " clusters"]
     """Number of rows of every cluster."""
     centres: Float[np.ndarray, "clusters dimensions"]
-    """Mean direction of every cluster's rows, unit vectors."""
+    """Mean direction of every cluster's fitted rows, unit vectors."""
     typical: Int[np.ndarray, "clusters examples"]
     """Rows nearest to the centre, nearest first; -1 if a cluster has fewer."""
     typical_scores: Float[np.ndarray, "clusters examples"]

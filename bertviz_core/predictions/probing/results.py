@@ -133,13 +133,18 @@ class TextPredictions:
     answers: tuple[str, ...]
     """Answer for each text: a class, words at its masks, its entities, a span, a number; "" for none."""
     scores: Float[np.ndarray, " texts"]
-    """Probability of each answer; NaN if there is none."""
+    """Probability of each answer, of its likeliest class where it has several; NaN if there is none."""
     labels: tuple[str, ...]
     """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None
     """Probability of each class; None if there are none."""
     notices: tuple[str, ...]
     """Notices, one sentence each."""
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether each answer is a number, as that of a regression head."""
+        return self.task == "sequence-classification" and self.probabilities is None and not self.labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

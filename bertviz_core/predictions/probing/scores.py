@@ -45,6 +45,11 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
     """
     if len(gold) != len(predictions.texts):
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
+    if predictions.are_numbers:
+        raise TextError(
+            f"The head of {quoted(predictions.model)} gives a number for each text and no class, so no answer is right "
+            "or wrong. Leave the gold column out."
+        )
     if predictions.task == "token-classification" or (not predictions.labels and not any(predictions.answers)):
         raise TextError(
             "Gold labels are compared with one class, word or answer per text; this head gives none. "

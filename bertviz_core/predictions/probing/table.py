@@ -88,7 +88,7 @@ def _class_table(
     logits = np.stack([each.logits for each in predictions])
     probabilities, labels = None, first.labels
     if first.scoring == "number":
-        answers = [f"{value:.4f}" for value in logits[:, 0].tolist()]
+        answers = [str(value) for value in logits[:, 0]]  # the shortest text that is this float32
         labels, scores = (), np.full(len(predictions), np.nan, dtype=np.float32)
     else:
         probabilities = np.stack([each.probabilities for each in predictions if each.probabilities is not None])
@@ -96,6 +96,7 @@ def _class_table(
         answers = [labels[place] for place in logits.argmax(axis=1).tolist()]
         if first.scoring == "sigmoid":
             answers = [_several(labels, row) for row in probabilities]
+            scores = np.where(scores >= YES, scores, np.float32(np.nan))
             labels = ()  # an answer is any set of classes
     return TextPredictions(
         model=name,

@@ -117,7 +117,7 @@ def _followed_text(run: str, text: str, pair: str | None, series: Followed[_Text
     first = series.values[0]
     answered = [each.predictions for each in series.values]
     labels = () if first.predictions is None else first.predictions.labels
-    is_number = _is_number(first.predictions)
+    is_number = first.predictions is not None and first.predictions.are_numbers
     return FollowedText(
         run=run,
         text=text,
@@ -134,12 +134,6 @@ def _followed_text(run: str, text: str, pair: str | None, series: Followed[_Text
         notices=_once(series.notices, *(each.notices for each in series.values)),
         waiting=series.waiting,
     )
-
-
-def _is_number(predictions: TextPredictions | None) -> bool:
-    """Whether the head returns a number instead of classes."""
-    is_class_head = predictions is not None and predictions.task == "sequence-classification"
-    return is_class_head and predictions is not None and predictions.probabilities is None
 
 
 def _score(predictions: TextPredictions | None, is_number: bool) -> float:

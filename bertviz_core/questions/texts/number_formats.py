@@ -220,7 +220,7 @@ class TextRuns:
             names = (own.name, copy.name)
             shared = sentence_comparison(names, self._texts, own.vectors, copy.vectors, neighbours).shared
         changed = None
-        if own.answers is not None and copy.answers is not None:
+        if own.answers is not None and copy.answers is not None and not own.answers.are_numbers:
             pairs = zip(own.answers.answers, copy.answers.answers, strict=True)
             changed = np.flatnonzero([one != other for one, other in pairs])
         return TextAgreement(cosines, neighbours, shared, changed)

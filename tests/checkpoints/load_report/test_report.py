@@ -143,8 +143,21 @@ def test_the_bundled_model_for_every_task() -> None:
         balanced(report)
     whole = load_report(source, "base", FOLDERS)
     assert (whole.matched, whole.expected, whole.from_file, whole.total) == (103, 103, 22_713_216, 22_713_216)
-    assert whole.suggestion.startswith("Ready to use")
+    assert whole.suggestion.startswith("Complete: all 103 tensors")
     assert [row.name for row in whole.ignored] == ["embeddings.position_ids"]
+
+
+def test_the_report_says_that_it_read_no_value(tmp_path: Path) -> None:
+    tensors = saved(tmp_path, tiny_config("bert", num_labels=3), "sequence-classification")
+    write(tmp_path, {name: torch.full_like(value, torch.nan) for name, value in tensors.items()})
+    for task, labels in (("sequence-classification", 3), ("sequence-classification", 4), ("base", None)):
+        report = load_report(str(tmp_path), task, FOLDERS, labels)
+        assert "no value was read" in report.suggestion
+        assert not re.search(r"[Rr]eady|sound", report.suggestion)
+    write(tmp_path, {f"module.{name}": value for name, value in tensors.items()})
+    repaired = load_report(str(tmp_path), "sequence-classification", FOLDERS)
+    assert repaired.repair is not None
+    assert "no value was read" in repaired.suggestion
 
 
 @pytest.mark.parametrize("labels", [1, 3, 7])

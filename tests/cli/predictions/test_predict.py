@@ -119,6 +119,8 @@ def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path
     assert output["accuracy"] == pytest.approx(2 / 3)
     assert output["mistakes"] == [3]
     assert [each["answer"] for each in output["predictions"]] == said
+    likeliest = [float(np.float32(max(each["probabilities"]))) for each in answers]
+    assert [float(np.float32(each["score"])) for each in output["predictions"]] == likeliest
     assert np.array(output["confusion"]).sum() == 3
     assert "1 text without a gold label" in done.stderr
     table = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label").stdout

@@ -24,7 +24,7 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.table import mask_text, probe_table, text_predictions
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.tokenization import tokenize
-from tests.helpers.tiny_heads import tiny_head
+from tests.helpers.tiny_heads import own_outputs, tiny_head
 from tests.helpers.tiny_models import PAIR, TEXT
 
 TEXTS = (TEXT, PAIR, "the bank, my bank.", "python", "I love xyz pythons on the river")
@@ -193,3 +193,23 @@ def test_each_question_gets_its_answer_and_several_classes_are_all_named() -> No
     assert several.labels == ()
     for answer, row in zip(several.answers, several.probabilities, strict=True):
         assert len(answer.split(", ")) == max(1, int((row >= 0.5).sum()))
+
+
+def test_no_class_of_several_has_no_probability() -> None:
+    head, tokenizer, own = tiny_head(
+        "bert", "sequence-classification", num_labels=3, problem_type="multi_label_classification"
+    )
+    bias = head.model.get_parameter("classifier.bias")
+    with torch.no_grad():
+        logits = own_outputs(head, own, (tokenize(tokenizer, TEXT),)).logits[0]
+        before = bias.clone()
+        try:
+            bias -= logits.max() + 1
+            (none,) = text_predictions(head, tokenizer, (TEXT,)).scores.tolist()
+            bias += 2
+            some = text_predictions(head, tokenizer, (TEXT,))
+        finally:
+            bias.copy_(before)
+    assert np.isnan(none)
+    assert some.answers != ("",)
+    assert some.scores[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-5)

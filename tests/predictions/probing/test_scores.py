@@ -36,6 +36,12 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
     assert "0 is 'NEGATIVE'" in numbered.notices[0]
 
 
+def test_numbers_are_not_right_or_wrong() -> None:
+    numbers = predictions(["0.5", "1.25"], labels=(), task="sequence-classification")
+    with pytest.raises(TextError, match="gives a number for each text and no class.*Leave the gold column out"):
+        gold_scores(numbers, ["0.5", "1.2"])
+
+
 def test_an_unknown_label_is_a_mistake_and_an_empty_one_no_comparison() -> None:
     scores = gold_scores(predictions(["POSITIVE", "NEGATIVE", "NEUTRAL"]), ["mixed", "NEGATIVE", ""])
     assert scores.classes == (*LABELS, "mixed")

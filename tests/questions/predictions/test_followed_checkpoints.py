@@ -197,6 +197,17 @@ def test_accuracy_and_f1_are_those_of_scikit_learn_on_the_answers_of_transformer
 
 
 @pytest.mark.slow
+def test_the_number_of_a_regression_head_is_exact(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint-1"
+    save_tiny_head("bert", "sequence-classification", folder, num_labels=1, problem_type="regression")
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        number = model(**tokenizer(TEXT, return_tensors="pt")).logits.item()
+    followed = open_training(tmp_path).follow(TEXT)
+    assert followed.data.scores[0] == pytest.approx(number, abs=1e-6)
+    assert followed.to_pandas()["number"][0] == followed.data.scores[0]
+
+
 def test_second_texts_belong_to_the_answers(training: Training, folder: Path) -> None:
     found = training.scores(TEXTS[:2], GOLD[:2], [SECOND, "pet"]).data
     values, names = classes(folder / "checkpoint-6", TEXTS[1], "pet")

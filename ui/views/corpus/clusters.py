@@ -68,13 +68,13 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
 
 
 def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
-    """Size, share and the three most typical texts of each cluster."""
+    """Size, share of all rows, and the three most typical texts of each cluster."""
     rows = clusters.typical[:, :3]
     frame = pd.DataFrame(
         {
             "cluster": np.arange(len(clusters.sizes)),
             "rows": clusters.sizes,
-            "share": clusters.sizes / max(int(clusters.sizes.sum()), 1),
+            "share": clusters.sizes / len(clusters.labels),
         }
     )
     if TEXT_COLUMN not in named.corpus.columns:
