@@ -65,6 +65,9 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
         try:
             texts.append(value.decode("utf-8") if isinstance(value, bytes) else "" if value is None else str(value))
         except UnicodeDecodeError as error:
+            if value_code not in cells.codes:  # a dictionary may have values that no cell has
+                texts.append("")
+                continue
             row = cells.codes.index(value_code) + 1
             raise TextError(
                 f"Row {row:,} of the column {quoted(column or '')} holds bytes that are no "

@@ -50,6 +50,19 @@ def check_columns(name: str, count: int) -> None:
         )
 
 
+def check_names(name: str, columns: Sequence[str]) -> None:
+    """Refuse a table with a zero character in the name of a column, as one in a cell is refused.
+
+    Raises:
+        TextError: a name has one.
+    """
+    column = next((column for column in columns if "\0" in column), None)
+    if column is not None:
+        raise TextError(
+            f"The column {quoted(column)} of {quoted(name)} has a zero character (U+0000) in its name; rename it."
+        )
+
+
 def unique_names(names: Sequence[str]) -> list[str]:
     """Make column names unique and not empty."""
     used: set[str] = set()

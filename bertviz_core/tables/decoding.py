@@ -6,9 +6,14 @@ from pathlib import Path
 from bertviz_core.errors import TextError
 from bertviz_core.text import quoted
 
-BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-"""Byte-order marks and their encodings; the mark of UTF-32 starts like that of UTF-16."""
-BYTE_ORDER_MARKS_UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+)
+"""Byte-order marks and their encodings; one of UTF-32 starts like one of UTF-16, and so is looked for first."""
 
 
 MAX_FILE_NBYTES = 200 * 1024**2
@@ -42,21 +47,29 @@ def file_bytes(name: str, data: bytes | str | Path) -> bytes:
     return data
 
 
+def byte_order_mark(beginning: bytes) -> tuple[bytes, str]:
+    """The byte-order mark at the beginning of a file and the encoding of the rest; without a mark b"" and UTF-8."""
+    return next((each for each in BYTE_ORDER_MARKS if beginning.startswith(each[0])), (b"", "utf-8"))
+
+
+def shown_encoding(encoding: str) -> str:
+    """Name of an encoding without its byte order, such as UTF-16."""
+    return encoding.upper().removesuffix("-LE").removesuffix("-BE")
+
+
 def decoded(name: str, raw: bytes) -> str:
     """Decode a file and remove its byte-order mark.
 
     Raises:
         TextError: a byte is invalid in the encoding.
     """
-    encoding = next((encoding for mark, encoding in BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8")
-    if raw.startswith(BYTE_ORDER_MARKS_UTF32):
-        encoding = "utf-32"
+    _, encoding = byte_order_mark(raw)
     try:
-        text = raw.decode(encoding)
+        text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise TextError(
-            f"{quoted(name)} is not {encoding.removesuffix('-sig').upper()}: the byte 0x{raw[error.start]:02X} at "
+            f"{quoted(name)} is not {shown_encoding(encoding)}: the byte 0x{raw[error.start]:02X} at "
             f"position {error.start:,} (line {line:,}) does not belong there. Save the file as UTF-8."
         ) from error
     zero = text.find("\0")
@@ -70,4 +83,12 @@ def zero_byte_message(name: str, position: int) -> str:
     return (
         f"{quoted(name)} holds a zero byte at position {position:,}, so it is no text in UTF-8 (perhaps UTF-16 without "
         "a byte-order mark, or a spreadsheet's own format). Save it as UTF-8, or as CSV."
+    )
+
+
+def zero_cell_message(name: str, column: str, row: int) -> str:
+    """Why a table with a zero character in a cell is not read, and what to do."""
+    return (
+        f"Row {row:,} of the column {quoted(column)} of {quoted(name)} holds a zero character (U+0000), which no text "
+        "has; take it out."
     )

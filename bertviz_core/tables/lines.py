@@ -11,11 +11,14 @@ from pyarrow import json as arrow_json
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.columns import check_columns, unique_names
-from bertviz_core.tables.decoding import BYTE_ORDER_MARKS, BYTE_ORDER_MARKS_UTF32, zero_byte_message
+from bertviz_core.tables.decoding import byte_order_mark, shown_encoding, zero_byte_message
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
-UTF8_MARK = BYTE_ORDER_MARKS[0][0]
+UTF8 = "utf-8"
+MAX_MARK_NBYTES = 4
+LINE_PART = 1024**2
+"""Maximum length of a part of a line that is read at once: a file may have carriage returns alone as line ends."""
 MAX_RECORD_NBYTES = 64 * 1024**2
 """Maximum size of a record in bytes; an unclosed quotation mark would otherwise extend to the end of the file."""
 BATCH_RECORDS, BATCH_NBYTES = 4096, 16 * 1024**2
@@ -37,9 +40,9 @@ class LineFiles:
     def positions(self, file: InputPlace, most: int) -> Iterator[list[int]]:
         """Byte offsets of the records, in lists of at most `most` records, followed by the end of the last one."""
         with file.opened() as handle:
-            starts = [self._first(file, handle)]
-            handle.seek(starts[0])
-            for stop, blank in self._records(file, handle, starts[0]):
+            start, encoding = self._first(file, handle)
+            starts = [start]
+            for stop, blank in self._records(file, handle, start, encoding):
                 if blank and len(starts) == 1:
                     starts = [stop]
                 elif blank:
@@ -59,7 +62,7 @@ class LineFiles:
             CorpusError: the row cannot be read, or has too many columns.
         """
         with file.opened() as handle:
-            return self._header(file, handle)[0]
+            return self._header(file, handle)[1]
 
     def table(self, file: InputPlace, start: int, stop: int, schema: pa.Schema | None = None) -> pa.Table:
         """The records between two positions; types are inferred without a schema.
@@ -68,11 +71,10 @@ class LineFiles:
             CorpusError: they cannot be read.
         """
         with file.opened() as handle:
-            names, delimiter = self._header(file, handle)
+            encoding, names, delimiter = self._header(file, handle)
             handle.seek(start)
             raw = handle.read(stop - start)
-        if delimiter is not None and (zero := raw.find(b"\0")) >= 0:
-            raise CorpusError(zero_byte_message(file.path, start + zero))
+        raw = _in_utf8(file, raw, start, encoding)
         try:
             if delimiter is not None and names is not None:
                 return self._csv(raw, names, delimiter, schema)
@@ -96,12 +98,14 @@ class LineFiles:
             arrow_csv.ConvertOptions(column_types=types),
         )
 
-    def _records(self, file: InputPlace, handle: Any, start: int) -> Iterator[tuple[int, bool]]:
-        """The end of every record, and whether it is blank."""
+    def _records(self, file: InputPlace, handle: Any, start: int, encoding: str) -> Iterator[tuple[int, bool]]:
+        """The end of every record from a position on, and whether it is blank."""
         begin = place = start
         marks = 0
-        while line := handle.readline(MAX_RECORD_NBYTES + 1):
-            place += len(line)
+        blank = True
+        for line, nbytes in _lines(file, handle, start, encoding):
+            place += nbytes
+            blank = blank and not line.strip(b"\r\n" if self._delimiter else None)
             if place - begin > MAX_RECORD_NBYTES:
                 raise CorpusError(
                     f"The record of {quoted(file.path)} that begins at byte {begin:,} has more than "
@@ -109,37 +113,35 @@ class LineFiles:
                 )
             if self._delimiter is not None:
                 marks += line.count(b'"')  # escaped marks are doubled, so that a record has an even count
-            if marks % 2 == 0:
-                yield place, place - begin == len(line) and not line.strip(b"\r\n" if self._delimiter else None)
-                begin, marks = place, 0
+            if marks % 2 == 0 and line.endswith((b"\r", b"\n")):
+                yield place, blank
+                begin, marks, blank = place, 0, True
         if marks % 2:
             raise CorpusError(
                 f"A quotation mark of {quoted(file.path)} is never closed, in the record that begins at byte {begin:,}."
             )
+        if place > begin:
+            yield place, blank
 
-    def _first(self, file: InputPlace, handle: Any) -> int:
-        """Offset of the first record, after a byte-order mark and the row of names."""
-        start = len(UTF8_MARK) if handle.read(len(UTF8_MARK)) == UTF8_MARK else 0
-        handle.seek(start)
-        if self._delimiter is None:
-            return start
-        return next((stop for stop, blank in self._records(file, handle, start) if not blank), start)
-
-    def _header(self, file: InputPlace, handle: Any) -> tuple[list[str] | None, str | None]:
-        """Column names and delimiter; None and None for JSON lines."""
-        mark = handle.read(4)
-        if mark[:2] in (each for each, _ in BYTE_ORDER_MARKS[1:]) or mark in BYTE_ORDER_MARKS_UTF32:
-            raise CorpusError(f"{quoted(file.path)} is not in UTF-8; save it so.")
+    def _first(self, file: InputPlace, handle: Any) -> tuple[int, str]:
+        """Position of the first record, after a byte-order mark and the row of names, and the encoding of the file."""
         handle.seek(0)
+        mark, encoding = byte_order_mark(handle.read(MAX_MARK_NBYTES))
+        start = len(mark)
         if self._delimiter is None:
-            return None, None
-        stop = self._first(file, handle)
+            return start, encoding
+        ends = (stop for stop, blank in self._records(file, handle, start, encoding) if not blank)
+        return next(ends, start), encoding
+
+    def _header(self, file: InputPlace, handle: Any) -> tuple[str, list[str] | None, str | None]:
+        """The encoding, the column names and the delimiter; names and delimiter are None for JSON lines."""
+        stop, encoding = self._first(file, handle)
+        if self._delimiter is None:
+            return encoding, None, None
         handle.seek(0)
         raw = handle.read(stop)
-        if (zero := raw.find(b"\0")) >= 0:
-            raise CorpusError(zero_byte_message(file.path, zero))
         try:
-            text = raw.decode("utf-8-sig").strip("\r\n")
+            text = _in_utf8(file, raw, 0, encoding).decode(UTF8).removeprefix("\ufeff").strip("\r\n")
             delimiter = self._delimiter
             if delimiter == "," and "," not in text:  # spreadsheets do this where the comma is the decimal separator
                 delimiter = next((other for other in (";", "\t") if other in text), delimiter)
@@ -147,4 +149,39 @@ class LineFiles:
         except (UnicodeDecodeError, csv.Error) as error:
             raise CorpusError(f"The first row of {quoted(file.path)} cannot be read ({error}).") from error
         check_columns(file.path, len(cells))
-        return unique_names(cells), delimiter
+        return encoding, unique_names(cells), delimiter
+
+
+def _in_utf8(file: InputPlace, raw: bytes, start: int, encoding: str) -> bytes:
+    """The part of a file that begins at a position, in UTF-8 and without zero bytes."""
+    try:
+        raw = raw if encoding == UTF8 else raw.decode(encoding).encode(UTF8)
+    except UnicodeDecodeError as error:
+        raise CorpusError(_not_in(encoding, file, error)) from error
+    zero = raw.find(b"\0")
+    if zero >= 0:
+        before = zero if encoding == UTF8 else len(raw[:zero].decode(UTF8).encode(encoding))
+        raise CorpusError(zero_byte_message(file.path, start + before))
+    return raw
+
+
+def _not_in(encoding: str, file: InputPlace, error: UnicodeDecodeError) -> str:
+    return f"{quoted(file.path)} is not {shown_encoding(encoding)} ({error.reason}). Save the file as UTF-8."
+
+
+def _lines(file: InputPlace, handle: Any, start: int, encoding: str) -> Iterator[tuple[bytes, int]]:
+    """The lines from a position on in UTF-8, or parts of very long ones, with the bytes that each takes in the file."""
+    handle.seek(start)
+    if encoding == UTF8:
+        while part := handle.readline(LINE_PART):
+            for line in part.splitlines(keepends=True):
+                yield line, len(line)
+        return
+    text = io.TextIOWrapper(handle, encoding, newline="")
+    try:
+        while decoded := text.readline(LINE_PART):
+            yield decoded.encode(UTF8), len(decoded.encode(encoding))
+    except UnicodeDecodeError as error:
+        raise CorpusError(_not_in(encoding, file, error)) from error
+    finally:
+        text.detach()  # the file stays open

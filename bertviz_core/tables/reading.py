@@ -8,8 +8,8 @@ import msgspec
 
 from bertviz_core.errors import TextError
 from bertviz_core.tables.cells import Cells, cell_texts
-from bertviz_core.tables.columns import Columns, listed, sentence_column
-from bertviz_core.tables.decoding import decoded
+from bertviz_core.tables.columns import Columns, check_names, listed, sentence_column
+from bertviz_core.tables.decoding import decoded, zero_cell_message
 from bertviz_core.tables.parquet import ENDINGS, ParquetTable
 from bertviz_core.tables.text_tables import DELIMITERS, JSON, DelimitedTable, JsonTable
 from bertviz_core.text import counted, quoted
@@ -95,10 +95,11 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
         table = JsonTable(name, decoded(name, raw), check_count)
     else:
         table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
+    check_names(name, table.names)
     column_index, cells = sentence_column(name, table, column, notices)
-    return _sentence_table(
-        name, cell_texts(cells, table.names[column_index], notices), column_index, table, limits, notices
-    )
+    texts = cell_texts(cells, table.names[column_index], notices)
+    _check_zeros(name, table.names[column_index], texts)
+    return _sentence_table(name, texts, column_index, table, limits, notices)
 
 
 def _lines(text: str) -> Cells:
@@ -140,7 +141,9 @@ def _sentence_table(
         columns=[]
         if table is None
         else [column_name for index, column_name in enumerate(table.names) if not table.reason(index)],
-        other_columns=[] if table is None else _other_columns(table, column_index, rows, limits.table_nbytes, notices),
+        other_columns=[]
+        if table is None
+        else _other_columns(name, table, column_index, rows, limits.table_nbytes, notices),
         blank=blank,
         duplicates=duplicates,
         cut=cut,
@@ -149,7 +152,7 @@ def _sentence_table(
 
 
 def _other_columns(
-    table: Columns, chosen: int | None, rows: Sequence[int], remaining_nbytes: int, notices: list[str]
+    file: str, table: Columns, chosen: int | None, rows: Sequence[int], remaining_nbytes: int, notices: list[str]
 ) -> list[ReadColumn]:
     """The other columns that are readable and fit into memory; a notice lists the rest."""
     columns: list[ReadColumn] = []
@@ -159,7 +162,7 @@ def _other_columns(
             continue
         reason, column = table.reason(index), None
         if not reason and table.declared_nbytes(index) <= remaining_nbytes:
-            reason, column = _column(table, index, rows, remaining_nbytes)
+            reason, column = _column(file, table, index, rows, remaining_nbytes)
         if column is not None:
             columns.append(column[0])
             remaining_nbytes -= column[1]
@@ -173,18 +176,34 @@ def _other_columns(
 
 
 def _column(
-    table: Columns, index: int, rows: Sequence[int], max_nbytes: int
+    file: str, table: Columns, index: int, rows: Sequence[int], max_nbytes: int
 ) -> tuple[str, tuple[ReadColumn, int] | None]:
     """A column and its size in bytes, or why it is left out."""
     try:
-        cells = table.cells(index).at(rows)
-        cells = cell_texts(cells, None, []) if any(isinstance(value, bytes) for value in cells.values) else cells
+        cells = table.cells(index)
+        holds_bytes = any(isinstance(value, bytes) for value in cells.values)
+        cells = cell_texts(cells, None, []) if holds_bytes else cells
     except TextError:
         return "cannot be read", None
+    if holds_bytes and _row_with_zero(cells):
+        return "holds zero bytes", None
+    _check_zeros(file, table.names[index], cells)
+    cells = cells.at(rows)
     if cells.nbytes > max_nbytes:
         return "", None
     values = [value for value in cells.values if not isinstance(value, bytes)]
     return "", (ReadColumn(table.names[index], values, cells.codes.tobytes()), cells.nbytes)
+
+
+def _check_zeros(name: str, column: str, cells: Cells) -> None:
+    if row := _row_with_zero(cells):
+        raise TextError(zero_cell_message(name, column, row))
+
+
+def _row_with_zero(cells: Cells) -> int:
+    """The first row whose text has a zero character; 0 if there is none."""
+    zeros = {code for code, value in enumerate(cells.values) if isinstance(value, str) and "\0" in value}
+    return next((row for row, code in enumerate(cells.codes, start=1) if code in zeros), 0) if zeros else 0
 
 
 def _check_count(name: str, count: int, max_count: int, limits: ReadLimits) -> None:

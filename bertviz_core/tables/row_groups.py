@@ -89,14 +89,15 @@ class ParquetFiles:
         for start in range(0, count, size):
             yield list(range(start, min(start + size, count) + 1))
 
-    def texts(self, file: InputPlace, name: str, most: int) -> Iterator[pa.Table]:
-        """A single column, in tables with the sizes of `positions`."""
-        plain = pa.schema([self.schema(file).field(name)])
+    def texts(self, file: InputPlace, names: Sequence[str], most: int) -> Iterator[pa.Table]:
+        """Some columns, in tables with the sizes of `positions`."""
+        schema = self.schema(file)
+        plain = pa.schema([schema.field(name) for name in names])
         with _opened(file) as parquet:
             rest: list[pa.Table] = []
             size = min(most, BATCH_ROWS)
-            for batch in parquet.iter_batches(size, columns=[name]):
-                rest = [pa.concat_tables([*rest, pa.Table.from_batches([batch]).select([name]).cast(plain)])]
+            for batch in parquet.iter_batches(size, columns=list(names)):
+                rest = [pa.concat_tables([*rest, pa.Table.from_batches([batch]).select(list(names)).cast(plain)])]
                 while rest[0].num_rows >= size:
                     yield rest[0].slice(0, size)
                     rest = [rest[0].slice(size)]

@@ -153,7 +153,8 @@ def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
         for place, row in enumerate(_decoded(name, "", text)):
             yield _object(name, f"Record {place + 1:,} of ", row)
         return
-    for place, line in enumerate(text.removesuffix("\n").split("\n")):
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")  # a string in JSON has line breaks as escapes alone
+    for place, line in enumerate(lines.removesuffix("\n").split("\n")):
         where = f"Line {place + 1:,} of "
         yield _object(name, where, _decoded(name, where, line)) if line.strip() else {}
 

@@ -111,7 +111,10 @@ def test_a_chosen_token_shows_its_nearest_rows() -> None:
     cosines[2293] = -1
     best = cosines.topk(10)
     assert bars["x"] == pytest.approx(best.values.tolist(), abs=1e-5)
-    assert at.dataframe[1].value["id"].tolist() == best.indices.tolist()
+    rows = at.dataframe[1].value  # the numbers of the files, which are not rounded
+    assert rows["id"].tolist() == best.indices.tolist()
+    assert rows["cosine"].tolist() == pytest.approx(best.values.tolist(), abs=1e-6)
+    assert rows["norm"].tolist() == pytest.approx(table.norm(dim=1)[best.indices].tolist(), abs=1e-6)
     assert f"**love** has the id 2,293; its row has the norm **{float(table[2293].norm()):.4f}**" in words(at)
     at.number_input(key="token").set_value(1).run()
     assert 'Tokens nearest to "i"' in charts(at)["tokens_neighbours"]["layout"]["title"]["text"]

@@ -1,5 +1,6 @@
 """Survey an input before embedding: rows, types, unsuitable texts, shards."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ from bertviz_core.corpus.reading.cutting import Cut
 from bertviz_core.corpus.reading.types import joined, plain
 from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
 from bertviz_core.errors import CorpusError
-from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
+from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, check_names, listed
+from bertviz_core.tables.decoding import zero_cell_message
 from bertviz_core.tables.inputs import InputPlace, ending, input_files, place
 from bertviz_core.tables.lines import LineFiles
 from bertviz_core.tables.results import InputFile
@@ -51,6 +53,7 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     for index, (file, where) in enumerate(zip(files, places, strict=True)):
         rows = 0
         for positions, table, types in _batches(reader, where, rows_per_shard):
+            _check_zeros(table, file.path, rows)
             _check_texts(table, text_column, file.path, rows, max_characters)
             schema = joined(schema or types, types, file.path, as_text)
             cut.take(index, positions, _sizes(reader, positions, table, text_column))
@@ -127,7 +130,7 @@ def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: l
 
 
 def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[list[int], pa.Table, pa.Schema]]":
-    """Yield positions of rows, a table of them (only texts for Parquet), and the types of all columns."""
+    """Yield positions of rows, a table of them (only columns of texts for Parquet), and the types of all columns."""
     if isinstance(reader, LineFiles):
         for positions in reader.positions(where, most):
             table = reader.table(where, positions[0], positions[-1])
@@ -137,13 +140,34 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
                     f"{positions[0]:,} and {positions[-1]:,}, and {table.num_rows:,} were read; check its quotation "
                     "marks and line ends."
                 )
+            _check_names(table.schema, where.path)
             yield positions, table, table.schema
         return
     schema, name = reader.schema(where), str(reader.text_column)
+    _check_names(schema, where.path)
     if name not in schema.names:
         raise CorpusError(f"{quoted(where.path)} has no column {quoted(name)}; it has {listed(schema.names)}.")
-    for positions, texts in zip(reader.positions(where, most), reader.texts(where, name, most), strict=True):
+    names = [name, *(field.name for field in schema if field.name != name and column_kind(field.type) == "text")]
+    for positions, texts in zip(reader.positions(where, most), reader.texts(where, names, most), strict=True):
         yield positions, texts, schema
+
+
+def _check_names(schema: pa.Schema, path: str) -> None:
+    """Check that every column has a name of its own, without zero characters."""
+    check_names(path, schema.names)
+    names = Counter(schema.names)
+    if names.total() > len(names):
+        name, count = names.most_common(1)[0]
+        raise CorpusError(f"{quoted(path)} has {counted(count, 'column')} of the name {quoted(name)}; rename them.")
+
+
+def _check_zeros(table: pa.Table, path: str, before: int) -> None:
+    """Check that no text has a zero character; the error names the row."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column_kind(column.type) == "text":
+            found = pc.fill_null(pc.match_substring(column.cast(pa.large_string()), "\0"), False).to_numpy()
+            if found.any():
+                raise CorpusError(zero_cell_message(path, name, before + int(found.argmax()) + 1))
 
 
 def _check_texts(table: pa.Table, name: str, path: str, before: int, most: int) -> None:

@@ -105,7 +105,7 @@ def probe_scores(
 
     def scores() -> ProbeScores:
         accuracy, macro_f1, control = (
-            np.array([getattr(each, name) for each in done], dtype=np.float32) for name in _LayerScores._fields[:3]
+            np.array([getattr(each, name) for each in done], dtype=np.float64) for name in _LayerScores._fields[:3]
         )
         for array in (accuracy, macro_f1, control):
             array.setflags(write=False)

@@ -97,7 +97,7 @@ def _scored(
         classes=classes,
         confusion=confusion,
         accuracy=1.0 - len(wrong) / len(compared),
-        f1=(2 * confusion.diagonal() / np.maximum(both, 1)).astype(np.float32),
+        f1=2 * confusion.diagonal() / np.maximum(both, 1),
         mistakes=wrong[order],
         compared=compared,
         gold=tuple(gold),

@@ -22,6 +22,8 @@ from bertviz_core.corpus.reading.cutting import Cut
 from bertviz_core.corpus.reading.survey import shard_table, survey
 from bertviz_core.corpus.results import InputSurvey
 from bertviz_core.errors import BertvizError, CorpusError
+from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.settings import Settings
 from bertviz_core.tables import lines, row_groups
 from bertviz_core.tables.inputs import input_files
 
@@ -188,7 +190,16 @@ REFUSED: dict[str, tuple[str, bytes, str | None, str]] = {
     "an open quotation mark": ("a.csv", b'id,text\n1,"a\n2,b\n', None, "never closed"),
     "a cell too many": ("a.csv", b"id,text\n1,a\n2,b,c\n", None, "cannot be read"),
     "bytes of Latin-1": ("a.csv", "id,text\n1,é\n".encode("latin-1"), "text", "cannot be read|no UTF-8"),
-    "UTF-16": ("a.csv", "id,text\n1,a\n".encode("utf-16"), None, "not in UTF-8"),
+    "half a UTF-16 unit": ("a.csv", "id,text\n1,a\n".encode("utf-16") + b"a", None, "is not UTF-16 .truncated data"),
+    "a zero character in UTF-16": ("a.csv", "text\na\0\n".encode("utf-16"), None, "holds a zero byte at position 14"),
+    "a zero byte in JSON": ("a.jsonl", b'{"text": "a\0b"}', None, "holds a zero byte at position 11"),
+    "a zero character in JSON": (
+        "a.jsonl",
+        b'{"text": "a"}\n{"text": "a\\u0000b"}',
+        None,
+        "Row 2 of the column 'text' of .* holds a zero character",
+    ),
+    "a zero character in a name": ("a.jsonl", b'{"text": "a", "n\\u0000": 1}', None, "zero character .* in its name"),
     "a zero byte in a cell": ("a.csv", b"id,text\n1,a\n2,b\0c\n", None, "holds a zero byte at position 15"),
     "a zero byte in another cell": ("a.tsv", b"id\ttext\n1\0\ta\n", None, "holds a zero byte at position 9"),
     "UTF-16 without a mark": ("a.csv", "id,text\n1,a\n".encode("utf-16-le"), None, "zero byte at position 1,"),
@@ -206,6 +217,57 @@ def test_what_cannot_be_embedded_is_refused(tmp_path: Path, case: str) -> None:
     with pytest.raises(BertvizError, match=words) as refused:
         survey(str(tmp_path / name), column, 10, MOST)
     assert "\n" not in str(refused.value)
+
+
+def test_zero_characters_and_equal_names_in_parquet_are_refused(tmp_path: Path) -> None:
+    texts, zeros = pa.array(["a", "b"]), pa.array(["x", "y\0"])
+    for columns, names, words in (
+        ([zeros.dictionary_encode()], ["text"], "Row 2 of the column 'text' of .* holds a zero character"),
+        ([texts, zeros], ["text", "kind"], "Row 2 of the column 'kind' of .* holds a zero character"),
+        ([texts, texts], ["text", "a\0"], "zero character .* in its name"),
+        ([texts, texts, texts], ["text", "a", "a"], "has 2 columns of the name 'a'; rename them"),
+    ):
+        parquet.write_table(pa.Table.from_arrays(columns, names=names), tmp_path / "a.parquet")
+        with pytest.raises(BertvizError, match=words):
+            survey(str(tmp_path / "a.parquet"), "text", 10, MOST)
+
+
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_every_encoding_and_line_end_is_read_as_a_list_of_texts_is(tmp_path: Path, name: str, end: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": row, "text": text}
+        for row, text in enumerate(("a b", 'é, "said"', "two\nlines", "\u2028 \u0a0a \u0d0d 🐍", "end"))
+    ]
+    written = "\n".join(json.dumps(each, ensure_ascii=False) for each in rows)
+    if name != "a.jsonl":
+        written = csv_text(rows, "," if name == "a.csv" else "\t").replace("two\nlines", "two lines")
+    for encoding in ENCODINGS:
+        mark = "\ufeff" if encoding.startswith(("utf-16", "utf-32")) else ""
+        raw = (mark + written.replace("\n", end) + end).encode(encoding)
+        (tmp_path / name).write_bytes(raw)
+        found = survey(str(tmp_path / name), None, 2, MOST)
+        read = [row["text"] for row in rows_of(found)]
+        assert read == list(read_sentences(name, raw, Settings.from_environment()).sentences)
+        assert read == [row["text"] if name == "a.jsonl" else row["text"].replace("\n", " ") for row in rows]
+
+
+def test_a_long_file_of_carriage_returns_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LINE_PART", 7)
+    for end in ("\r", "\r\n", "\n"):
+        for encoding in ("utf-8", "utf-16"):
+            written = end.join(["id,text", *(f'{row},"row {row}, {"long " * row}"' for row in range(9))])
+            (tmp_path / "a.csv").write_bytes(written.encode(encoding))
+            read = [row["text"] for row in rows_of(survey(str(tmp_path / "a.csv"), None, 4, MOST))]
+            assert read == [f"row {row}, {'long ' * row}" for row in range(9)]
+
+
+def test_no_row_is_lost_where_line_ends_are_mixed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text\ra\nb\r\nc\r\rd")
+    assert [row["text"] for row in rows_of(survey(str(tmp_path / "a.csv"), None, 2, MOST))] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(

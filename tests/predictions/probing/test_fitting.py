@@ -67,8 +67,8 @@ def test_scores_are_those_of_scikit_learn_on_vectors_computed_outside(layer: int
         model = LogisticRegression(max_iter=1000).fit(scaler.transform(own[fitted]), gold[fitted])
         answers = model.predict(scaler.transform(own[held_out]))
         expected.append((accuracy_score(gold[held_out], answers), f1_score(gold[held_out], answers, average="macro")))
-    np.testing.assert_allclose(scores.accuracy[layer], np.array(expected)[:, 0], atol=1e-6)
-    np.testing.assert_allclose(scores.macro_f1[layer], np.array(expected)[:, 1], atol=1e-6)
+    np.testing.assert_allclose(scores.accuracy[layer], np.array(expected)[:, 0], atol=1e-12)
+    np.testing.assert_allclose(scores.macro_f1[layer], np.array(expected)[:, 1], atol=1e-12)
     probe = fitted_probe(some(), scores, vectors(), layer)
     scaler = StandardScaler().fit(own)
     whole = LogisticRegression(max_iter=1000).fit(scaler.transform(own), gold)
@@ -91,6 +91,15 @@ def test_of_two_classes_the_probabilities_are_scikit_learns_too() -> None:
     logits = rows[0] @ probe.weight.T + probe.bias
     softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(softmax, whole.predict_proba(scaler.transform(rows[0])), atol=1e-5)
+
+
+def test_an_accuracy_is_the_share_of_right_answers_without_rounding() -> None:
+    rows = np.random.default_rng(3).normal(size=(1, 30, 6)).astype(np.float32)
+    pair = LabelledTexts("pair", tuple(map(str, range(30))), tuple("ab" * 15))
+    scores = probe_scores(bundled()[0], pair, "mean", rows, 0)
+    for shares in (scores.accuracy, scores.control_accuracy):  # of 6 held-out texts
+        np.testing.assert_array_equal(shares, (shares * 6).round().astype(int) / 6)
+        assert (shares % 0.5 != 0).any()
 
 
 @pytest.mark.slow

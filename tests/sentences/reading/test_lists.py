@@ -119,6 +119,15 @@ def test_a_column_of_lists_is_no_column_of_sentences() -> None:
     assert found.notices[-1] == "1 column left out of the table: 'vector' holds several values in a cell."
 
 
+def test_bytes_that_are_no_text_leave_out_their_column_alone() -> None:
+    table = pd.DataFrame({"text": ["a", "", "b"], "bad": [b"x", b"\xff", b"y"], "zero": [b"x", b"y", b"\0"]})
+    found = read_sentences("list.parquet", parquet(table), SETTINGS)
+    assert found.sentences == ("a", "b")
+    assert list(found.frame) == []
+    assert "1 column left out of the table: 'bad' cannot be read." in found.notices
+    assert "1 column left out of the table: 'zero' holds zero bytes." in found.notices
+
+
 def test_a_text_repeated_in_every_row_is_in_memory_once() -> None:
     few, text = replace(SETTINGS, max_characters=9_999), "x" * 10_000
     raw = parquet(pd.DataFrame({"text": [text] * 2000, "other": [text] * 2000}))
@@ -202,6 +211,11 @@ def test_values_that_are_no_cells_of_a_table_are_left_out() -> None:
         ("list.txt", b"fine\ncaf\xe9\n", None, ("0xE9", "position 8", "line 2", "UTF-8")),
         ("list.csv", b"\xff\xfea\x00\x00", None, ("UTF-16",)),
         ("list.txt", "no mark".encode("utf-16-le"), None, ("zero byte", "UTF-16")),
+        ("list.csv", b"\xef\xbb\xbftext\n\xff", None, ("0xFF", "position 8", "line 2")),
+        ("list.jsonl", b'{"text": "a"}\n{"text": "b\\u0000"}', None, ("Row 2", "'text'", "zero character")),
+        ("list.jsonl", b'{"text": "a", "kind": "b\\u0000"}', None, ("Row 1", "'kind'", "zero character")),
+        ("list.jsonl", b'{"text": "a", "b\\u0000": 1}', None, ("'b\\x00'", "zero character", "in its name")),
+        ("list.parquet", parquet(pd.DataFrame({"text": ["a", "\0"]})), None, ("Row 2", "'text'", "zero character")),
         ("list.txt", b"one\ntwo\n", "text", ("'text'", "line by line", "leave out the column")),
         ("list.jsonl", b'{"text": "a"}\n', "words", ("no column 'words'", "it has 'text'")),
         ("list.jsonl", b'{"text": "a"}\n["b"]\n', None, ("Line 2", "no JSON object", ".txt")),

@@ -149,9 +149,7 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         return
     nearest, spelled = answer.result, answer.drawn["spelled"]
     short = shortened(escape_controls(token), 24)
-    frame = pd.DataFrame(
-        {"token": list(spelled), "id": nearest.ids, "cosine": nearest.cosine.round(4), "norm": nearest.norms.round(4)}
-    )
+    frame = pd.DataFrame({"token": list(spelled), "id": nearest.ids, "cosine": nearest.cosine, "norm": nearest.norms})
     spec = nearest_figure(nearest, spelled, token, name)
     words = figure_block(spec, f"nearest to {short} {name}", frame, numbers="in files", texts=tokens, share=HALF)
     words.markdown(
