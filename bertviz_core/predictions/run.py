@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ def row_outputs(
         CheckpointError: an output is NaN or infinite.
     """
     lengths = [len(row) for row in rows]
-    for group in _groups(head.base, lengths) if padded else groups(head, lengths):
+    together = _groups(head.base, lengths) if padded else groups(head, lengths)
+    for group in chain.from_iterable(_equal_ends(head, rows, each) for each in together):
         output = run_group(head, [rows[index] for index in group], head.model)
         for place, index in enumerate(group):
             arrays = [_finite(head, output[name][place].float()).cpu().numpy() for name in names]
@@ -86,6 +87,22 @@ def one_length_groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[in
         for group in _groups(base, lengths)
         for _, alike in groupby(sorted(group, key=lengths.__getitem__), lengths.__getitem__)
     ]
+
+
+def _equal_ends(head: HeadModel, rows: Sequence[ModelRow], group: Sequence[int]) -> list[list[int]]:
+    """Split a group of rows by their number of end tokens, which a text may hold literally.
+
+    The classification heads of encoder-decoders, such as BART's, read the state at the last one and refuse a
+    batch in which the rows have different numbers of them.
+    """
+    config = head.model.config
+    if head.task not in WHOLE_TEXT or not config.is_encoder_decoder:
+        return [list(group)]
+
+    def ends(index: int) -> int:
+        return int(np.isin(rows[index].input_ids, config.eos_token_id).sum())
+
+    return [list(alike) for _, alike in groupby(sorted(group, key=ends), ends)]
 
 
 def _groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:

@@ -40,6 +40,16 @@ def test_the_document_lists_the_heads_that_were_run() -> None:
     assert heads_part() in DOCUMENT.read_text(encoding="utf-8"), "run python -m tests.helpers.families_document"
 
 
+def test_a_text_with_an_end_token_in_it_is_answered_beside_others() -> None:
+    head, tokenizer, _ = tiny_head("bart", "sequence-classification")
+    end = tokenizer.tokenizer.convert_ids_to_tokens(head.model.config.eos_token_id)
+    rows = [tokenize(tokenizer, text) for text in ("a cat sat", f"a {end} sat", "a dog sat")]
+    assert len({len(row) for row in rows}) == 1
+    for row, together in zip(rows, class_predictions(head, rows), strict=True):
+        (alone,) = class_predictions(head, [row])
+        assert together.logits.tolist() == pytest.approx(alone.logits.tolist(), abs=TOLERANCE)
+
+
 def test_chunks_keep_the_logits_within_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     head, _, _ = tiny_head("bert", "masked-lm")
     word_head = WordHead(head)

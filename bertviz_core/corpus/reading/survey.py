@@ -122,6 +122,12 @@ def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: l
         return requested
     usual = [name for known in USUAL_COLUMNS for name in texts if name.lower() == known]
     if not usual and not texts:
+        undecoded = [field.name for field in schema if pa.types.is_binary(field.type)]
+        if undecoded:
+            raise CorpusError(
+                f"{quoted(path)} has no column of texts: the bytes of {listed(undecoded)} are not read as UTF-8. Save "
+                "the file in UTF-8, in Parquet with the column as texts."
+            )
         raise CorpusError(f"{quoted(path)} has no column of texts; it has {listed(names)}.")
     chosen = (usual or texts)[0]
     if len(names) > 1:

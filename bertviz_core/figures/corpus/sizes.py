@@ -33,7 +33,8 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
         y=groups.astype(np.int32),
         width=min(0.7, BAR * len(known_sizes)),
         marker={"color": HUES[0]},
-        hovertemplate="%{y:,} groups of %{x} rows<extra></extra>",
+        customdata=[counted(count, "group") for count in groups.tolist()],
+        hovertemplate="%{customdata} of %{x} rows<extra></extra>",
     )
     figure.update_xaxes(title="rows of a group", type="category", showgrid=False)
     most = int(groups.max(initial=0))

@@ -190,6 +190,12 @@ REFUSED: dict[str, tuple[str, bytes, str | None, str]] = {
     "an open quotation mark": ("a.csv", b'id,text\n1,"a\n2,b\n', None, "never closed"),
     "a cell too many": ("a.csv", b"id,text\n1,a\n2,b,c\n", None, "cannot be read"),
     "bytes of Latin-1": ("a.csv", "id,text\n1,é\n".encode("latin-1"), "text", "cannot be read|no UTF-8"),
+    "Latin-1 and no column named": (
+        "a.csv",
+        "id,text\n1,é\n".encode("latin-1"),
+        None,
+        "the bytes of 'text' are not read as UTF-8. Save",
+    ),
     "half a UTF-16 unit": ("a.csv", "id,text\n1,a\n".encode("utf-16") + b"a", None, "is not UTF-16 .truncated data"),
     "a zero character in UTF-16": ("a.csv", "text\na\0\n".encode("utf-16"), None, "holds a zero byte at position 14"),
     "a zero byte in JSON": ("a.jsonl", b'{"text": "a\0b"}', None, "holds a zero byte at position 11"),
