@@ -52,7 +52,7 @@ def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> Non
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 @pytest.mark.slow
 def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) -> None:
-    page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
+    page.goto(f"{tuned_server}/checkpoint?view=Compare+with+base")
     title = "Relative change — all-MiniLM-L6-v2 to tuned"
     expect(page.locator(".st-key-checkpoint_changes .gtitle", has_text=title)).to_be_visible()
     changed = "encoder.layer.4.intermediate.dense.weight — all-MiniLM-L6-v2 and tuned"
@@ -66,7 +66,7 @@ def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) 
 
 @pytest.mark.slow
 def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
-    page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
+    page.goto(f"{tuned_server}/checkpoint?view=Compare+with+base")
     page.get_by_role("button", name="Options").click()
     page.get_by_role("radio", name="both by change").click()
     expect(page).to_have_url(re.compile(r"change_order=both\+by\+change"))

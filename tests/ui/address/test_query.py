@@ -3,8 +3,11 @@
 Covers `ui/address/streamlit_query.py`.
 """
 
+import re
+from importlib import import_module
 from itertools import cycle
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -165,6 +168,16 @@ def test_a_query_that_no_view_is_left_with_is_forgotten() -> None:
 
 def test_every_page_is_tried() -> None:
     assert {page for page, _ in VIEWS} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")} == set(PAGES)
+
+
+def test_views_that_browser_tests_open_are_there() -> None:
+    """Most of these tests run in `make test-all` alone, and an unknown view opens the first one."""
+    address = re.compile(r"/(\w+)\?[^\s\"]*?\bview=([\w+%]+)")
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "browser").rglob("*.py")]
+    opened = {(page, unquote_plus(view)) for text in texts for page, view in address.findall(text)}
+    assert len(opened) > 5
+    unknown = [place for place in opened if place[1] not in import_module(f"ui.views.{place[0]}.views").VIEWS]
+    assert unknown == []
 
 
 @pytest.mark.sample(1)
