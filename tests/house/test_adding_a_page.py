@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import layout, mirror
+from tests.house import layout
 from tests.house.test_documents import missing
 
 ROOT = Path(__file__).parents[2]
@@ -418,8 +418,6 @@ def test_every_face_of_the_page_and_the_view_show_the_numbers(copy: Path) -> Non
 
 def test_the_house_stays_in_order(copy: Path) -> None:
     assert layout.crowded_folders(copy) == []
-    assert layout.repeated_names(copy) == []
-    assert mirror.uncovered(copy) == []
     assert missing(copy / GUIDE, copy) == []
 
 

@@ -16,13 +16,13 @@ def wrong(tmp_path: Path) -> Path:
         (tmp_path / source).mkdir()
     crowded = tmp_path / "ui" / "heads"
     crowded.mkdir()
-    for number in range(13):
+    for number in range(21):
         (crowded / f"head_{number}.py").write_text("class Place: ...\n")
     (crowded / "__pycache__").mkdir()
-    for number in range(13):
+    for number in range(21):
         (crowded / "__pycache__" / f"head_{number}.pyc").touch()
     (tmp_path / "pages" / "long.py").write_text("\n" * 101)
-    (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 351)
+    (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 601)
     (tmp_path / "bertviz_core" / "late.py").write_text(
         "def late():\n    from ui.heads import head_1\n\n\ndef later(found):\n    import ui.heads\n    found = 1\n\n\n"
         "def _asked():\n    KEPT = 1\n\n\n" * 3
@@ -32,28 +32,12 @@ def wrong(tmp_path: Path) -> Path:
 
 def test_no_folder_is_crowded(wrong: Path) -> None:
     assert layout.crowded_folders(ROOT) == []
-    assert layout.crowded_folders(wrong) == ["ui/heads has 13 entries"]
+    assert layout.crowded_folders(wrong) == ["ui/heads has 21 entries"]
 
 
 def test_no_file_is_long(wrong: Path) -> None:
     assert layout.long_files(ROOT) == []
     assert len(layout.long_files(wrong)) == 2
-
-
-def test_few_files_are_short(wrong: Path) -> None:
-    assert len(layout.short_files(ROOT)) <= layout.MOST_SHORT_FILES, layout.short_files(ROOT)
-    assert len(layout.short_files(wrong)) > layout.MOST_SHORT_FILES
-
-
-def test_the_views_of_every_page_are_in_the_same_place(wrong: Path) -> None:
-    assert layout.pages_without_views(ROOT) == []
-    (wrong / "pages" / "many.py").write_text("view_choice(('a', 'b'))", encoding="utf-8")
-    assert layout.pages_without_views(wrong) == ["many"]
-
-
-def test_no_module_repeats_its_package(wrong: Path) -> None:
-    assert layout.repeated_names(ROOT) == []
-    assert len(layout.repeated_names(wrong)) == 13
 
 
 @pytest.mark.slow
