@@ -37,8 +37,6 @@ def read_tab_texts() -> None:
 
     So a reloaded page computes with the reader's text at once, and never with the default one first.
     """
-    if SESSION in st.session_state:
-        return
     st.session_state[SESSION] = token_hex(8)
     if st.context.cookies.get(HAS_TAB_TEXTS) == "1" and not st.context.is_embedded:
         request_tab_texts(str(st.session_state[SESSION]), _take_tab_texts)

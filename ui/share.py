@@ -3,7 +3,7 @@
 Bound widgets are in the address anyway. Typed texts are not, since servers log the addresses of requests.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -40,13 +40,15 @@ DEFAULTS = {
 }
 """Default texts, which no link needs to include."""
 
+READ_ONCE = (*names_read_once(), LINKED_FILE, FILES)
+"""Names that are removed from an address once read."""
 LINKED = "texts_of_a_link"
 """Session key: name -> text in the link that opened the session."""
 
 
 def take_from_address() -> None:
     """Read and remove texts in the address, and names that are only meaningful with them."""
-    brought = take((*names_read_once(), LINKED_FILE, FILES))
+    brought = take(READ_ONCE)
     session.store(LINKED, {**session.stored(LINKED, {}), **{key: brought[key] for key in TYPED if key in brought}})
     if LINKED_FILE in brought:
         session.store(LINKED_FILE, short_name(brought.pop(LINKED_FILE)))
@@ -56,21 +58,6 @@ def take_from_address() -> None:
         value = whole(text) if key in NUMBERS else text
         if value is not None:
             session.store(key, value)
-
-
-@st.fragment
-def share_button(page: str, title: str, more: Callable[[str], None] = lambda page: None) -> None:
-    """Show the button; its panel is drawn when opened.
-
-    Args:
-        page: name of the page.
-        title: its title.
-        more: draws further ways to share the view at the end of the panel, called with the page's name.
-    """
-    with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
-        if place.open:
-            _panel(page, title)
-            more(page)
 
 
 def whole_view(page: str) -> None:
@@ -84,7 +71,13 @@ def whole_view(page: str) -> None:
     whole_view_link([*without, *(each for each in texts if each not in without)], "whole_view")
 
 
-def _panel(page: str, title: str) -> None:
+def share_panel(page: str, title: str) -> None:
+    """Offer a link to the view.
+
+    Args:
+        page: name of the page.
+        title: its title.
+    """
     st.markdown("This link shows the same page, model and settings in another browser.")
     with_text = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
     read, names = files_read(page)

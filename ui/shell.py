@@ -11,11 +11,12 @@ from ui import own_texts, session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
 from ui.cache.memoize import logged
+from ui.cache.view_notes import noted
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.components.presenter import LARGER, presenter
-from ui.lessons import drawing, handout, pinning, tour
+from ui.lessons import drawing, handout, pinning, pins, tour
 from ui.server import logo
 from ui.server.auth import require_sign_in
 from ui.server.monitoring.log import model_fact
@@ -28,8 +29,11 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import beside_title
 from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select
+from ui.widgets.panel import panel
 from ui.widgets.view_and_layer import reads_text
 
+REPORT = "report_open"
+"""Key of the panel of the report."""
 FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=logo.mark(theme), layout="wide")
@@ -49,16 +53,24 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
-own_texts.read_tab_texts()
+if own_texts.SESSION not in st.session_state:
+    own_texts.read_tab_texts()
 if unread := query.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
-drawing.leave_after_the_last()
-step = tour.follow_address(here, pages)
-share.take_from_address()
-report = PageReport(here, page.title, TYPED)
+is_drawing = session.stored(drawing.DRAWING) is not None  # pinned views, one after the other
+if is_drawing:
+    drawing.leave_after_the_last()
+if "lesson" in st.query_params:
+    step = tour.follow_address(here, pages)
+else:
+    step = ""
+    session.store(tour.ADDRESS, None)
+if any(name in st.query_params for name in share.READ_ONCE):
+    share.take_from_address()
+report = PageReport(here, page.title, TYPED) if session.stored(REPORT) else None
 
 
 def model_and_text() -> None:
@@ -75,7 +87,24 @@ def model_and_text() -> None:
 def beside() -> None:
     """Offer to pin the view, beside the title of every page; not in a frame."""
     if not (st.context.is_embedded or session.is_presenting()):
-        pinning.pin_button(here)
+        panel(pinned_label, drawing.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
+
+
+def pinned_label() -> str:
+    """The words on the button of the pinned views."""
+    views = session.stored(pins.STORED)
+    return f"Pinned ({len(views.pins)})" if views and views.pins else "Pin this view"
+
+
+def share_panel() -> None:
+    """A link to the view, and the view as a step of a lesson."""
+    share.share_panel(here, page.title)
+    pinning.copy_step(here)
+
+
+def report_panel() -> None:
+    """The report of this run of the page; opening the panel alone draws it without the view."""
+    (report or PageReport(here, page.title, TYPED)).panel()
 
 
 if session.figure_only():  # a frame with the figure only; its model and text are in the address
@@ -101,34 +130,43 @@ else:
         )
         with st.container(horizontal=True, gap="xsmall"):
             with st.container(width="content"):  # a fragment alone would take all remaining width of its row
-                share.share_button(here, page.title, pinning.copy_step)
+                panel(lambda: "Share", "share_open", share_panel)
             with st.container(width="content"):
-                report.button()
-            tour.lessons_button()
+                panel(lambda: "Report", REPORT, report_panel)
+            with st.container(width="content"):
+                panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
             glossary(here)
         model_and_text()
         own_texts.keep_texts()
 session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
-presenter()
+if session.is_presenting():
+    presenter()
 if session.figure_only() and not window_height():
     st.stop()  # the browser resends the address at once
 if again:
     st.stop()  # the browser now opens the whole address
-tour.step_bar(here, pages, step)
+if session.stored(session.TOUR):
+    tour.step_bar(here, pages, step)
+else:
+    navigation.remember_view()
 if absent and here == FIRST:
     titles = {each.title: each for each in pages.values()}
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
-drawing.drawing_bar()
-to_record = handout.token_to_record(here)
+if is_drawing:
+    drawing.drawing_bar()
+pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
+to_record = handout.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
     text_fields.text_on_page("Your text, which every page reads"),
     beside_title(beside),
-    report.of_page(bool(to_record)) as view,
+    report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,
 ):
     page.run()
-    handout.record_view(to_record, view)
-    drawing.draw_next()
+    if to_record:
+        handout.record_view(to_record, view)
+    if is_drawing:
+        drawing.draw_next()
 session.first_page_sent.set()

@@ -55,13 +55,12 @@ def record_view(token: str, view: ShownView) -> None:
     """Cache the figures of a view, drawn for a file, for the report of the pinned views.
 
     Args:
-        token: token of the pinned view; "" to do nothing.
+        token: token of the pinned view.
         view: what the page has shown.
     """
-    if token:
-        with suppress(BertvizError):  # the page has shown the error already
-            origin = source(fields.model_name())
-            keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
+    with suppress(BertvizError):  # the page has shown the error already
+        origin = source(fields.model_name())
+        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
 
 
 def without_figures(views: PinnedViews) -> list[Pin]:

@@ -46,20 +46,6 @@ ABOUT_FIELDS = ("title", "author", "summary", "following")
 HELP = "Collects views into a lesson or a report. Only this session has the list: download it to keep it."
 
 
-@st.fragment
-def pin_button(here: str) -> None:
-    """Show the button, whose panel pins the current view and has the list; the panel is drawn when opened.
-
-    Args:
-        here: name of the page.
-    """
-    count = len(pinned_views().pins)
-    label = f"Pinned ({count})" if count else "Pin this view"
-    with st.popover(label, type="tertiary", icon=":material/keep:", key=OPEN, on_change="rerun") as place:
-        if place.open:
-            _panel(here)
-
-
 def copy_step(here: str) -> None:
     """Show the current view as a step of a lesson's file, with a button to copy it.
 
@@ -72,7 +58,12 @@ def copy_step(here: str) -> None:
         _say_what_is_left_out(here)
 
 
-def _panel(here: str) -> None:
+def pin_panel(here: str) -> None:
+    """Pin the current view, and show the list.
+
+    Args:
+        here: name of the page.
+    """
     views = pinned_views()
     _form(here, views)
     if fault := session.stored(FAULT):

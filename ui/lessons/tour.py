@@ -12,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from ui.address.journey_links import PLACE
-from ui.address.navigation import remember_view, return_to_view, visit
+from ui.address.navigation import return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
@@ -126,16 +126,13 @@ class Place:
 
 
 def follow_address(here: str, pages: Pages) -> str:
-    """Go to the step in the address, on another page if needed.
+    """Go to the step that the address names, on another page if needed.
 
     Returns:
         The address that the browser must open again, "" for none.
     """
-    name, *numbers = (st.query_params.get(each) for each in NAMES)
+    name, numbers = st.query_params[NAMES[0]], [st.query_params.get(each) for each in NAMES[1:]]
     fresh = ADDRESS not in st.session_state
-    if name is None:
-        st.session_state[ADDRESS] = None
-        return ""
     try:
         place = _place(name, *numbers)
     except LessonError:
@@ -174,19 +171,15 @@ def detour(
 
 
 def step_bar(here: str, pages: Pages, again: str) -> None:
-    """Show the card of the current step; nothing outside a tour.
+    """Show the card of the current step of a tour.
 
     Args:
         here: name of the current page.
         pages: all pages.
         again: address that the browser must open again, "" for none.
     """
-    at = st.session_state.get(TOUR)
-    if at is None:
-        remember_view()
-        return
     try:
-        place = _place(*at)
+        place = _place(*st.session_state[TOUR])
     except LessonError as error:
         del st.session_state[TOUR]
         st.warning(escape_markdown(str(error)), icon=":material/tour:")
@@ -255,26 +248,23 @@ def end_tour(preserved: Collection[str] = ()) -> None:
     return_to_view(preserved, [name for name in PLACE.values() if name not in preserved])
 
 
-def lessons_button() -> None:
-    """Show a menu of all lessons in the sidebar."""
-    with st.popover("Lessons", type="tertiary", key="lessons_open", on_change="rerun") as place:
-        if not place.open:
-            return
-        links, faults = [], []
-        names = lessons_here()
-        shipped = [name for name in ORDER if name not in session_lessons()]
-        for name in sorted(names, key=lambda name: shipped.index(name) if name in shipped else -1):  # own lessons first
-            try:
-                lesson = open_lesson(name)
-            except LessonError as error:
-                faults.append(str(error))
-            else:
-                links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
-        st.markdown("Guided tours through the pages.")
-        step_links(links, "lessons_list", "Lessons", is_list=True)
-        for fault in (*faults, *misnamed_files()):
-            st.caption(escape_markdown(fault))
-        file_field("Open a lesson file", "lessons_file", add_session_lesson)
+def lessons_panel() -> None:
+    """Show a menu of all lessons."""
+    links, faults = [], []
+    names = lessons_here()
+    shipped = [name for name in ORDER if name not in session_lessons()]
+    for name in sorted(names, key=lambda name: shipped.index(name) if name in shipped else -1):  # own lessons first
+        try:
+            lesson = open_lesson(name)
+        except LessonError as error:
+            faults.append(str(error))
+        else:
+            links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
+    st.markdown("Guided tours through the pages.")
+    step_links(links, "lessons_list", "Lessons", is_list=True)
+    for fault in (*faults, *misnamed_files()):
+        st.caption(escape_markdown(fault))
+    file_field("Open a lesson file", "lessons_file", add_session_lesson)
 
 
 def is_open() -> bool:

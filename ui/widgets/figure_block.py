@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -126,7 +127,7 @@ def chart(
     """
     drawn = cached_figure(figure, page_theme(share))
     height = round(drawn.layout.height or USUAL_HEIGHT)  # so that the page reserves the space before it is drawn
-    with enlarged(height, key) as measured:
+    with enlarged(height, key) if session.is_presenting() else nullcontext(height) as measured:
         st.plotly_chart(
             drawn,
             height=measured,

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui.components.navigation import HISTORY_JS
-from ui.session import PRESENT, is_presenting
+from ui.session import PRESENT
 
 KEY = "presenter"
 """Key of the frame's container."""
@@ -25,16 +25,15 @@ _component = st.components.v2.component(
 
 
 def presenter() -> None:
-    """Show the way out of the presenter's frame; nothing outside of it."""
-    if is_presenting():
-        st.html(PAGE)
-        with st.container(key=KEY):
-            _component(key="presenter_way_out", height="content", width="content")
+    """Show the way out of the presenter's frame."""
+    st.html(PAGE)
+    with st.container(key=KEY):
+        _component(key="presenter_way_out", height="content", width="content")
 
 
 @contextmanager
 def enlarged(height: int, key: str) -> Iterator[int]:
-    """Draw a chart inside the block enlarged, in the presenter's frame; as it is elsewhere.
+    """Draw a chart of the presenter's frame inside the block, enlarged.
 
     Args:
         height: height of the chart in pixels, before it is enlarged.
@@ -43,8 +42,5 @@ def enlarged(height: int, key: str) -> Iterator[int]:
     Yields:
         The height that the chart is given: Streamlit measures it on the screen, where it is larger.
     """
-    if not is_presenting():
-        yield height
-        return
     with st.container(height=round(LARGER * height), border=False, key=f"enlarged_{key}"):
         yield round(height / LARGER)

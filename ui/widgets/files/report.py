@@ -45,7 +45,7 @@ WAITING = (
 
 
 class PageReport:
-    """The report of a run of the page: its button, and the file where one was requested.
+    """The report of a run of the page: its panel, and the file where one was requested.
 
     Args:
         page: name of the page.
@@ -60,9 +60,10 @@ class PageReport:
         self.requested = bool(session.stored(REQUESTED))
         session.store(REQUESTED, False)
 
-    def button(self) -> None:
-        """Show the button, whose panel has the choice of contents, and the file once it is ready."""
-        _button(self)
+    def panel(self) -> None:
+        """Show the choice of contents, and the file once it is ready."""
+        with shown_in_place():
+            _panel(self)
 
     @contextmanager
     def of_page(self, recorded: bool = False) -> Iterator[ShownView]:
@@ -96,14 +97,6 @@ class PageReport:
             session.store(FILE, token)
             with self.slot.container():
                 show_drawing(file)
-
-
-@st.fragment
-def _button(report: PageReport) -> None:
-    with st.popover("Report", type="tertiary", key="report_open", on_change="rerun") as place:
-        if place.open:
-            with shown_in_place():
-                _panel(report)
 
 
 def _panel(report: PageReport) -> None:
