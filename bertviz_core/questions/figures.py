@@ -92,4 +92,4 @@ def drawn_by(name: str, opened: Any, options: Options) -> tuple[FigureSpec, Answ
     """
     declared = all_figures()[name]
     answer = figure_questions()[name](opened, options)
-    return declared(*(answer.drawn[each] for each in declared.inputs)), answer
+    return declared.of(answer.drawn), answer

@@ -2,15 +2,15 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.text import escape_controls
 
 T = TypeVar("T", bound=str)
-Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target"]
+Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target", "names"]
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
 """Parameters that every figure accepts; those that its question does not declare have no effect."""
 MOST_DIGITS = 9
@@ -31,11 +31,19 @@ class Param:
     """Description, without a full stop."""
     options: tuple[str, ...] = ()
     """Permitted values of a choice; the first is the default."""
+    label: str = ""
+    """Label of its control on a page; "" where a page has none for it."""
+    values: "Callable[[Any, Options], Sequence[str]] | None" = None
+    """Permitted values of a choice that depend on the opened model and the options, the default first."""
+    bounds: "Callable[[Any, Options], tuple[int, int, int]] | None" = None
+    """Least, greatest and default value of a whole number with the opened model and the options."""
+    shown: Callable[[str], str] = str
+    """How a control shows a value."""
 
 
-def choice(key: str, options: Sequence[str], help_text: str) -> Param:
+def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:
     """Declare a parameter with a few permitted values."""
-    return Param(key, "choice", help_text, tuple(options))
+    return Param(key, "choice", help_text, tuple(options), label)
 
 
 def flag(key: str, help_text: str) -> Param:

@@ -1,6 +1,6 @@
 """The parameters page: every number, every view, every refusal.
 
-Covers `ui/views/parameters/*.py`.
+Covers `ui/engine.py`.
 """
 
 import html
@@ -443,13 +443,18 @@ def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest
 
 
 def gone_page() -> None:
-    from ui.views.parameters.views import tree_view
+    from bertviz_core.questions.models.parameters import ROWS, listed_rows
+    from bertviz_core.questions.parameters import Options
+    from bertviz_core.questions.view import Section
+    from ui.cache.shared_model import SharedModel
+    from ui.engine import draw_parts
 
-    tree_view("gone", None, "sunburst", 3)
+    gone = SharedModel("gone")
+    draw_parts([Section((ROWS,), listed_rows)], gone, lambda question, options: question(gone, options), Options())
 
 
 def test_a_model_that_is_gone_at_the_next_click_is_told_in_one_sentence() -> None:
-    # The tree is a fragment: a click reruns it alone, without the page's own check of the model.
+    # A section is a fragment: a click reruns it alone, without the page's own check of the model.
     at = AppTest.from_function(gone_page).run()
     assert not at.exception
     assert len(at.error) == 1

@@ -1,7 +1,7 @@
 """Declare figures: name, title, alternative text and drawing function."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Generic, ParamSpec
@@ -68,6 +68,11 @@ class DeclaredFigure(Generic[P]):
         parameters = signature(make).parameters.values()
         self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
         """Names of its required results; the answer to its question contains each under this name."""
+
+    def of(self, drawn: Mapping[str, Any]) -> FigureSpec:
+        """Build the figure of the answer to its question, from what that answer draws."""
+        build: Callable[..., FigureSpec] = self
+        return build(*(drawn[name] for name in self.inputs))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
         """Build the figure of these results."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.settings import DEFAULT_MODEL
-from ui.address.registry import param
-from ui.address.widgets import BOUND, select, words
+from ui.address.widgets import BOUND
 from ui.session import TEACHING_SIZES, model_names, settings
 from ui.widgets.formatting import escape_markdown
 
@@ -26,45 +26,16 @@ def name_below(name: str) -> None:
         st.caption(escape_markdown(name))
 
 
-def clicked(chart_key: str) -> str | None:
-    """Id of the sector clicked last in a tree figure; None for none."""
-    event = st.session_state.get(chart_key)
-    points = event["selection"]["points"] if event else []
-    return str(points[0].get("id") or "") or None if points else None
-
-
-def module_select(modules: Sequence[str]) -> str:
-    """The module whose rows are shown, also set by a click in the tree; "" for all."""
-    return select(param("module"), "Module", ["", *modules], format_func=lambda each: each or "all modules")
-
-
-def take_click(chart_key: str, root_id: str) -> None:
-    """Select the module of the clicked sector; the centre is the whole model."""
-    sector = clicked(chart_key)
-    if sector is not None:
-        st.session_state["module"] = "" if sector == root_id or sector.endswith("/folded") else sector
-
-
 def chosen_task(tasks: Sequence[str]) -> str | None:
     """The task whose class is counted; None for the class of the checkpoint."""
     task = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
     return str(task) if task in tasks else None
 
 
-def task_select(tasks: Sequence[str]) -> None:
-    """Choose the task whose class is counted."""
-    help_text = "Count the model with the head of a task, as transformers builds it from the config."
-    select(param("task"), "Task head", [AS_IT_IS, *tasks], help=help_text)
-
-
-def search(key: str, label: str) -> str:
-    """Part of a name to search for."""
-    return words(param(key), label, placeholder="part of a name")
-
-
-def models_select(first: str) -> list[str]:
-    """Models to compare, by default with the chosen one first."""
+def models_control(param: Param, first: str) -> str:
+    """Names of models, by default some of the catalogue with the chosen one first, behind a button."""
     allowed = settings().allowed_models
     default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
-    return [str(name) for name in st.multiselect("Models", options, default=default, key=param("models").key, **BOUND)]
+    with st.popover(param.label):
+        return joined_names(map(str, st.multiselect("Models", options, default=default, key=param.key, **BOUND)))

@@ -1,0 +1,186 @@
+"""Draw declared views: their controls, whose values are in the address, and what they show."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.view import (
+    Ask,
+    Beside,
+    Click,
+    Figure,
+    Metrics,
+    Part,
+    Section,
+    Table,
+    Text,
+    View,
+)
+from ui.address.widgets import choice, level, select, toggle, words
+from ui.cache.shared_model import SharedModel
+from ui.cache.sources import tasks
+from ui.session import store, stored
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
+from ui.widgets.heading import heading
+from ui.widgets.lists.progress import answer
+from ui.widgets.models import fields
+from ui.widgets.view_and_layer import view_choice
+
+FLAG = ("false", "true")
+LEVEL_WIDTH = 200
+"""Pixels of the control of a number."""
+HALF = 0.49
+"""Share of a wide page's width of the figure with a section beside it."""
+About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
+"""What stands behind the name of the model, and what is said above the views."""
+LEVELS: dict[str, Callable[..., Any]] = {
+    "body": st.markdown,
+    "caption": st.caption,
+    "notice": partial(st.info, icon=":material/info:"),
+    "warning": partial(st.warning, icon=":material/warning:"),
+    "success": partial(st.success, icon=":material/check_circle:"),
+    "heading": partial(st.header, anchor=False),
+}
+
+
+def show_page(page: str, views: Sequence[View], about: About, folded: Sequence[Param] = ()) -> None:
+    """Show a page: its heading, the names of its views, the controls and contents of one of them.
+
+    Args:
+        page: name of the page.
+        views: its views, the default first.
+        about: what is said of the model.
+        folded: parameters of all views, whose controls are behind a button.
+    """
+    name_model = heading(page)
+    name = fields.model_name()
+    opened = SharedModel(name)
+
+    def ask(question: Any, options: Options, /) -> Any:
+        return answer(question, opened, options)
+
+    with shown_to_user():
+        options = Options(task=fields.chosen_task(tasks(name)))
+        note, notices = about(opened, ask, options)
+    name_model(name, note)
+    draw_parts(notices, opened, ask, options)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = view_choice([view.title for view in views])
+        view = next(view for view in views if view.title == chosen)
+        with shown_to_user():
+            options = _with_controls(view.params, opened, options)
+        if folded:
+            with st.popover("Options"):
+                _with_controls(folded, opened, options)
+    with shown_to_user():
+        draw_parts(view.show(opened, ask, options), opened, ask, options)
+
+
+def _with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
+    """Draw controls; returns the options with their values."""
+    for param in params:
+        options = replace(options, values={**options.values, param.key: _control(param, opened, options)})
+    return options
+
+
+def _control(param: Param, opened: SharedModel, options: Options) -> str:
+    """Draw the control of a parameter; returns its value as it is written in an address."""
+    match param.kind:
+        case "choice" if param.options == FLAG:
+            return str(toggle(param, param.label, help=_sentence(param))).lower()
+        case "choice" if param.values is not None:
+            allowed = param.values(opened, options)
+            return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
+        case "choice":
+            return choice(param, param.label)
+        case "whole" if param.bounds is not None:
+            least, most, first = param.bounds(opened, options)
+            with st.container(width=LEVEL_WIDTH):
+                return str(level(param, param.label, most, first, least, help=_sentence(param)))
+        case "names":
+            return fields.models_control(param, opened.name)
+        case _:
+            return words(param, param.label, placeholder=param.help)
+
+
+def _sentence(param: Param) -> str:
+    return f"{param.help[0].upper()}{param.help[1:]}."
+
+
+def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
+    """Draw parts one below the other."""
+    for part in parts:
+        match part:
+            case Text():
+                LEVELS[part.level](part.markdown)
+            case Metrics():
+                with st.container(horizontal=True):
+                    for each in part.metrics:
+                        st.metric(each.label, each.value, help=each.help or None)
+            case Table():
+                numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
+            case Figure():
+                _figure(part, opened, ask, options)
+            case Section():
+                _section(part, opened, ask, options)
+            case Beside():
+                _beside(part, opened, ask, options)
+
+
+def _figure(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
+    below = figure_block(
+        part.spec,
+        part.file,
+        part.frame,
+        alt=part.alt,
+        numbers=part.numbers,
+        texts=part.texts,
+        models=part.models,
+        explanation=(part.explanation, part.code) if part.explanation else None,
+        on_select=_on_click(part),
+        formats=part.formats,
+    )
+    with below:
+        draw_parts(part.below, opened, ask, options)
+
+
+@st.fragment
+def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with shown_to_user():
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            options = _with_controls(part.params, opened, options)
+        draw_parts(part.show(opened, ask, options), opened, ask, options)
+
+
+@st.fragment
+def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
+    figure = part.figure
+    key = figure.spec.chart
+    with st.container(key=f"halves_{key}"):
+        picture, rows = st.columns([1, 1], gap="medium")
+    with picture:
+        chart(figure.spec, key, on_select=_on_click(figure), share=HALF)
+    with rows:
+        _section(part.section, opened, ask, options)
+    download_row(figure.spec, key, figure.file, figure.spec.caption, figure.frame, figure.texts)
+    draw_parts(part.below, opened, ask, options)
+    if figure.explanation:
+        explained(key, figure.explanation, figure.code)
+
+
+def _on_click(part: Figure) -> Callable[[], None] | None:
+    """The callback that selects what is clicked."""
+    return None if part.click is None else partial(_take_click, part.spec.chart, part.click)
+
+
+def _take_click(chart_key: str, click: Click) -> None:
+    event = stored(chart_key)
+    points = event["selection"]["points"] if event else []
+    clicked = str(points[0].get("id") or "") if points else ""
+    if clicked:
+        store(click.param.key, click.value(clicked))
