@@ -16,7 +16,7 @@ from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
-from bertviz_core.models.local_files import file_renames, weights_folder
+from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.values import raw_values
@@ -197,6 +197,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notice(folder),
+            *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
             *seeded,
         )
