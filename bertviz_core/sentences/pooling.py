@@ -89,11 +89,9 @@ def check_width(name: str, shape: Sequence[int]) -> None:
     """Check how many numbers a projection makes, before its values are read.
 
     Raises:
-        CheckpointError: it is no matrix, or makes too many.
+        CheckpointError: they are too many.
     """
-    if len(shape) != 2:
-        raise CheckpointError(f"{name} has a weight of shape {tuple(shape)}.")
-    if shape[0] > MAX_DIMENSIONS:
+    if len(shape) == 2 and shape[0] > MAX_DIMENSIONS:
         raise CheckpointError(f"{name} makes vectors of {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are computed.")
 
 
@@ -102,7 +100,10 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
 
     layer = f"The dense layer {quoted(module_folder)}"
     own_file(folder, f"{module_folder}/{SINGLE_FILE}")
-    listed, _ = read_file_header(folder / module_folder / SINGLE_FILE)
+    try:
+        listed, _ = read_file_header(folder / module_folder / SINGLE_FILE)
+    except CheckpointError as error:
+        raise CheckpointError(f"{layer} cannot be read: {error}") from error
     for tensor in listed:
         if tensor.name == WEIGHT:
             check_width(layer, tensor.shape)
@@ -114,9 +115,8 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
         weight, bias = tensors[WEIGHT], tensors.get("linear.bias")
     except Exception as error:  # safetensors raises undocumented errors for damaged files
         raise CheckpointError(f"{layer} cannot be read: {first_line(error)}") from error
-    check_width(layer, weight.shape)
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise CheckpointError(f"{layer} has a weight of shape {tuple(weight.shape)} and a bias of {tuple(bias.shape)}.")
+    if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise CheckpointError(f"{layer} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
 
 

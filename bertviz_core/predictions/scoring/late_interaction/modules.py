@@ -97,7 +97,7 @@ def stanford_projection(source: ModelSource, settings: Settings) -> DenseLayer:
             f"({STANFORD_PROJECTION}); put in the file of the trained model."
         )
     check_width(f"The projection {STANFORD_PROJECTION}", stored.shape)
-    if not 0 < stored.nbytes <= DENSE_NBYTES or not is_readable(stored.dtype):
+    if len(stored.shape) != 2 or not 0 < stored.nbytes <= DENSE_NBYTES or not is_readable(stored.dtype):
         raise CheckpointError(
             f"The projection {STANFORD_PROJECTION} has the shape {tuple(stored.shape)} in {stored.dtype}; a matrix of "
             f"at most {DENSE_NBYTES:,} bytes is read."
