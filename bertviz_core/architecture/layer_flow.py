@@ -1,6 +1,6 @@
 """Derive the steps of a layer with their sizes, in the order of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bertviz_core.architecture.layer_modules import below, layer_paths, stack_of
 from bertviz_core.architecture.results import Architecture, FlowStep, LayerFlow, ModuleRow, ModuleTree, ShapeRun
@@ -78,13 +78,14 @@ def layer_steps(
     own: dict[str, list[Parameter]] = {}
     for row in parameters:
         own.setdefault(row.name.rpartition(".")[0], []).append(row)
+    parents = {around for path in run.modules for around in _all_around(path)}
     steps = []
     for module, shapes in run.modules.items():
         around = next((path for path in paths if module == path or module.startswith(f"{path}.")), "")
         if not around or (module == around and len(paths) == 1) or module not in rows:
             continue  # BigBird replaces modules when it switches to full attention
         own_parameters = own.get(module, [])
-        kind, part = _kind(rows[module].class_name, own_parameters, leaf=not _has_children(module, run))
+        kind, part = _kind(rows[module].class_name, own_parameters, leaf=module not in parents)
         if kind:
             entering = shapes.inputs[0][1][1:] if shapes.inputs else None
             steps.append(
@@ -123,8 +124,10 @@ def _around(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _has_children(module: str, run: ShapeRun) -> bool:
-    return any(path.startswith(f"{module}.") for path in run.modules)
+def _all_around(path: str) -> Iterator[str]:
+    """The modules around one."""
+    while path := _around(path):
+        yield path
 
 
 def _kind(class_name: str, parameters: Sequence[Parameter], leaf: bool) -> tuple[str, str]:

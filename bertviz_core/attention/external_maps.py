@@ -1,6 +1,7 @@
 """Maps and the atlas of attention that another program has computed."""
 
-from collections.abc import Iterable, Sized
+import math
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from bertviz_core.errors import TextError
 
 MOST_CELLS = 2**29
 """Maximum number of weights of all layers together: 2 GiB in float32."""
+LEAST_ROW = 512
+"""A list counts as so many weights at least, so that many short ones are not counted for long."""
 EVEN = 1e-2
 """Largest distance of the sum of a row from 1, above which it is mentioned; half precision stays below."""
 NO_WEIGHTS = {
@@ -33,7 +36,9 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
         TextError: shapes differ or do not fit, the batch has several texts, values are not real numbers, or one is
             negative or not finite.
     """
-    layers = [_array(each) for each in attention] if isinstance(attention, list | tuple) else _split(_array(attention))
+    parts = list(attention) if isinstance(attention, list | tuple) else [attention]
+    _check_cells(parts)
+    layers = [_array(each) for each in parts] if isinstance(attention, list | tuple) else _split(_array(attention))
     if not layers or not all(each.size for each in layers):
         raise TextError(
             "attention is empty; models return weights only with output_attentions=True and eager attention."
@@ -42,12 +47,28 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
     shapes = sorted({each.shape for each in layers})
     if len(shapes) > 1:
         raise TextError(f"The layers of attention have different shapes, {shapes[0]} and {shapes[1]}.")
-    if sum(each.size for each in layers) > MOST_CELLS:
-        raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
     maps = np.stack(layers)
-    if not ((maps >= 0) & (maps <= np.finfo(np.float32).max)).all():  # false for NaN, too
+    if not ((maps >= 0) & (maps < np.inf)).all():  # false for NaN, too
         raise TextError("attention has values that are negative or not finite; give weights after the softmax.")
-    return maps.astype(np.float32)
+    return maps
+
+
+def _check_cells(parts: Sequence[Any]) -> None:
+    """Count the weights before any is copied: a view of one number may have the shape of thousands of tokens.
+
+    Raises:
+        TextError: there are too many.
+    """
+    left, waiting = MOST_CELLS, list(parts)
+    while waiting and left >= 0:
+        values = waiting.pop()
+        shape = getattr(values, "shape", None)
+        left -= math.prod(each for each in shape if isinstance(each, int)) if isinstance(shape, tuple) else 1
+        if isinstance(values, list | tuple):
+            left -= max(len(values), LEAST_ROW)
+            waiting += values if values and not isinstance(values[0], int | float) else ()
+    if left < 0:
+        raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
 
 
 def _array(values: Any) -> np.ndarray:
@@ -63,7 +84,8 @@ def _array(values: Any) -> np.ndarray:
             values = (values.float() if values.dtype.is_floating_point else values).numpy()
         numbers = np.asarray([] if values is None else values)
         if numbers.dtype.kind not in NO_WEIGHTS:
-            return numbers.astype(np.float64)
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+                return numbers.astype(np.float32)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError for a tensor that is sparse or on "meta"
         raise TextError(f"attention has a {name} where an array of numbers is needed.") from error
     raise TextError(f"attention has {NO_WEIGHTS[numbers.dtype.kind]}, and weights are real numbers.")

@@ -16,7 +16,7 @@ from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
-from bertviz_core.models.local_files import file_renames, weights_folder
+from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.values import raw_values
@@ -26,6 +26,8 @@ from bertviz_core.models.transformers_internals import class_for, knows, set_att
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted, tensors_not_finite
 
+MAX_WIDTH = 2**18
+"""Most numbers that a linear layer makes of a token, four times those of the largest known: 1 MiB in float32."""
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
@@ -183,8 +185,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
+        tensors = read_state_dict(folder)
         with BUILD_LOCK, quietly(), unplugged():
-            whole, info = read_weights(source.name, folder, config, dtype, _base_class(config), renames)
+            whole, info = with_weights(source.name, folder, tensors, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
@@ -197,6 +200,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notice(folder),
+            *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
             *seeded,
         )
@@ -255,11 +259,19 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
     with suppress(UnsupportedModelError):  # raised again where the class is chosen
         base_class = _base_class(model_config(source.name, source.config))
         task = ENCODER if base_class is transformers.AutoModelForTextEncoding else "base"
-        needed = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
+        skeleton = build_skeleton(source.name, source.config, task)
+        needed = sum(each.numel() for each in skeleton.parameters())
         if needed > 2 * stored + SPARE_NUMBERS:
             raise CheckpointError(
                 f"The config of {source.name!r} asks for {needed:,} numbers, its files hold {stored:,}: they do not "
                 "belong together. Check the sizes in config.json."
+            )
+        widths = {path: getattr(module, "out_features", 0) for path, module in skeleton.named_modules()}
+        widest = max(widths, key=lambda path: widths[path])
+        if widths[widest] > MAX_WIDTH:
+            raise CheckpointError(
+                f"The module {quoted(widest)} of {source.name!r} makes {widths[widest]:,} numbers of every token; at "
+                f"most {MAX_WIDTH:,} are computed. Its parameters can be shown without loading."
             )
 
 
@@ -273,9 +285,10 @@ def _base_class(config: "transformers.PreTrainedConfig") -> Any:
     return auto_class
 
 
-def read_weights(
+def with_weights(
     name: str,
     folder: Path,
+    tensors: "dict[str, torch.Tensor]",
     config: "transformers.PreTrainedConfig",
     dtype: Dtype,
     auto_class: Any,
@@ -285,7 +298,8 @@ def read_weights(
 
     Args:
         name: name of the model, for error messages.
-        folder: the folder with the weights.
+        folder: the folder with the weights, which error messages do not name.
+        tensors: the weights (read_state_dict); they are read before BUILD_LOCK is taken, since that may take long.
         config: its config.
         dtype: number format of the weights.
         auto_class: an auto class of transformers that supports the config.
@@ -297,7 +311,6 @@ def read_weights(
     if auto_class is transformers.AutoModelForTextEncoding:
         config = copy.deepcopy(config)
         config.is_encoder_decoder = False  # required by T5Gemma's encoder class; the others set it themselves
-    tensors = read_state_dict(folder)
     try:
         model_class = class_for(auto_class, config)
         if model_class.config_class is type(config.get_text_config()):

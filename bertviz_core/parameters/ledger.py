@@ -17,8 +17,7 @@ import msgspec
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
+from bertviz_core.models.local_files import fitted_adapter
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
@@ -139,7 +138,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
         BertvizError: the model cannot be read, or has no class for the task.
     """
     if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
-        return adapter_ledger(source, source.adapter, source.folder, settings)
+        return adapter_ledger(source, source.adapter, settings)
     if task is None and source.has_weights and source.folder is not None:
         return stored_ledger(source.name, source.config, read_header(source.folder))
     if task is None and source.kind == "hub" and source.hub_id is not None:
@@ -151,23 +150,19 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     return config_ledger(source.name, source.config, task or "base")
 
 
-def adapter_ledger(source: ModelSource, part: AdapterPart, folder: Path, settings: Settings) -> Ledger:
+def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -> Ledger:
     """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained.
 
     Args:
         source: the adapter.
         part: its settings and its base.
-        folder: the folder with its files.
         settings: the settings.
 
     Raises:
         CheckpointError: it was made for another base.
     """
-    facts = catalog.type_facts(part.base.model_type)
-    header = read_header(weights_folder(part.base, settings))
-    adapter = read_adapter(source.name, folder)
-    fit = fitted(adapter, part.base.name, header, facts.prefix if facts else "")
-    whole = header_ledger(source.name, source.config, merged_header(header, fit))
+    fit, base = fitted_adapter(source, part, settings)
+    whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit))
     rows = adapter_rows(whole.parameters, fit)
     own = [half for _, update in fit.updates for half in (update.first, update.second)]
     stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))

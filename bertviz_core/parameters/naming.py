@@ -241,8 +241,10 @@ def left_out(
     absent = {alias: to for alias, to in ties.items() if alias not in names}
     if not absent:
         return []
-    owners = {row.name: row for row in rows if row.name in ties.values()}
-    parts = {part for row in rows for part in _around(row.name)}
+    sources = set(ties.values())
+    owners = {row.name: row for row in rows if row.name in sources}
+    needed = {_part(alias) for alias in absent}
+    parts = {part for part in needed if not part or any(row.name.startswith(f"{part}.") for row in rows)}
     return [
         classifier.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
         for alias, to in absent.items()
@@ -253,9 +255,3 @@ def left_out(
 def _part(name: str) -> str:
     """Path of the parent of the module of a parameter."""
     return ".".join(name.split(".")[:-2])
-
-
-def _around(name: str) -> list[str]:
-    """Paths of all modules around a parameter, including the model itself."""
-    modules = name.split(".")[:-1]
-    return [".".join(modules[:count]) for count in range(len(modules) + 1)]

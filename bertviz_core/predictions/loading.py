@@ -14,7 +14,14 @@ from bertviz_core.isolation.offline import unplugged
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
-from bertviz_core.models.loading import POOLER, LoadedModel, load_model, not_finite_notice, read_weights
+from bertviz_core.models.loading import (
+    POOLER,
+    LoadedModel,
+    load_model,
+    not_finite_notice,
+    read_state_dict,
+    with_weights,
+)
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
@@ -124,9 +131,11 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
+    folder = weights_folder(source, settings)
+    tensors = read_state_dict(folder)
     with BUILD_LOCK, quietly(), unplugged():
         try:
-            model, info = read_weights(source.name, weights_folder(source, settings), config, base.dtype, auto_class)
+            model, info = with_weights(source.name, folder, tensors, config, base.dtype, auto_class)
         except CheckpointError as error:
             refusal: CheckpointError | None = error
         else:

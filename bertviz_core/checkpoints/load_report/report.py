@@ -26,7 +26,7 @@ from bertviz_core.errors import CheckpointError, HubError, UnsupportedModelError
 from bertviz_core.isolation.sanitized.terms import changed
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.local_files import adapter_notices, weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly
@@ -189,7 +189,8 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
         )
     header = stored_header(source, settings)
     config = with_labels(source.config, task, num_labels)
-    return report_of(source.name, config, task, header)
+    report = report_of(source.name, config, task, header)
+    return replace(report, suggestion=" ".join((report.suggestion, *adapter_notices(source, settings))))
 
 
 def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:

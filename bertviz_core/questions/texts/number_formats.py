@@ -15,6 +15,7 @@ from bertviz_core.checkpoints.tensor_statistics import Tell
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.number_formats import PARTS
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.models.local_files import adapter_notices
 from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
 from bertviz_core.predictions.probing.results import TextPredictions
@@ -116,7 +117,8 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         rows.append(rounded_format(checkpoint, rounding, compared))
         unread = compared.unread
         not_finite = [each.name for each in compared.tensors if not isfinite(each.first_norm)]
-    notices = [f"{tensors_not_finite(not_finite)}, so no error is measured there."] if not_finite else []
+    notices = list(adapter_notices(opened.source, opened.settings))
+    notices += [f"{tensors_not_finite(not_finite)}, so no error is measured there."] if not_finite else []
     notices += [DESCRIPTION] if any(each.name in SCALED for each in rows) else []
     notices += [_uneven(each) for each in rows if each.uneven]
     pooling, nbytes = "", 0

@@ -21,6 +21,8 @@ class LowRankUpdate:
     """B, of shape outputs × rank; for a table dimensions × rank."""
     scale: float
     """Factor of the product."""
+    table: StoredTensor | None = None
+    """Tensor of the adapter's file that the product is added to in place of the base's, as of a resized table."""
 
     @property
     def rank(self) -> int:
@@ -41,6 +43,8 @@ class SavedTensor:
     """Name in the class that the adapter was trained with."""
     stored: StoredTensor
     """Tensor of the adapter's file."""
+    is_trained: bool = True
+    """Whether it was trained; a resized table of embeddings may only have been saved along."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,3 +73,10 @@ class FittedAdapter:
     """Changed tensor of the base's files, its update."""
     saved: tuple[tuple[str, SavedTensor], ...]
     """Name in the base's files, or a new one, and the tensor of that name."""
+    notices: tuple[str, ...]
+    """What the adapter's file lacks of what its settings name, and what it has in another size, one sentence each."""
+
+    def replaced(self) -> dict[str, StoredTensor]:
+        """Name in the base's files, or a new one -> the tensor of the adapter's file that takes its place."""
+        tables = {stored.name: update.table for stored, update in self.updates if update.table is not None}
+        return {name: each.stored for name, each in self.saved} | tables

@@ -16,7 +16,7 @@ from bertviz_core.isolation.regular_files import DENSE_NBYTES, present
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.plan import LIBRARY_PREFIX, MODULES_FILE
-from bertviz_core.sentences.pooling import dense_layer
+from bertviz_core.sentences.pooling import check_width, dense_layer
 from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -96,6 +96,7 @@ def stanford_projection(source: ModelSource, settings: Settings) -> DenseLayer:
             f"{quoted(source.name, 60)} is a ColBERT by its config, and its weights have no projection "
             f"({STANFORD_PROJECTION}); put in the file of the trained model."
         )
+    check_width(f"The projection {STANFORD_PROJECTION}", stored.shape)
     if len(stored.shape) != 2 or not 0 < stored.nbytes <= DENSE_NBYTES or not is_readable(stored.dtype):
         raise CheckpointError(
             f"The projection {STANFORD_PROJECTION} has the shape {tuple(stored.shape)} in {stored.dtype}; a matrix of "

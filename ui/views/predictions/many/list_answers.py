@@ -1,5 +1,6 @@
 """Answers to several texts, with their accuracy where labels are known."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -148,5 +149,6 @@ def _counts(predictions: TextPredictions) -> str:
     """Counts of each class, in a line."""
     if not predictions.labels:
         return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
-    listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]
-    return ", ".join(f"{label} {predictions.answers.count(label):,}" for label in listed) + "."
+    counts = Counter(predictions.answers)
+    listed = sorted(predictions.labels, key=lambda label: -counts[label])[:6]
+    return ", ".join(f"{label} {counts[label]:,}" for label in listed) + "."
