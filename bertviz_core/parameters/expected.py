@@ -32,6 +32,8 @@ def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, l
     table = type_tensors(facts.model_type)
     if not table or not (architecture == facts.base_class or architecture in table["classes"]):
         return False
+    if table["tied"] != bool(config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False))):
+        return False
     prefix = f"{facts.of_class(architecture).prefix}."
     own = table["classes"].get(architecture, {"has": {}, "lacks": ()})
     base = {name: row for name, row in table["base"].items() if name not in own["lacks"]}

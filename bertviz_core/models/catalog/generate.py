@@ -191,7 +191,7 @@ def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
 def model_type_tensors(model_type: str) -> dict[str, Any]:
     """The parameters of the classes of a type, by the config of its first model in the catalogue, or the default one.
 
-    {} for a type that cannot be built so. sizes holds the sizes of that config. base maps a name (with digits as *) to
+    {} for a type that cannot be built so. tied and sizes are of that config. base maps a name (with digits as *) to
     the number of such names and their shape; classes holds for each other class what it has beside the base model, and
     what it has not of it.
     """
@@ -216,7 +216,7 @@ def model_type_tensors(model_type: str) -> dict[str, Any]:
             }
     written = orjson.loads(config.to_json_string(use_diff=False)).items()
     sizes = {key: value for key, value in written if type(value) is int and value > 0 and not key.endswith("token_id")}
-    return {"sizes": sizes, "base": base, "classes": rows}
+    return {"tied": bool(config.tie_word_embeddings), "sizes": sizes, "base": base, "classes": rows}
 
 
 def _tensors(model_class: Any, config: Any) -> dict[str, list[int]]:
