@@ -88,6 +88,15 @@ def tensors_not_finite(names: Sequence[str]) -> str:
     return f"{counted(len(names), 'tensor')} hold{'' if more else 's'} NaN or infinity ({quoted(names[0])}{more})"
 
 
+def tensors_not_scaled(names: Sequence[str], dtype: str) -> str:
+    """A sentence about weights in whole numbers or fewer than 16 bits, the first by its name; there is at least one."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return (
+        f"The file stores {quoted(names[0])}{more} as {dtype}, and no scale is applied: the numbers are taken "
+        "as they are. If they were quantized, give the checkpoint in float32 or bfloat16."
+    )
+
+
 def repair_surrogates(text: str) -> str:
     """The text as valid Unicode: surrogate pairs joined, each lone surrogate replaced by U+FFFD."""
     if text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text):

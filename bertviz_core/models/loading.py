@@ -3,9 +3,11 @@
 import copy
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -19,12 +21,14 @@ from bertviz_core.models.families import family
 from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.header import REAL_NUMBERS
+from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line, quoted, tensors_not_finite
+from bertviz_core.text import first_line, quoted, tensors_not_finite, tensors_not_scaled
 
 MAX_WIDTH = 2**18
 """Most numbers that a linear layer makes of a token, four times those of the largest known: 1 MiB in float32."""
@@ -38,7 +42,11 @@ SPARE_NUMBERS = 10_000_000
 
 
 def check_weights_complete(
-    name: str, whole: "transformers.PreTrainedModel", missing: Set[str], model: "transformers.PreTrainedModel"
+    name: str,
+    whole: "transformers.PreTrainedModel",
+    missing: Set[str],
+    unexpected: Set[str],
+    model: "transformers.PreTrainedModel",
 ) -> None:
     """Check that the file has every parameter of the model but its pooler.
 
@@ -46,6 +54,7 @@ def check_weights_complete(
         name: name of the model.
         whole: the model as loaded.
         missing: names of its parameters that are not in the file.
+        unexpected: names in the file that the model lacks.
         model: the part of it that is run.
 
     Raises:
@@ -55,11 +64,34 @@ def check_weights_complete(
     used_names = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
     lacking = sorted(key for key in missing & used_names if not key.startswith((POOLER, *NOT_NEEDED)))
     if lacking:
-        raise CheckpointError(
-            f"The file of {name!r} lacks {len(lacking):,} of the {len(used_names):,} tensors that its config asks for "
-            f"({quoted(lacking[0])}, ...); they are never replaced by random numbers. "
-            "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
+        lacks = (
+            f"{len(lacking):,} of the {len(used_names):,} tensors that its config asks for "
+            f"({quoted(lacking[0])}, ...); they are never replaced by random numbers."
         )
+        prefix = _wrapper_prefix(lacking, unexpected)
+        if prefix:
+            unknown = f"have the prefix {quoted(prefix)}, which {type(whole).__name__} does not know"
+            raise CheckpointError(
+                f"The names in the file of {name!r} {unknown}, so the file lacks {lacks} The load report has the "
+                "lines of Python that remove it."
+            )
+        raise CheckpointError(
+            f"The file of {name!r} lacks {lacks} Check num_hidden_layers and model_type in config.json, and the load "
+            "report."
+        )
+
+
+def _wrapper_prefix(lacking: Sequence[str], unexpected: Set[str]) -> str:
+    """The prefix that a wrapper put before most of the names that a model lacks; "" if there is none."""
+    names = {f".{name}" for name in lacking}
+    votes: Counter[str] = Counter()
+    for key in unexpected:
+        ends = (key[at:] for at, letter in enumerate(key) if letter == ".")
+        end = next((each for each in ends if each in names), "")
+        if end:
+            votes[key.removesuffix(end) + "."] += 1
+    prefix, count = max(votes.items(), key=itemgetter(1), default=("", 0))
+    return prefix if 2 * count >= len(lacking) else ""
 
 
 def drop_missing_pooler(model: "transformers.PreTrainedModel", missing: Set[str]) -> None:
@@ -115,6 +147,16 @@ def not_finite_notice(parameters: "Iterable[tuple[str, torch.nn.Parameter]]") ->
     suspects = [each for each in parameters if not bool(torch.isfinite(each[1].detach().sum()))]
     bad = [name for name, weight in suspects if not bool(torch.isfinite(weight).all())]
     return (f"{tensors_not_finite(bad)}; what is computed from that may be so too.",) if bad else ()
+
+
+def unscaled_notice(model: "transformers.PreTrainedModel", tensors: Iterable[StoredTensor]) -> tuple[str, ...]:
+    """A notice if weights are stored in whole numbers or fewer than 16 bits, which are taken as they are."""
+    bare = [tensor for tensor in tensors if tensor.dtype not in REAL_NUMBERS]
+    if not bare:
+        return ()
+    names = {f".{name}" for name, _ in model.named_parameters()}
+    weights = [each for each in bare if any(f".{each.name}".endswith(name) for name in names)]
+    return (tensors_not_scaled([each.name for each in weights], weights[0].dtype),) if weights else ()
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -194,7 +236,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             if attention_source == "recorded":
                 set_attention(model, register())
         missing = info["missing_keys"]
-        check_weights_complete(source.name, whole, missing, model)
+        check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model)
         drop_missing_pooler(model, missing)
         notices = (
             *encoder_only_notice(config),
@@ -202,6 +244,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *adapter_notice(folder),
             *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
+            *unscaled_notice(model, read_header(folder).tensors),
             *seeded,
         )
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)

@@ -50,8 +50,8 @@ class ParametersResult(Result[Ledger]):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Remarks on the counts, at most one sentence."""
-        return (self.data.note,) if self.data.note else ()
+        """Remarks on the counts."""
+        return self.data.notices
 
     @property
     def total(self) -> int:

@@ -120,13 +120,14 @@ def compare(
         values = {**options.values, VIEW.key: view, JOINED.key: join}
         predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
     ran = _compared_runs(opened, options, view, pair, place) if is_run else None
-    comparison = checkpoint_comparison(opened, Options(values=options.values)).result
+    compared = checkpoint_comparison(opened, Options(values=options.values))
+    comparison = compared.result
     if text is not None and task is None and file is None and not is_run:
         print_notices(_answering(opened, second))
     behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options).result
     answers = None if listed is None else compared_answers(opened, listed).result
     sliced = None if divided is None else answers_by_slice(opened, divided).result
-    print_notices(comparison.notices)
+    print_notices(compared.notices)
     print_notices(behaviour.notices if behaviour else ())
     print_notices(answers.notices if answers else ())
     print_notices(predicted.notices if predicted else ())

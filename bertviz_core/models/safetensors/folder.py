@@ -27,6 +27,8 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MAX_FILES = 2_000
+PIECE_NBYTES = 2**20
+"""Bytes that are compared at once."""
 ONNX, GGUF = ".onnx", ".gguf"
 ONNX_FOLDER = "onnx"
 """Folder in which exporters put ONNX files beside a checkpoint."""
@@ -144,6 +146,24 @@ def _names(folder: Path) -> list[str]:
     if inside.is_dir() and not inside.is_symlink():
         names += sorted(f"{ONNX_FOLDER}/{entry.name}" for entry in inside.iterdir())
     return names
+
+
+def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor) -> bool:
+    """Whether two tensors of a folder's files are of one shape and format, and equal bit by bit.
+
+    Raises:
+        CheckpointError: a file cannot be read.
+    """
+    if (first.shape, first.dtype) != (second.shape, second.dtype):
+        return False
+    with opened(folder, first.file) as one, opened(folder, second.file) as two:
+        for file, tensor in ((one, first), (two, second)):
+            file.seek(8 + int.from_bytes(file.read(8), "little") + tensor.begin)
+        for begin in range(0, first.nbytes, PIECE_NBYTES):
+            count = min(PIECE_NBYTES, first.nbytes - begin)
+            if one.read(count) != two.read(count):
+                return False
+    return True
 
 
 def weights_sha256(folder: Path) -> str:

@@ -47,6 +47,9 @@ DTYPE_BITS: Mapping[str, tuple[str, int]] = {
 
 DTYPE_NBYTES: Mapping[str, float] = {name: bits / 8 for name, bits in DTYPE_BITS.values()}
 
+REAL_NUMBERS = frozenset(("float64", "float32", "float16", "bfloat16"))
+"""Formats of weights that need no scale."""
+
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_TENSORS = 200_000

@@ -28,6 +28,7 @@ from bertviz_core.figures.checkpoints.weights import (
     first_matrix,
     statistic_numbers,
 )
+from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
@@ -77,7 +78,7 @@ def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
     drawn = {"statistic": statistic, "model_name": opened.source.name, "statistic_logarithmic": logarithmic}
-    return answered(opened, grid, statistic_grid=grid, **drawn)
+    return answered(opened, grid, count_notices(opened), statistic_grid=grid, **drawn)
 
 
 @question(figures=("values",), params=(TENSOR,))
@@ -97,8 +98,11 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
 @question(params=(OTHER,))
 def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    compared = comparison_of(opened, options)
-    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=compared.notices)
+    compared, other = comparison_of(opened, options), other_name(options)
+    both = (opened,) if other in COPIES else (opened, opened.other(other))
+    counts = (f"{each.name}: {notice}" for each in both for notice in count_notices(each))
+    notices = tuple(dict.fromkeys((*compared.notices, *counts)))
+    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=notices)
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))

@@ -149,7 +149,7 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
         if sources.source(name).adapter is not None:
             _adapter(name)
         comparison = cache.comparison(name, options)
-        for notice in comparison.notices:
+        for notice in checkpoints.checkpoint_comparison(SharedModel(name), options).notices:
             st.warning(escape_markdown(notice), icon=":material/warning:")
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
