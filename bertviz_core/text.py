@@ -7,6 +7,9 @@ JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0
 """Joiners, variation selectors and tags, which are invisible alone."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """Spreadsheets evaluate a cell that starts with one of these."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_NBYTES = 1_024
+"""Maximum size of a pointer of Git LFS (its specification)."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -80,6 +83,16 @@ def quoted(name: str, limit: int = 120) -> str:
     """A name from an untrusted source, quoted, its control characters escaped, cut to a readable length."""
     representation = repr(name if len(name) <= limit else f"{name[:limit]}...")
     return representation.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def pointer_message(name: str, beginning: bytes) -> str:
+    """Why a file with these first bytes is not read, and what to do, if it is a pointer of Git LFS; "" if it is not."""
+    if not beginning.removeprefix(b"\xef\xbb\xbf").startswith(LFS_POINTER):
+        return ""
+    return (
+        f"{quoted(name)} is a pointer of Git LFS and not the file itself; fetch that with git lfs pull in its "
+        "repository, or download it from the Hub."
+    )
 
 
 def tensors_not_finite(names: Sequence[str]) -> str:

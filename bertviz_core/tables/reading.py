@@ -12,7 +12,7 @@ from bertviz_core.tables.columns import Columns, check_names, listed, namesakes,
 from bertviz_core.tables.decoding import decoded, zero_cell_message
 from bertviz_core.tables.parquet import ENDINGS, ParquetTable
 from bertviz_core.tables.text_tables import DELIMITERS, JSON, DelimitedTable, JsonTable
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import LFS_NBYTES, counted, pointer_message, quoted
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
@@ -77,6 +77,8 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     Raises:
         TextError: the file cannot be read, has no sentences, or exceeds a limit.
     """
+    if message := pointer_message(name, raw[:LFS_NBYTES]):
+        raise TextError(message)
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
     if ending not in (*ENDINGS, *DELIMITERS, *JSON):
