@@ -1,5 +1,6 @@
 """Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,8 @@ FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LFS_NBYTES = 1_024
 """Maximum size of a pointer of Git LFS (its specification)."""
+NO_TEXT = {code: f"U+{code:04X}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+"""Control characters besides tabs and line ends -> their codes."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -18,6 +21,18 @@ def escape_controls(text: str) -> str:
     only_joiners = all(character in JOINERS for character in text)
     return "".join(
         _code(character) if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
+        for character in text
+    )
+
+
+def json_escaped(text: str) -> str:
+    r"""JSON with the control and direction characters that it may contain raw as escapes such as \u202e."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        character
+        if character == "\n" or character in JOINERS or not _is_hidden(character)
+        else json.dumps(character)[1:-1]
         for character in text
     )
 

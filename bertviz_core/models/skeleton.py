@@ -42,8 +42,9 @@ MOST_TRIED = 30
 """Maximum number of entries of a config that are left out in turn, to find the one that is wrong."""
 CHECKED = re.compile(r"^(Class v|V)alidation error for [^:]*: (\w+Error: )?")
 FOREIGN = re.compile(
-    r"has no attribute|NoneType|object is|' object|subscriptable|unhashable|iterable|expected (one of|str|int|float|bool)"
-    r"|Field '|indices|ndex .*(range|bounds)|literal for|modulo|division|raised to|storage|argument|ACT2FN|Padding_idx|cannot unpack"
+    r"has no attribute|NoneType|object is|' object|subscriptable|unhashable|iterable|cannot unpack|argument|Field '"
+    r"|expected (one of|str|int|float|bool)|indices|ndex .*(range|bounds)|literal for|modulo|division|raised to|storage"
+    r"|ACT2FN|Padding_idx"
 )
 """Words about Python rather than about the entry that is wrong."""
 
@@ -174,16 +175,14 @@ def _wrong_entry(
     why = CHECKED.sub("", first_line(error))
     because = "" if FOREIGN.search(why) or " " not in why else f": {why}"
     for key in _unusual_entries(config)[:MOST_TRIED]:
-        try:
+        with suppress(Exception):  # a wrong value may lead to any exception
             default = getattr(usable({other: value for other, value in config.items() if other != key}), key, None)
-        except Exception:  # a wrong value may lead to any exception
-            continue
-        is_plain = isinstance(default, str | int | float)
-        usual = f"; the default of {config['model_type']} is {described(default)}" if is_plain else ""
-        return (
-            f"The config of {name!r} has {described(config[key])} as {quoted(key)}, with which no "
-            f"{config['model_type']} model can be built{because.rstrip('.')}{usual}."
-        )
+            is_plain = isinstance(default, str | int | float)
+            usual = f"; the default of {config['model_type']} is {described(default)}" if is_plain else ""
+            return (
+                f"The config of {name!r} has {described(config[key])} as {quoted(key)}, with which no "
+                f"{config['model_type']} model can be built{because.rstrip('.')}{usual}."
+            )
     if because:
         return f"No {config['model_type']} model can be built from the config of {name!r}{because}"
     return (

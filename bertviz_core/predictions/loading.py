@@ -260,7 +260,7 @@ def label_notices(config: Mapping[str, Any]) -> tuple[str, ...]:
         wrong = next((name for name, place in places.items() if str(names.get(str(place), name)) != name), None)
         if wrong is not None:
             notices.append(
-                f"label2id and id2label in config.json contradict each other: {quoted(wrong, 40)} is {places[wrong]} in "
-                f"label2id, where id2label has {quoted(str(names[str(places[wrong])]), 40)}; id2label is followed."
+                f"label2id and id2label in config.json contradict each other: {quoted(wrong, 40)} is {places[wrong]} "
+                f"in label2id, where id2label has {quoted(str(names[str(places[wrong])]), 40)}; id2label is followed."
             )
     return tuple(notices)

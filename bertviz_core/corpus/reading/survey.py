@@ -150,7 +150,7 @@ def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: l
 
 
 def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[list[int], pa.Table, pa.Schema]]":
-    """Yield positions of rows, a table of them (for Parquet only its texts and floats), and the types of all columns."""
+    """Yield positions of rows, a table of them (of Parquet its texts and floats), and the types of all columns."""
     if isinstance(reader, LineFiles):
         for positions in reader.positions(where, most):
             table = reader.table(where, positions[0], positions[-1])

@@ -120,16 +120,16 @@ def other_format(names: Sequence[str], model_class: str = "AutoModel") -> str:
     if name.endswith(KERAS_SUFFIXES):
         source, package = ("from_tf", "tensorflow") if name.endswith(KERAS_SUFFIXES[:2]) else ("from_flax", "flax")
         return (
-            f"{shown}, weights of {'TensorFlow' if package == 'tensorflow' else 'Flax'}, which transformers 5 no longer "
-            f'reads; convert them with an older one (pip install "transformers<5" torch {package}) and '
+            f"{shown}, weights of {'TensorFlow' if package == 'tensorflow' else 'Flax'}, which transformers 5 does not "
+            f'read; convert them with an older one (pip install "transformers<5" torch {package}) and '
             f"{model_class}.from_pretrained(FOLDER, {source}=True).save_pretrained(FOLDER), which writes {SINGLE_FILE}."
         )
     if not name:
         return ""
     what = "an exported graph" if name.endswith(ONNX) else "a file for llama.cpp"
     return (
-        f"{shown}, {what} without the modules of transformers, which is not opened here; convert the checkpoint that it "
-        f"was made from, with {model_class}.from_pretrained(CHECKPOINT).save_pretrained(FOLDER), which writes "
+        f"{shown}, {what} without the modules of transformers, which is not opened here; convert the checkpoint that "
+        f"it was made from, with {model_class}.from_pretrained(CHECKPOINT).save_pretrained(FOLDER), which writes "
         f"{SINGLE_FILE}."
     )
 
