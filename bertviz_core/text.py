@@ -1,5 +1,6 @@
 """Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -7,6 +8,11 @@ JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0
 """Joiners, variation selectors and tags, which are invisible alone."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """Spreadsheets evaluate a cell that starts with one of these."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_NBYTES = 1_024
+"""Maximum size of a pointer of Git LFS (its specification)."""
+NO_TEXT = {code: f"U+{code:04X}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+"""Control characters besides tabs and line ends -> their codes."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -15,6 +21,18 @@ def escape_controls(text: str) -> str:
     only_joiners = all(character in JOINERS for character in text)
     return "".join(
         _code(character) if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
+        for character in text
+    )
+
+
+def json_escaped(text: str) -> str:
+    r"""JSON with the control and direction characters that it may contain raw as escapes such as \u202e."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        character
+        if character == "\n" or character in JOINERS or not _is_hidden(character)
+        else json.dumps(character)[1:-1]
         for character in text
     )
 
@@ -80,6 +98,16 @@ def quoted(name: str, limit: int = 120) -> str:
     """A name from an untrusted source, quoted, its control characters escaped, cut to a readable length."""
     representation = repr(name if len(name) <= limit else f"{name[:limit]}...")
     return representation.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def pointer_message(name: str, beginning: bytes) -> str:
+    """Why a file with these first bytes is not read, and what to do, if it is a pointer of Git LFS; "" if it is not."""
+    if not beginning.removeprefix(b"\xef\xbb\xbf").startswith(LFS_POINTER):
+        return ""
+    return (
+        f"{quoted(name)} is a pointer of Git LFS and not the file itself; fetch that with git lfs pull in its "
+        "repository, or download it from the Hub."
+    )
 
 
 def tensors_not_finite(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ import orjson
 
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.settings import Settings
-from bertviz_core.text import quoted
+from bertviz_core.text import LFS_NBYTES, pointer_message, quoted
 
 CONFIG_FILE, ADAPTER_CONFIG = "config.json", "adapter_config.json"
 TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
@@ -58,8 +58,21 @@ def own_file(folder: Path, name: str) -> Path:
         name: the name of the file in it, with "/" between the parts.
 
     Raises:
-        CheckpointError: it does not exist, is not a regular file, or is outside the folder of the model.
+        CheckpointError: it does not exist, is not a regular file, is outside the folder of the model, or a pointer of
+            Git LFS.
     """
+    path = _own_path(folder, name)
+    try:
+        if path.stat().st_size <= LFS_NBYTES:
+            with open_regular(path) as file:
+                if message := pointer_message(name, file.read(LFS_NBYTES)):
+                    raise CheckpointError(message)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    return path
+
+
+def _own_path(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
         raise CheckpointError(f"{quoted(name)} is outside the checkpoint's folder; name a file inside it.")
@@ -94,9 +107,9 @@ def has_links(folder: Path) -> bool:
 
 
 def is_own_file(folder: Path, name: str) -> bool:
-    """Whether own_file accepts a file."""
+    """Whether own_file accepts a file, or would but for its content."""
     try:
-        own_file(folder, name)
+        _own_path(folder, name)
     except CheckpointError:
         return False
     return True

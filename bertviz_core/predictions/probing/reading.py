@@ -12,6 +12,7 @@ import numpy as np
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.tables.cells import label_text
 from bertviz_core.text import counted, quoted
 
 EXAMPLE_SET = "topics"
@@ -105,7 +106,7 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
         raise TextError(
             f"{quoted(table.name)} has no column {quoted(column, 60)} beside its texts; those it has: {known}."
         )
-    return tuple(map(_label, table.frame[column].tolist()))
+    return tuple(map(label_text, table.frame[column].tolist()))
 
 
 def label_column(table: SentenceTable) -> str | None:
@@ -146,10 +147,3 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
             "tried on others. Add a second one, or leave it out."
         )
     return LabelledTexts(name, tuple(texts), tuple(labels), tuple(notices))
-
-
-def _label(value: object) -> str:
-    """Format a cell as a label: whole numbers without a fraction, missing values as ""."""
-    if value is None or value != value:  # NaN
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
