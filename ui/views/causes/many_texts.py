@@ -106,10 +106,11 @@ def _spread_words(spread: EffectSpread) -> str:
     mean, deviation = float(spread.mean[layer, head]), float(spread.spread[layer, head])
     return (
         f"With all heads the {escape_markdown(spread.title)} is **{decimals(float(spread.clean.mean()))}** on average, "
-        f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Largest mean effect: "
-        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard "
-        f"deviation of **{decimals(deviation)}**. For **{beyond}** of {heads} "
-        "heads the mean effect is larger than its standard deviation; for the others, sentences differ by more."
+        f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Of all heads "
+        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]} has the largest mean effect, whatever its "
+        f"sign: **{decimals(mean)}** with a standard deviation of **{decimals(deviation)}**. For **{beyond}** "
+        f"of {heads} heads the mean effect is larger than its standard deviation; for the others, sentences "
+        "differ by more."
     )
 
 

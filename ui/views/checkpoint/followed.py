@@ -104,7 +104,7 @@ def _labels(opened: SharedTraining) -> None:
             labels_frame(followed),
             models=[each for each, _ in answered.models],
             explanation=(FOLLOWED_SCORES, library_lines(followed_labels, opened, options)),
-            formats={"accuracy": "percent"},
+            formats={"accuracy": "percent", "macro-F1": "percent"},
         ):
             st.markdown(escape_markdown(labels_sentence(followed)))
             st.caption(escape_markdown(f"{counted(len(followed.texts), 'text')} {answered_list.name}."))

@@ -105,7 +105,7 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
     )
     words.markdown(
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.3f}**."
+        f"**{scores.macro_f1:.1%}**."
     )
 
 

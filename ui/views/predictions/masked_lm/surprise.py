@@ -99,4 +99,7 @@ def _totals(result: PseudoLikelihood) -> None:
         st.metric("PPPL", f"{result.perplexity:,.1f}", help="exp(mean surprise): 1 for a text without any surprise.")
         masked = int((~np.isnan(result.surprise)).sum())
         st.metric("Tokens", f"{masked:,}", help="Of the text, special tokens not counted: each was masked once.")
-    st.markdown(f"Most surprising: **{token}** at position {most}, **{float(result.surprise[most]):.3f}** nats.")
+    st.markdown(
+        f"Of all tokens the most surprising: **{token}** at position {most}, "
+        f"**{float(result.surprise[most]):.3f}** nats."
+    )
