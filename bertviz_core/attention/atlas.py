@@ -160,7 +160,8 @@ def _thumbnails_and_measures(
 
 def token_distances(queries: Int[np.ndarray, " rows"], keys: Int[np.ndarray, " columns"]) -> Float[np.ndarray, "r c"]:
     """|i - j| of the positions of queries and keys."""
-    return np.abs(queries[:, None] - keys).astype(np.float32)
+    distances: np.ndarray = np.abs(queries[:, None] - keys).astype(np.float32)
+    return distances
 
 
 def measure_sums(

@@ -136,7 +136,7 @@ def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
     elif compared == ANSWERS:
-        texts = answered_texts()
+        texts = answered_texts(sources.source(name).config)
     return other, compared, logarithmic, order, texts
 
 
