@@ -25,8 +25,12 @@ def opened(page: str, **query: str) -> AppTest:
     at.switch_page(f"../pages/{page}.py")
     for name, value in query.items():
         at.query_params[name] = value
-    at.run()
-    for button in [each for each in at.button if each.label == TRAIN]:  # probes are trained only when asked for
+    return with_probes(at.run())
+
+
+def with_probes(at: AppTest) -> AppTest:
+    """Confirm that probes are trained, where a page asks."""
+    for button in [each for each in at.button if each.label == TRAIN]:
         button.click().run()
     return at
 
