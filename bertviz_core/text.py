@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
 """Joiners, variation selectors and tags, which are invisible alone."""
@@ -52,6 +52,13 @@ def ordinal(number: int) -> str:
     """The ordinal number: 1st, 22nd, 113th."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def tied(values: Iterable[float]) -> str:
+    """What follows the name of the largest number where others are as large: " (and 2 others)"; "" where none is."""
+    known = [value for value in values if value == value]
+    others = known.count(max(known)) - 1 if known else 0
+    return "" if others < 1 else f" (and {counted(others, 'other')})"
 
 
 def digits(value: float, count: int = 4) -> str:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.atlas import MAX_THUMBNAIL_SIDE, max_pool, pool_starts
+from bertviz_core.attention.atlas import (
+    MAX_THUMBNAIL_SIDE,
+    max_pool,
+    mean_measures,
+    measure_sums,
+    pool_starts,
+    token_distances,
+)
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, MapOptions
 from bertviz_core.errors import TextError
 
@@ -140,13 +147,11 @@ def atlas_of(maps: Float[np.ndarray, "layers heads queries keys"], queries: Axis
 
 def head_measures(maps: Float[np.ndarray, "layers heads queries keys"]) -> HeadMeasures:
     """The measures of every head; where queries and keys are different texts, distances are between positions."""
-    queries, keys = maps.shape[2:]
-    logs = np.log(np.maximum(maps, np.finfo(np.float32).tiny))
-    steps = np.abs(np.arange(queries)[:, None] - np.arange(keys)).astype(np.float32)
-    entropy = -np.einsum("lhqk,lhqk->lh", maps, logs) / queries
-    distance = np.einsum("lhqk,qk->lh", maps, steps) / queries
-    diagonal = np.einsum("lhqk,qk->lh", maps, (steps == 0).astype(np.float32)) / queries
-    return HeadMeasures(entropy, distance, np.zeros_like(entropy), diagonal)
+    layers, heads, queries, keys = maps.shape
+    distances, special = token_distances(np.arange(queries), np.arange(keys)), np.zeros(keys, dtype=bool)
+    sums = [measure_sums(cells, distances, special) for layer in maps for cells in layer]
+    means = np.array([mean_measures(each, queries, keys) for each in sums]).reshape(layers, heads, -1)
+    return HeadMeasures(*np.moveaxis(means, -1, 0))
 
 
 def uneven(maps: Float[np.ndarray, "layers heads queries keys"]) -> str:

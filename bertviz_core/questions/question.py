@@ -112,7 +112,9 @@ class AnswerCost:
     runs: int = 1
     """Approximate cost in runs on these tokens."""
     slow: str = ""
-    """Why the computation is slow on any machine; "" if the runs determine its cost."""
+    """What is confirmed first, such as why it is slow on any machine; "" if the runs determine its cost."""
+    action: str = "Begin"
+    """What the reader confirms, as the label of a button."""
     nbytes: int = 0
     """Bytes of the data to process."""
     short: int = 512

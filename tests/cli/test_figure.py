@@ -121,7 +121,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("representations", {"view": "Values", "layer": "embeddings", "first": "7", "window": "32"}),
     ),
-    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change in each layer"})),
+    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "turn in each layer"})),
     "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
     "pooler": ((TEXT,), ("representations", {"view": "Values", "vectors_of": "[CLS] and pooler"})),

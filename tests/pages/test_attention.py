@@ -197,7 +197,7 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
 
 def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:
     st.cache_resource.clear()
-    assert "Recorded attention checked against the model's own: equal within" in words(opened("attention"))
+    assert "and not on this text: its hidden states and maps are the model's own within" in words(opened("attention"))
 
 
 def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

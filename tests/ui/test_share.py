@@ -40,7 +40,7 @@ LABELS = {
     "dot product": "dot",
     "distance (tokens)": "distance",
     "cosine to its own input": "input",
-    "change in each layer": "change",
+    "turn in each layer": "change",
     "vector length": "length",
     "Euclidean": "euclidean",
     "PCA": "pca",

@@ -11,7 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, TextPredictions
-from bertviz_core.text import counted, escape_controls, quoted, shortened
+from bertviz_core.text import counted, escape_controls, quoted, shortened, tied
 
 MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
@@ -29,6 +29,11 @@ def accuracy_table(scores: ProbeScores) -> "pd.DataFrame":
             "selectivity": np.asarray(scores.selectivity, dtype=float),
         }
     )
+
+
+def most_accurate(scores: ProbeScores) -> str:
+    """The hidden state with the greatest mean accuracy, and how many others have the same."""
+    return state_name(scores.layers[scores.best]) + tied(scores.accuracy.mean(axis=1))
 
 
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:

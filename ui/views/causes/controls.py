@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.interventions.results import AblationEffects, EffectKind
-from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN
 from bertviz_core.questions.interventions.single_text import (
     COUNT,
@@ -149,12 +149,12 @@ def answers_level(most: int) -> int:
         return level(COUNT, "Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 
 
-def list_choice() -> str | None:
-    """Number of sentences drawn from the example set; None for the reader's own list."""
+def list_choice(examples: LabelledTexts) -> str | None:
+    """Number of sentences drawn from an example set; None for the reader's own list."""
     lists = param("effect_list")
     if choice(lists, "Sentences", width="content") != lists.options[0]:
         return None
-    words = f"Drawn from the {len(example_set().texts)} labelled sentences of the example set with seed 0."
+    words = f"Drawn from the {len(examples.texts)} labelled sentences of the example set {examples.name} with seed 0."
     return choice(TEXTS_DRAWN, "How many sentences", width="content", help=words)
 
 

@@ -57,7 +57,8 @@ def _summary(patches: ActivationPatching, part: str) -> str:
     return (
         f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
         f"**{decimals(patches.corrupt)}** for the second one. Copied from the first "
-        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference, most of all."
+        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference: of all {part} "
+        "the largest share, whatever its sign."
     )
 
 

@@ -94,7 +94,10 @@ def _cosines(behaviour: Behaviour) -> None:
         cosines_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
     )
     mean, least = float(last.mean()), float(last.min())
-    words.markdown(f"After the last layer the mean cosine is **{decimals(mean)}**, the smallest **{decimals(least)}**.")
+    words.markdown(
+        f"After the last layer the mean cosine of all tokens is **{decimals(mean)}**, "
+        f"the smallest **{decimals(least)}**."
+    )
 
 
 def _divergences(behaviour: Behaviour) -> None:
@@ -133,7 +136,7 @@ def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
     elif compared == ANSWERS:
-        texts = answered_texts()
+        texts = answered_texts(sources.source(name).config)
     return other, compared, logarithmic, order, texts
 
 
@@ -187,8 +190,9 @@ def _adapter(name: str) -> None:
     replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
     words.caption(
         f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
-        f"{replaced}. The largest, {escape_markdown(largest.name)}, has {largest.relative_norm:.1%} of the norm of its "
-        "matrix. Below, the merged model beside the second model of the sidebar."
+        f"{replaced}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
+        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model beside the second model of the "
+        "sidebar."
     )
 
 

@@ -6,6 +6,7 @@ from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
 from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
 from bertviz_core.errors import CheckpointError
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.checkpoints.training import (
     log_panels,
     training_log_figure,
@@ -33,7 +34,7 @@ from ui.views.checkpoint.comparison import number
 from ui.views.checkpoint.controls import scale_choice
 from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
-from ui.widgets.figure_block import figure_block, folded, numbers_table
+from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 
@@ -99,17 +100,19 @@ def _log(opened: SharedTraining) -> None:
 def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
     """The map of movement, what is known so far while it is computed, and the tables."""
 
+    def spec(movement: Answer[TrainingMovement]) -> FigureSpec:
+        return training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
+
     def draw(movement: Answer[TrainingMovement]) -> None:
-        spec = training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
         figure_block(
-            spec,
+            spec(movement),
             f"movement from {options.choice(FROM)} {opened.name}",
             movement_frame(movement.result),
             models=[each for each, _ in movement.models],
             explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
         )
 
-    movement = answer(training_movement, opened, Options(), draw)
+    movement = answer(training_movement, opened, Options(), lambda so_far: chart(spec(so_far), "training_so_far"))
     _numbers(movement.result)
     draw(movement)
     _tables(movement.result)

@@ -4,10 +4,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.corpus.layers import corpus_probe_figure
-from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
-from bertviz_core.predictions.probing.scores import accuracy_table
+from bertviz_core.predictions.probing.scores import accuracy_table, most_accurate
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options
@@ -76,7 +75,7 @@ def _best(scores: ProbeScores) -> str:
     """The hidden state with the most accurate probe, in Markdown."""
     place = scores.best
     return (
-        f"Best: {escape_markdown(state_name(scores.layers[place]))}, accuracy "
+        f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}, accuracy "
         f"**{scores.accuracy[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}; most "
         f"frequent class {scores.majority:.1%}."
     )

@@ -11,7 +11,7 @@ from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
 from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import counted, decimals, tied
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import figure_block
@@ -60,7 +60,8 @@ def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> st
     name, unit = MEASURE_NAMES[measure]
     value = decimals(float(values[layer, head]), 3) + (f" {unit}" if unit != "share" else "")
     scope = f"Mean over {counted(part.sentences, 'sentence')}"
-    return f"{scope}: {name} is largest in layer {layer}, head {head}, with **{value}**."
+    head_name = f"layer {layer}, head {head}{tied(values.ravel())}"
+    return f"{scope}: of all heads, {name} is largest in {head_name}, with **{value}**."
 
 
 def _table(profiles: HeadProfiles) -> pd.DataFrame:

@@ -109,9 +109,9 @@ def _strongest(result: WordAttributions) -> str:
     title = escape_markdown(result.title)
     parts = []
     if result.shares[most] > 0:
-        parts.append((most, f"adds most to the {title}"))
+        parts.append((most, f"adds most of all words to the {title}"))
     if result.shares[least] < 0:
-        parts.append((least, f"takes most away from the {title}"))
+        parts.append((least, f"takes most of all words away from the {title}"))
     parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
@@ -247,7 +247,8 @@ def _unit_words(whole_words: bool) -> tuple[str, ...]:
 def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
     words = [
-        f"**{_token(result.words[word])}** speaks most {side} it (**{decimals(float(result.shares[word, place]))}**)"
+        f"**{_token(result.words[word])}** speaks most of all words {side} it "
+        f"(**{decimals(float(result.shares[word, place]))}**)"
         for word, side in zip(result.strongest(place), ("for", "against"), strict=True)
         if word is not None
     ]

@@ -14,8 +14,8 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.address.following import source_of, write
 from ui.cache.sources import source
-from ui.session import settings, store, stored
-from ui.widgets.models.fields import model_name, name_below
+from ui.session import model_names, settings, store, stored
+from ui.widgets.models.fields import complete, model_name, name_below
 from ui.widgets.view_and_layer import current_view
 
 NONE = ""
@@ -58,6 +58,7 @@ def second_select(page: str) -> None:
         format_func=lambda name: name or "none",
         help=HELP,
         on_change=_take_choice,
+        args=(options,),
         persist_state="session",
     )
     name_below(second_name())
@@ -126,8 +127,9 @@ def _follow_address(options: Sequence[str], free: bool) -> None:
             store(BEGAN, None)
 
 
-def _take_choice() -> None:
+def _take_choice(names: Sequence[str]) -> None:
     """Remember that the reader has chosen, and write the name into the address."""
+    complete(OTHER.key, [*names, *model_names()])
     store(BEGAN, None)
     _name_in_address()
 

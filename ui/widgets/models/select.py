@@ -13,7 +13,7 @@ from ui.address.following import source_of, write
 from ui.session import settings, store, stored
 from ui.widgets.formatting import short_count
 from ui.widgets.models import hub_reach
-from ui.widgets.models.fields import name_below
+from ui.widgets.models.fields import complete, name_below
 
 MODEL = "model"
 """Key of the widget, and its name in the address."""
@@ -54,14 +54,20 @@ def model_select() -> None:
         accept_new_options=free,
         format_func=lambda name: offered.get(name, name),
         help=HELP,
-        on_change=_name_in_address,
-        args=(first,),
+        on_change=_take_choice,
+        args=(tuple(offered), first),
         persist_state="session",
     )
     _name_in_address(first)
     shown = str(st.session_state.get(MODEL) or first)
     _remember(shown)
     name_below(shown)
+
+
+def _take_choice(names: tuple[str, ...], first: str) -> None:
+    """Take the model that a typed name begins, and write its name into the address."""
+    complete(MODEL, names)
+    _name_in_address(first)
 
 
 def choose_model(name: str) -> None:

@@ -80,7 +80,7 @@ def _scores(compared: AnswerComparison, gold: GoldComparison) -> None:
     accuracy, macro_f1 = gold.accuracy, gold.macro_f1
     with st.container(horizontal=True):
         st.metric("Accuracy", f"{accuracy.first:.1%} → {accuracy.second:.1%}", help="Of the first → of the second.")
-        st.metric("Macro-F1", f"{macro_f1.first:.3f} → {macro_f1.second:.3f}", help="Mean F1 of the classes.")
+        st.metric("Macro-F1", f"{macro_f1.first:.1%} → {macro_f1.second:.1%}", help="Mean F1 of the classes.")
         st.metric("Mended", f"{len(gold.mended):,}", help="The first model is wrong, the second right.")
         st.metric("Broken", f"{len(gold.broken):,}", help="The first model is right, the second wrong.")
         st.metric("McNemar's p", p_value_text(gold.mcnemar_p).removeprefix("= "), help="Exact test of equal accuracy.")

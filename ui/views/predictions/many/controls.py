@@ -1,5 +1,6 @@
 """Widgets of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
 from bertviz_core.models.catalog.offers import offers
-from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_sets, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
@@ -38,7 +39,7 @@ FIRST = (
     "travel\tWe ate on the platform and waited.\n"
     "music\tThe band played on the beach."
 )
-"""Default list for a probe: texts with labels of the example set, two of them ambiguous."""
+"""Default list for classes that the labels of the example set are among; two texts are ambiguous."""
 SENTENCES = (
     "The film was wonderful.\n"
     "The film was a waste of time.\n"
@@ -126,11 +127,12 @@ def _open_classifier(name: str) -> None:
     st.session_state[param("texts_from").key] = TEXTS_FILE
 
 
-def text_list(answered_by: str, mask: str) -> TextList | None:
+def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
     """Return the texts of this session, behind a button that opens their panel; None before an upload.
 
     Args:
         answered_by: the head or probe that answers, which determines the default list.
+        classes: names of its classes; () for none.
         mask: the mask token of the vocabulary; "" for none.
 
     Raises:
@@ -140,7 +142,7 @@ def text_list(answered_by: str, mask: str) -> TextList | None:
         source = param("texts_from")
         chosen = choice(source, "Texts", label_visibility="collapsed")
         if chosen == source.options[0]:
-            return _typed(answered_by, mask)
+            return _typed(answered_by, classes, mask)
         if chosen == TEXTS_FILE:
             return _of_table(example_table())
         table = FILE.table(
@@ -211,11 +213,11 @@ def shortened_name(name: str) -> str:
     return quoted(name, LONGEST_NAME)
 
 
-def _typed(answered_by: str, mask: str) -> TextList:
-    beginnings = {kind: _beginning(kind, mask) for kind in ("masked-lm", "question-answering", PROBE)}
-    first = beginnings.get(answered_by, SENTENCES)
-    if st.session_state.get(TYPED) in (None, *beginnings.values(), SENTENCES):  # untouched, of whatever head
-        st.session_state[TYPED] = first
+def _typed(answered_by: str, classes: Sequence[str], mask: str) -> TextList:
+    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", PROBE)]
+    others = [_beginning(*each, mask) for each in (*kinds, *((PROBE, each.classes) for each in example_sets()))]
+    if st.session_state.get(TYPED) in (None, *others):  # untouched, of whatever head
+        st.session_state[TYPED] = _beginning(answered_by, classes, mask)
     hint = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
     empty = "The list of texts is empty. Write at least one under Texts, one per line."
     table = typed_lines("Texts, one per line", TYPED, "One text per line", hint, empty)
@@ -239,7 +241,14 @@ def _of_table(table: SentenceTable) -> TextList:
     )
 
 
-def _beginning(kind: str, mask: str) -> str:
-    if kind == "masked-lm":
+def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
+    """The default list; labelled texts only where their labels are classes of the head or probe."""
+    if answered_by == "masked-lm":
         return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
-    return QUESTIONS if kind == "question-answering" else FIRST
+    if answered_by == "question-answering":
+        return QUESTIONS
+    fitting = fitting_set(classes)
+    if fitting is None:
+        return SENTENCES
+    lines = zip(fitting.labels, fitting.texts, strict=True)
+    return FIRST if fitting.name == EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)

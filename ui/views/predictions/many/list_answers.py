@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.predictions.probing.reading import config_classes
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -19,6 +20,7 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source
 from ui.components.cell_click import cell_click
 from ui.views.predictions.heads import whole_heads
 from ui.views.predictions.many import controls, texts
@@ -49,13 +51,16 @@ def several_view() -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         answered_by = controls.answer_kind_select(heads.tasks)
-        text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
+        place = st.container(width="content")
+    controls.offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    chosen = chosen_probe(name, row) if answered_by == controls.PROBE else None
+    with place:
+        classes = chosen.probe.classes if chosen else config_classes(source(name).config)
+        text_list = controls.text_list(answered_by, classes, mask_text(models.tokenizer(name)))
     if text_list is None:
         wait_for_file("Texts")
-        controls.offer_classifier(heads.tasks)
         st.stop()
-    if answered_by == controls.PROBE:
-        chosen = chosen_probe(name, row)
+    if chosen is not None:
         controls.probe_line(chosen.probe, heads.tasks, chosen.labelled is None)
         opened = SharedModel(name).with_probe(chosen.probe)
         options = Options(text_list.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
@@ -85,7 +90,6 @@ def several_view() -> None:
         on_row=partial(open_row, controls.TABLE, controls.OPENED),
     )
     table_files(lambda: frame, KEY, f"predictions {answered_by} {name}")
-    controls.offer_classifier(heads.tasks)
     if shown:
         opened_text(name, answered_by, predictions, scores, opened_select(controls.OPENED, shown, "shown"))
     if scores is None:
@@ -106,7 +110,7 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
     )
     words.markdown(
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.3f}**."
+        f"**{scores.macro_f1:.1%}**."
     )
 
 

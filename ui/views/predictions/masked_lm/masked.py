@@ -10,6 +10,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.predictions.masked_lm import masked_text_figure, words_figure
+from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
 from bertviz_core.questions.predictions.masked_lm import TASK, masked_words, own_word, words_at_position
@@ -50,7 +51,7 @@ def masked_view() -> None:
     with above:
         _text(text)
     with files:
-        st.caption("The text with its masks, as files:")
+        st.caption(f"{SPELLED} The text with its masks, as files:")
         download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
     compared_block(opened, replace(here, task=TASK), "words")
 

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.surprise import surprise_figure
+from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, TASK, masked_words, surprise
@@ -99,4 +100,8 @@ def _totals(result: PseudoLikelihood) -> None:
         st.metric("PPPL", f"{result.perplexity:,.1f}", help="exp(mean surprise): 1 for a text without any surprise.")
         masked = int((~np.isnan(result.surprise)).sum())
         st.metric("Tokens", f"{masked:,}", help="Of the text, special tokens not counted: each was masked once.")
-    st.markdown(f"Most surprising: **{token}** at position {most}, **{float(result.surprise[most]):.3f}** nats.")
+    st.markdown(
+        f"Of all tokens the most surprising: **{token}** at position {most}, "
+        f"**{float(result.surprise[most]):.3f}** nats."
+    )
+    st.caption(SPELLED)

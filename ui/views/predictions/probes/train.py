@@ -11,7 +11,7 @@ from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.probe import check_model, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
-from bertviz_core.predictions.probing.scores import accuracy_table
+from bertviz_core.predictions.probing.scores import accuracy_table, most_accurate
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
@@ -171,9 +171,9 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
     place = scores.layers.index(probe.layer)
     words.markdown(
         f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
-        f"**{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
+        f"**{scores.macro_f1[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}, "
         f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
-        f"Best: {escape_markdown(state_name(scores.layers[scores.best]))}."
+        f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}."
     )
     words.caption(texts.READ)
     for notice in scores.notices:

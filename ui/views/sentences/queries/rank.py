@@ -36,6 +36,7 @@ from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.open_text import open_row
 from ui.widgets.lists.progress import answer
+from ui.widgets.models.fields import complete
 from ui.widgets.models.second import names_with_weights
 
 KEY, TABLE, OPENED = "sentences_ranking", "ranking_table", "ranked_text"
@@ -143,6 +144,8 @@ def _beside_select(first: str, default: str) -> str:
         "Beside the cosine of",
         list(names),
         default,
+        on_change=complete,
+        args=(BESIDE.key, list(names)),
         accept_new_options=not settings().allowed_models,
         format_func=lambda name: "its own encoder" if name == OWN_ENCODER else name,
         help="The sentence model whose order is shown beside that of the head: it reads query and text apart.",
