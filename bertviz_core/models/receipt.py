@@ -151,7 +151,8 @@ def _adapter(folder: Path, followed: bool) -> Iterator[str]:
         )
         return
     mapping = _json(folder, ADAPTER_CONFIG).get("auto_mapping")
-    library = mapping.get("parent_library") if isinstance(mapping, Mapping) else None
+    mapping = mapping if isinstance(mapping, Mapping) else {}
+    library = mapping.get("parent_library")
     if isinstance(library, str) and library.partition(".")[0] not in ("transformers", "peft", "sentence_transformers"):
         name = f"{library}.{mapping.get('base_model_class', '')}".strip(".")
         yield f"The adapter was trained on its author's own code ({_name(name)}), which is not run."

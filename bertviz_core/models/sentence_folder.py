@@ -100,12 +100,20 @@ def encoder_folder(folder: Path) -> Path:
 
 
 def _without_encoder(folder: Path, first: str) -> str:
-    routes = [path.name for path in _subfolders(folder) if NO_ENCODER[first] == ROUTES and present(path, CONFIG_FILE)]
+    encoders = [path.name for path in _subfolders(folder) if b"model_type" in _config(path)]
+    routes = encoders if NO_ENCODER[first] == ROUTES else []
     advice = f"open one of them, such as {folder.name}/{routes[0]}" if routes else "open a model with an encoder"
     return (
         f"{folder.name!r} is {NO_ENCODER[first]} (it begins with {first} by its {MODULES_FILE}), so there is no single "
         f"encoder to look into; {advice}."
     )
+
+
+def _config(folder: Path) -> bytes:
+    try:
+        return read_file(folder, CONFIG_FILE, CONFIG_NBYTES)
+    except CheckpointError:
+        return b""
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -57,6 +57,10 @@ OWN_TOKENIZER = f"{JOIN}tokenizer.json"
 """End of the name of a model that is read with the tokenizer of its tokenizer.json, not with that of AutoTokenizer."""
 
 
+DIGESTED = (".json", ".safetensors", ".txt", ".model", ".bin", ".pt")
+"""Suffixes of the files that a digest is of."""
+
+
 @cache
 def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
     """The folder with the files of a bundled model; no code of its package is run.
@@ -375,8 +379,8 @@ def _remote_adapter(
 
 
 def _digest(folder: Path) -> str:
-    """A digest of the names, sizes and modification times of the config and the weights."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt", ".model"))
+    """A digest of the names, sizes and modification times of the files that decide numbers."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in DIGESTED)
     stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]
 

@@ -179,9 +179,13 @@ class Question(Generic[S, T]):
         Raises:
             BertvizError: an option is invalid, or the computation fails.
         """
-        answer = opened.get_or_compute(self.key(options), lambda: self._compute(opened, options, job))
-        notices = with_notices(opened.notices_of(name for name, _ in answer.models), answer.notices)
-        return answer if notices == answer.notices else replace(answer, notices=notices)
+
+        def answer() -> Answer[T]:
+            made = self._compute(opened, options, job)
+            about = opened.notices_of(name for name, _ in made.models)
+            return replace(made, notices=with_notices(about, made.notices)) if about else made
+
+        return opened.get_or_compute(self.key(options), answer)
 
 
 DECLARED: dict[str, Question[Any, Any]] = {}

@@ -127,7 +127,7 @@ def compare(
     answers = None if listed is None else compared_answers(opened, listed)
     sliced = None if divided is None else answers_by_slice(opened, divided).result
     every = (comparison, behaviour, answers, predicted, ran)
-    ran_on_text = behaviour and behaviour.result
+    ran_on_text = None if behaviour is None else behaviour.result
     notices = list(dict.fromkeys(notice for each in every if each is not None for notice in each.notices))
     print_notices(notices)
     if as_json:
