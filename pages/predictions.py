@@ -7,7 +7,7 @@ from ui.views.predictions.heads import no_head, whole_heads
 from ui.views.predictions.views import NO_HEAD, SEVERAL, VIEWS, offered
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
@@ -16,7 +16,7 @@ with shown_to_user():
     name = fields.model_name()
     heads = whole_heads(name)
 name_model(name, heads.words)
-for notice in heads.notices:
+for notice in unshown(heads.notices):
     st.caption(escape_markdown(notice))
 views = offered(heads.tasks or (NO_HEAD,))
 if heads.refusal:

@@ -8,7 +8,7 @@ from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.views import VIEWS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
@@ -20,7 +20,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user()
     options = vector_options(view, name, len(table.sentences))
 count, ran = counted(len(table.sentences), "sentence"), run_words(options.device, options.dtype)
 name_model(name, f"{count} {ran}. {options.plan.reason}")
-for notice in options.plan.notices:
+for notice in unshown(options.plan.notices):
     st.warning(escape_markdown(notice))
 with shown_to_user():
     VIEWS[view](SentenceInputs(name, table, options))

@@ -22,7 +22,7 @@ from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.settings import Settings
 from bertviz_core.text import LFS_NBYTES, pointer_message, quoted
 
-CONFIG_FILE, ADAPTER_CONFIG = "config.json", "adapter_config.json"
+CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE = "config.json", "adapter_config.json", "modules.json"
 TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
 """Name that a trainer gives to the folder of a checkpoint."""
 MOST_ENTRIES, MOST_OFFERED = 100_000, 20
@@ -244,7 +244,7 @@ def local_folder(name: str, settings: Settings) -> Path | None:
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that contain a config.json or an adapter, and of checkpoints in them.
+    """Names of the folders in the models folder that contain a model, and of checkpoints in them.
 
     Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
     """
@@ -267,7 +267,7 @@ def saved_checkpoints(folder: Path) -> tuple[str, ...]:
 
 
 def _is_model(folder: Path) -> bool:
-    return is_own_file(folder, CONFIG_FILE) or is_own_file(folder, ADAPTER_CONFIG)
+    return any(is_own_file(folder, name) for name in (CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE))
 
 
 def _lower_name(path: Path) -> str:
@@ -298,10 +298,11 @@ def _named_folder(name: str, settings: Settings) -> Path | None:
 
 
 def _allowed_folders(root: Path) -> tuple[Path, ...]:
-    """The folder itself, and for a snapshot in the Hub cache the blobs that it links to."""
-    repository = root.parent.parent
-    if root.parent.name == "snapshots" and repository.name.startswith("models--"):
-        return root, repository / "blobs"
+    """The folder itself, and for a snapshot in the Hub cache, or a folder in one, the blobs that it links to."""
+    for snapshot in (root, root.parent):
+        repository = snapshot.parent.parent
+        if snapshot.parent.name == "snapshots" and repository.name.startswith("models--"):
+            return root, repository / "blobs"
     return (root,)
 
 

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
-from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
@@ -126,12 +125,6 @@ def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set
     )
 
 
-def adapter_notice(folder: Path) -> tuple[str, ...]:
-    """A notice if there is an adapter next to the weights."""
-    notice = f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied."
-    return (notice,) if present(folder, ADAPTER_CONFIG) else ()
-
-
 def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     """Fix the seed of layers that hash at random (Reformer), for reproducible results; a notice if there are any."""
     hashing = [module for module in model.modules() if getattr(module, "hash_seed", 0) is None]
@@ -239,9 +232,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model)
         drop_missing_pooler(model, missing)
         notices = (
+            *source.notices,
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
-            *adapter_notice(folder),
             *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
             *unscaled_notice(model, read_header(folder).tensors),

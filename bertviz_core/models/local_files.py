@@ -43,6 +43,16 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
     return cached
 
 
+def modules_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with modules.json and the other files of sentence-transformers; that of the weights for most models.
+
+    Raises:
+        CheckpointError: the weights are not on this machine, or an adapter does not fit its base.
+    """
+    weights = weights_folder(source, settings)
+    return source.modules_folder or weights
+
+
 def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
     """The folder of an adapter merged into its base."""
     # Imported here, since it imports NumPy, for which a ledger must not wait.

@@ -8,6 +8,7 @@ from bertviz_core.isolation.regular_files import DENSE_NBYTES, own_file, present
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.models.safetensors.header import read_file_header
+from bertviz_core.models.sentence_folder import pickled_dense
 from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted
 
@@ -46,10 +47,7 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
         layer = f"{quoted(module_folder)} ({quoted(name)})"
         return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
     if not present(folder, f"{module_folder}/{SINGLE_FILE}"):
-        return None, (
-            f"The checkpoint's dense layer {quoted(module_folder)} has no {SINGLE_FILE} (pickle files are not opened), "
-            "so it is left out; its vectors differ."
-        )
+        return None, pickled_dense(module_folder, SINGLE_FILE)
     return _read(folder, module_folder, activation), ""
 
 

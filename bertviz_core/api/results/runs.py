@@ -43,7 +43,7 @@ class TokensResult(Result[Tokens]):
         return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
 
     def _json(self) -> dict[str, Any]:
-        return {"model": self._source.model.name, **tokens_json(self.data)}
+        return {"model": self._source.model.name, **tokens_json(self.data), "notices": self.notices}
 
     def _lines(self) -> Sequence[str]:
         return tokens_lines(self.data)
@@ -70,9 +70,7 @@ class TraceResult(Result[Trace]):
         "tokens",
     )
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the tokenization and the run, one sentence each."""
+    def _own_notices(self) -> Sequence[str]:
         return (*self.data.tokens.notices, *self.data.notices)
 
     @property

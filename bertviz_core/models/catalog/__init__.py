@@ -183,6 +183,12 @@ def is_known(model_type: str) -> bool:
 
 
 @cache
+def is_causal(model_type: str) -> bool:
+    """Whether tokens of a model type read those before them only, unless the config says otherwise."""
+    return model_type in _library()["causal_types"]
+
+
+@cache
 def _library() -> dict[str, Any]:
     table: dict[str, Any] = orjson.loads((FOLDER / LIBRARY_FILE).read_bytes())
     return table

@@ -60,8 +60,20 @@ def library_table() -> dict[str, Any]:
             types[model_type] = row
             classes |= model_type_classes(model_type)
     others = sorted(set(transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
-    version = transformers.__version__
-    return {"transformers": version, "types": types, "classes": dict(sorted(classes.items())), "other_types": others}
+    return {
+        "transformers": transformers.__version__,
+        "types": types,
+        "classes": dict(sorted(classes.items())),
+        "other_types": others,
+        "causal_types": causal_types(),
+    }
+
+
+def causal_types() -> list[str]:
+    """The types whose tokens read those before them only, unless their config says otherwise."""
+    tables = transformers.models.auto.modeling_auto
+    reading_both_ways = {*tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "xlnet"}
+    return sorted(set(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - reading_both_ways)
 
 
 def table_bytes(table: Mapping[str, Any]) -> bytes:

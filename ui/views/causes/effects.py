@@ -28,6 +28,7 @@ from ui.views.causes import controls, texts
 from ui.views.causes.compared import compared_block
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import TargetRow
@@ -78,7 +79,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
             f"{texts.KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; "
             "blocks and layers with larger effects have the last colour, and their numbers are below."
         )
-        for notice in first.notices:
+        for notice in unshown(first.notices):
             st.caption(escape_markdown(notice))
     compared_block(opened, options, first.notices)
 

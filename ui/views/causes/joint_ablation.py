@@ -21,6 +21,7 @@ from bertviz_core.text import decimals
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import TargetRow
@@ -64,7 +65,7 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     with words:
         _joint(removed.result.greedy)
         st.caption(texts.CURVES)
-        for notice in removed.notices:
+        for notice in unshown(removed.notices):
             st.caption(escape_markdown(notice))
 
 

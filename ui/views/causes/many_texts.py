@@ -29,6 +29,7 @@ from ui.views.causes import controls, texts
 from ui.views.causes.joint_ablation import curve_frame
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared_model_of, target_options
 from ui.widgets.target_controls.row import TargetRow
@@ -53,7 +54,7 @@ def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     options = replace(target_options(chosen, values), texts=() if typed is None else (typed,))
     opened = shared_model_of(name)
     listed = _listed(opened, options)
-    for notice in listed.notices:
+    for notice in unshown(listed.notices):
         st.caption(escape_markdown(notice))
     spread = answer(effect_spread, opened, options, _so_far).result
     words = figure_block(
@@ -142,5 +143,5 @@ def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTe
         curve_frame(curves),
         explanation=(texts.ACCURACY, library_lines(accuracy_curves, opened, labelled)),
     )
-    for notice in right.notices:
+    for notice in unshown(right.notices):
         st.caption(escape_markdown(notice))

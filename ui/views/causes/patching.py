@@ -13,6 +13,7 @@ from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 from ui.widgets.target_controls.row import TargetRow
@@ -41,7 +42,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         st.markdown(_summary(patches, part))
         st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
         st.caption(texts.SHARES)
-        for notice in patches.notices:
+        for notice in unshown(patches.notices):
             st.caption(escape_markdown(notice))
 
 

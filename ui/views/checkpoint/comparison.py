@@ -48,6 +48,7 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import unshown
 from ui.widgets.models import run_model
 from ui.widgets.models.second import second_name
 
@@ -71,7 +72,7 @@ def behaviour_view(name: str, other: str) -> None:
 
     measured = checkpoints.behaviour_of(opened, options, first, second, progress).result
     place.empty()
-    for notice in measured.notices:
+    for notice in unshown(measured.notices):
         st.warning(escape_markdown(notice))
     st.caption(f"Both models ran {run_words(first.device, first.dtype)}.")
     _cosines(measured)
@@ -152,7 +153,7 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
         if sources.source(name).adapter is not None:
             _adapter(name)
         comparison = cache.comparison(name, options)
-        for notice in checkpoints.checkpoint_comparison(SharedModel(name), options).notices:
+        for notice in unshown(checkpoints.checkpoint_comparison(SharedModel(name), options).notices):
             st.warning(escape_markdown(notice), icon=":material/warning:")
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
@@ -172,7 +173,7 @@ def _adapter(name: str) -> None:
     values = {UPDATE_MEASURE.key: checkpoint_controls.update_measure_choice()}
     answer = adapter_updates(SharedModel(name), Options(values=values))
     updates, drawn = answer.result, answer.drawn
-    for notice in answer.notices:
+    for notice in unshown(answer.notices):
         st.warning(escape_markdown(notice))
     if not updates.updates:
         st.info("This adapter has no updates of low rank; it replaces whole tensors.", icon=":material/info:")

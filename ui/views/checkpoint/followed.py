@@ -38,6 +38,7 @@ from ui.views.checkpoint.texts import FOLLOWED_LAYERS, FOLLOWED_SCORES, FOLLOWED
 from ui.widgets import text_fields
 from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
 
@@ -188,6 +189,6 @@ def _entropy(opened: SharedTraining, answered: Answer[FollowedStates], options: 
 
 def _notices(opened: SharedTraining, notices: tuple[str, ...]) -> None:
     """Remarks that do not stand at the top of the view already."""
-    for notice in dict.fromkeys(notices):
+    for notice in unshown(notices):
         if notice not in opened.run.notices:
             st.caption(f":material/info: {escape_markdown(notice)}")

@@ -36,6 +36,7 @@ from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
 from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 
 WIDTH = 245
@@ -64,7 +65,7 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
         return
     opened = SharedTraining(run)
     _log(opened)
-    for notice in opened.run.notices:
+    for notice in unshown(opened.run.notices):
         st.caption(f":material/info: {escape_markdown(notice)}")
     values = {FROM.key: moved_from, PART.key: part, SCALE.key: SCALES[0] if logarithmic else SCALES[1]}
     if len(opened.run.states) >= LEAST_CHECKPOINTS:
@@ -81,7 +82,7 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
 def _log(opened: SharedTraining) -> None:
     """The curves of the log."""
     log = training_log(opened, Options())
-    for notice in log.notices:
+    for notice in unshown(log.notices):
         st.warning(escape_markdown(notice))
     if not log.result.entries:
         return

@@ -20,6 +20,7 @@ from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
 
@@ -53,7 +54,7 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     )
     words.markdown(_best(scores))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         words.caption(escape_markdown(notice))
 
 

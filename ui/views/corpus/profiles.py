@@ -16,6 +16,7 @@ from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
 
@@ -49,7 +50,7 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     )
     words.markdown(_most(profiles, part, measure))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
-    for notice in profiles.notices:
+    for notice in unshown(profiles.notices):
         words.caption(escape_markdown(notice))
 
 

@@ -45,6 +45,7 @@ from ui.views.words import controls, texts
 from ui.views.words.compared import compared_block
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.fields import model_name
 from ui.widgets.target_controls.opened import LONGEST_SHOWN, ChosenTarget, shared_model_of, target_options
@@ -79,7 +80,7 @@ def words_view() -> None:
     with words:
         st.caption(texts.READ[method])
         _totals(result)
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
     figure_block(word_bars_figure(result), f"word bars {method} {name}", frame, texts=result.tokens)
     compared_block(opened, options, result.notices)
@@ -162,7 +163,7 @@ def curves_view() -> None:
         ]
         st.markdown("\n".join(lines))
         st.caption("A good order has a large comprehensiveness and a small sufficiency.")
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
 
 
@@ -209,7 +210,7 @@ def classes_view() -> None:
     with words:
         st.markdown("\n".join(_for_and_against(result, place) for place in range(len(result.labels))))
         st.caption(texts.CLASSES_READ)
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
 
 
@@ -302,7 +303,7 @@ def _ledger(ledger: PairAttributions) -> None:
         f"**{decimals(float(ledger.shares[first, second]))}** of the cosine **{decimals(ledger.cosine)}**."
     )
     st.caption(texts.PAIRS_READ)
-    for notice in ledger.notices:
+    for notice in unshown(ledger.notices):
         st.caption(escape_markdown(notice))
 
 

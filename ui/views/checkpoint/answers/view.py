@@ -25,6 +25,7 @@ from ui.views.checkpoint.answers.slices import slices_block
 from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
@@ -63,7 +64,7 @@ def answers_view(name: str, other: str, answered: lists.AnsweredTexts | None) ->
         _agreement(compared)
         st.caption(NO_LABELS)
     st.caption(escape_markdown(f"{counted(len(compared.texts), 'text')} {answered.name}."))
-    for notice in dict.fromkeys((*answered.notices, *made.notices)):
+    for notice in unshown((*answered.notices, *made.notices)):
         st.caption(escape_markdown(notice))
     figure_block(
         answers_compared_figure(compared),

@@ -29,6 +29,7 @@ from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import text_fields
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
@@ -94,14 +95,14 @@ def several_view() -> None:
         opened_text(name, answered_by, predictions, scores, opened_select(controls.OPENED, shown, "shown"))
     if scores is None:
         st.caption(texts.NO_GOLD)
-    for notice in (*text_list.notices, *notices, *predictions.notices):
+    for notice in unshown((*text_list.notices, *notices, *predictions.notices)):
         if notice not in heads.notices:  # shown above by the page
             st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, library_lines(text_answers, opened, options))
 
 
 def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         st.warning(escape_markdown(notice))
     words = figure_block(
         confusion_figure(scores, name),

@@ -17,6 +17,7 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.models import fields, run_model
 
 MANY = 0.05
@@ -46,7 +47,7 @@ def expanded_view() -> None:
 
 
 def _terms(name: str, weights: TermWeights, row: DeltaGenerator) -> None:
-    for notice in weights.tokens.notices:
+    for notice in unshown(weights.tokens.notices):
         st.warning(escape_markdown(notice))
     if not len(weights.ids):
         st.info("No word of the vocabulary has a weight above 0 for this text; write another.")

@@ -32,6 +32,7 @@ from ui.views.predictions.probes import controls, texts
 from ui.widgets import text_fields
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file
 from ui.widgets.models import fields
@@ -67,7 +68,7 @@ def train_view() -> None:
         explanation=(texts.ANSWER, library_lines(probe_answer, opened, options)),
     )
     model = models.loaded(name)
-    for notice in (*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}."):
+    for notice in unshown((*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}.")):
         words.caption(escape_markdown(notice))
 
 
@@ -176,5 +177,5 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
         f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}."
     )
     words.caption(texts.READ)
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         words.caption(escape_markdown(notice))

@@ -19,6 +19,7 @@ from ui.address.widgets import choice, edited, select, whole
 from ui.cache import models
 from ui.widgets.cell_controls import token_select
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.text_fields import pair, text
 
 EDITED_HELP = "What is compared."
@@ -75,6 +76,6 @@ def notices(place: DeltaGenerator, every: Sequence[str], name: str, task: str) -
         name: name of the model.
         task: task of its head.
     """
-    for notice in dict.fromkeys(every):
+    for notice in unshown(every):
         if notice not in models.with_head(name, task).notices:
             place.warning(escape_markdown(notice), icon=":material/info:")

@@ -34,6 +34,7 @@ from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.open_text import open_row
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.fields import complete
@@ -99,7 +100,7 @@ def rank_view(inputs: SentenceInputs) -> None:
     )
     if len(frame) > ROWS:
         st.caption(f"The first {ROWS} of {len(frame):,} texts are drawn; the table has all.")
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.caption(escape_markdown(notice))
     numbers_table(
         frame,

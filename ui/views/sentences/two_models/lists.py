@@ -30,6 +30,7 @@ from ui.views.sentences.two_models.gold import gold_view, pairs_box
 from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.second import second_name
 
@@ -61,7 +62,7 @@ def two_models_view(inputs: SentenceInputs) -> None:
         st.info(SAME, icon=":material/info:")
     st.markdown(f"**{escape_markdown(what_changed(compared))}**")
     _maps(compared, models)
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.caption(escape_markdown(notice))
     figure_block(
         pair_cosines_figure(compared),
