@@ -145,9 +145,9 @@ def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suf
 
 def text_notice(name: str, text: str, tokens: Sequence[str | None], by_file: Sequence[str], suffix: str) -> str:
     """A notice if a text gets other ids from tokenizer.json, where all sample texts get the same."""
-    found = difference(text, tokens, by_file)
-    return found and (
-        f"{name}: AutoTokenizer and tokenizer.json read this text differently: {found}. {name}{suffix} is the model "
+    words = difference(text, tokens, by_file)
+    return words and (
+        f"{name}: AutoTokenizer and tokenizer.json read this text differently: {words}. {name}{suffix} is the model "
         "with the tokenizer of the file."
     )
 
