@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.models_folder import use_models_folder
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.models.test_receipts import LIBRARY, OWN_MODEL, modules, write
 from tests.pages.opened import opened
@@ -16,8 +15,8 @@ MORE_PAGES = ("sentences", "predictions", "journey", "words", "causes")
 @pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES])
-def test_a_page_says_once_what_is_not_followed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = save_tiny_head("bert", "masked-lm", use_models_folder(tmp_path, monkeypatch) / "own")
+def test_a_page_says_once_what_is_not_followed(page: str, models_dir: Path) -> None:
+    folder = save_tiny_head("bert", "masked-lm", models_dir / "own")
     parts = modules(("custom_st.Transformer", ""), (f"{LIBRARY}Pooling", "1_Pooling"))
     write(folder, {**OWN_MODEL, **parts, "sparse_linear.pt": "pickle"})
     at = opened(page, model="own", text="the river bank")
