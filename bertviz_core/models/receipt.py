@@ -131,8 +131,8 @@ def _tokenizer_code(config: Mapping[str, Any], folder: Path | None) -> Iterator[
 
 def _settings_code(folder: Path, above: Path) -> Iterator[str]:
     """Code that the settings of sentence-transformers name."""
-    found = [path.name for path in _entries(folder) if LENGTH_FILE.fullmatch(path.name)]
-    for place, name in (*((folder, name) for name in found), (above, PROMPTS_FILE)):
+    own = [path.name for path in _entries(folder) if LENGTH_FILE.fullmatch(path.name)]
+    for place, name in (*((folder, name) for name in own), (above, PROMPTS_FILE)):
         settings = _json(place, name)
         classes = [*_class_names(settings.get("auto_map"), lambda key: True)]
         pipelines = settings.get("custom_pipelines")

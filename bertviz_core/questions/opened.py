@@ -83,12 +83,12 @@ class Opened(OpenedSubject):
 
     def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
         """Its notices, and those of other models by their names; a rounded copy has none of its own."""
-        found = list(self.notices)
+        notices = list(self.notices)
         for name in models:
             if name not in (self.name, self.source.name):
                 with suppress(BertvizError):
-                    found += self.other(name).notices
-        return tuple(dict.fromkeys(found))
+                    notices += self.other(name).notices
+        return tuple(dict.fromkeys(notices))
 
     @property
     @abstractmethod

@@ -231,7 +231,8 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
             verbose=False,
         )
     except Exception as error:  # a text or a limit may lead to any exception
-        raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}") from error
+        sentences = (f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}", *tokenizer.notices)
+        raise TextError(" ".join(sentences)) from error
     ids = list(encoding["input_ids"])
     if not backend.is_fast:  # a fast one always returns integers
         check_ids(tokenizer.name, ids)

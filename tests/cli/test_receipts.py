@@ -40,7 +40,7 @@ def test_commands_library_and_reports_say_it(tmp_path: Path, command: Command) -
         assert "notices" not in found or found["notices"].count(sentence) == 1, arguments
     model = open_model(name)
     results = [model.parameters(), model.architecture(), model.load_report(), model.heads(1), model.tokens(text)]
-    results += [model.trace(text), model.encode([text]), model.journey(text)]
+    results += [model.trace(text), model.sentences([text]), model.journey(text)]
     assert [result.notices.count(sentence) for result in results] == [1] * len(results)
     assert all(repr(result).count(sentence) == 1 for result in results[:5])
     assert report_of(opened, Options((text,)), ("components",), theme_named("light")).notices.count(sentence) == 1

@@ -68,8 +68,8 @@ def unshown(notices: Iterable[str]) -> list[str]:
 
 def _notices(model: str) -> tuple[str, ...]:
     """What of the files of the models of this page decides numbers and is not followed, one sentence each."""
-    found: list[str] = []
+    notices: list[str] = []
     for name in filter(None, (model, second_name())):
         with suppress(BertvizError):  # of a second model, which may be a rounded copy; a page says what it lacks itself
-            found += resolve(name, replace(settings(), allow_hub=False)).notices
-    return tuple(dict.fromkeys(found))
+            notices += resolve(name, replace(settings(), allow_hub=False)).notices
+    return tuple(dict.fromkeys(notices))

@@ -43,7 +43,7 @@ class TokensResult(Result[Tokens]):
         return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
 
     def _json(self) -> dict[str, Any]:
-        return {"model": self._source.model.name, **tokens_json(self.data), "notices": self.notices}
+        return {"model": self._source.model.name, **tokens_json(self.data)}
 
     def _lines(self) -> Sequence[str]:
         return tokens_lines(self.data)

@@ -62,6 +62,6 @@ def number_formats_command(
     print_notices(answer.notices)
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
     if as_json:
-        print_json(number_formats_json(result))
+        print_json(number_formats_json(result), answer.notices)
     else:
         print_lines(number_formats_lines(result))

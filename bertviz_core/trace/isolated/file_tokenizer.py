@@ -61,17 +61,23 @@ def tokenizer_receipt(backend: Any, by_file: Any, texts: Sequence[str] = SAMPLES
     if by_file is None:
         return None
     same, first = 0, ""
-    try:
-        rows = backend(list(texts), verbose=False)["input_ids"]
-    except Exception:  # a tokenizer may read no other script; it says so of the text of a reader
-        return None
-    for text, ids, encoding in zip(texts, rows, by_file.encode_batch(list(texts)), strict=True):
-        if list(ids) == encoding.ids:
+    for text, ids, encoding in zip(texts, _rows(backend, texts), by_file.encode_batch(list(texts)), strict=True):
+        if ids == encoding.ids:
             same += 1
+        elif not first and ids is None:
+            first = f"{quoted(text)} it cannot read"
         elif not first:
             first = difference(text, backend.convert_ids_to_tokens(ids), encoding.tokens)
             first = first or f"of {quoted(text)} it makes the same tokens with other ids"
     return TokenizerReceipt(len(texts), same, type(backend).__name__, first)
+
+
+def _rows(backend: Any, texts: Sequence[str]) -> list[list[int] | None]:
+    """The ids of each text; None for one that the tokenizer cannot read."""
+    try:
+        return [list(row) for row in backend(list(texts), verbose=False)["input_ids"]]
+    except Exception:  # a tokenizer may raise anything, such as one without an unknown token
+        return [None] if len(texts) == 1 else [row for text in texts for row in _rows(backend, [text])]
 
 
 def difference(text: str, tokens: Sequence[str | None], by_file: Sequence[str]) -> str:
@@ -139,9 +145,9 @@ def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suf
 
 def text_notice(name: str, text: str, tokens: Sequence[str | None], by_file: Sequence[str], suffix: str) -> str:
     """A notice if a text gets other ids from tokenizer.json, where all sample texts get the same."""
-    found = difference(text, tokens, by_file)
-    return found and (
-        f"{name}: AutoTokenizer and tokenizer.json read this text differently: {found}. {name}{suffix} is the model "
+    words = difference(text, tokens, by_file)
+    return words and (
+        f"{name}: AutoTokenizer and tokenizer.json read this text differently: {words}. {name}{suffix} is the model "
         "with the tokenizer of the file."
     )
 
