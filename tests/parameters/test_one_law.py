@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ from tests.helpers.tiny_models import FAMILIES, saved_once, tiny_config
 SETTINGS = Settings.from_environment(any_folder=True)
 HEADS = ("masked-lm", "seq2seq-lm", "causal-lm", "sequence-classification", "base")
 TASKS = {**TASK_CLASSES, **OTHER_CLASSES}
-Config, Tensors = dict[str, Any], dict[str, torch.Tensor]
+Config = dict[str, Any]
+Tensors = dict[str, torch.Tensor]
 LAYER = re.compile(r"(?:^|\.)(\d+)\.")
 FOREIGN = ("_orig_mod.", "module.", "module._orig_mod.", "net.student.")
 
@@ -100,7 +101,7 @@ class Checkpoint:
 
 
 def _base_class(model: Any) -> str:
-    return transformers.AutoModel._model_mapping[type(model.config)].__name__
+    return str(transformers.AutoModel._model_mapping[type(model.config)].__name__)
 
 
 DAMAGES: dict[str, Callable[[Checkpoint], object]] = {
@@ -110,7 +111,7 @@ DAMAGES: dict[str, Callable[[Checkpoint], object]] = {
     "base class": lambda whole: whole.names_classes(_base_class(whole.model)),
     "unknown class": lambda whole: whole.names_classes("ForSomethingElse"),
     "class of another family": lambda whole: whole.names_classes("BertForQuestionAnswering"),
-    **{f"prefix {prefix}": lambda whole, prefix=prefix: whole.rename(prefix) for prefix in FOREIGN},
+    **{f"prefix {prefix}": partial(Checkpoint.rename, prefix=prefix) for prefix in FOREIGN},
     "fewer layers": lambda whole: whole.lose(*whole.last_layer[0]),
     "more layers": Checkpoint.add_layer,
     "another vocabulary": Checkpoint.resize,
@@ -232,3 +233,18 @@ def test_a_run_names_the_prefix_before_the_config(prefix: str, tmp_path: Path) -
     with pytest.raises(BertvizError, match=f"have the prefix '{prefix}roberta.'") as refusal:
         load_model(folder_source("wrapped", tmp_path), SETTINGS)
     assert "num_hidden_layers" not in str(refusal.value)
+
+
+def test_the_tied_names_of_marian_are_listed_as_those_of_bart(tmp_path: Path) -> None:
+    sizes = {"d_model": 12, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2}
+    sizes |= {"decoder_attention_heads": 3, "encoder_ffn_dim": 14, "decoder_ffn_dim": 16, "vocab_size": 37}
+    model = transformers.MarianMTModel(
+        transformers.MarianConfig(**sizes, pad_token_id=5, decoder_start_token_id=5, max_position_embeddings=29)
+    )
+    model.save_pretrained(tmp_path)
+    ledger = parameters(OpenedModel(str(tmp_path), SETTINGS), Options()).result
+    assert {row.name: row.tied_to for row in ledger.parameters if row.tied_to} == model.all_tied_weights_keys
+    assert {row.name for row in ledger.parameters} == {
+        name for name, _ in model.named_parameters(remove_duplicate=False)
+    }
+    assert (ledger.total, ledger.note) == (sum(each.numel() for each in model.parameters()), "")
