@@ -100,15 +100,16 @@ class Checkpoint:
         return [row.name for row in self.rows if row.component == "task head"]
 
 
-def _base_class(model: Any) -> str:
-    return str(transformers.AutoModel._model_mapping[type(model.config)].__name__)
+def base_class(config: type) -> Any:
+    mapped = transformers.AutoModel._model_mapping[config]
+    return mapped[0] if isinstance(mapped, tuple) else mapped  # Funnel has two
 
 
 DAMAGES: dict[str, Callable[[Checkpoint], object]] = {
     "none": lambda whole: None,
     "no architectures": lambda whole: whole.config.pop("architectures"),
     "no class": lambda whole: whole.names_classes(),
-    "base class": lambda whole: whole.names_classes(_base_class(whole.model)),
+    "base class": lambda whole: whole.names_classes(base_class(type(whole.model.config)).__name__),
     "unknown class": lambda whole: whole.names_classes("ForSomethingElse"),
     "class of another family": lambda whole: whole.names_classes("BertForQuestionAnswering"),
     **{f"prefix {prefix}": partial(Checkpoint.rename, prefix=prefix) for prefix in FOREIGN},
@@ -149,7 +150,7 @@ def loaded(folder: Path, config: Config) -> tuple[Any, dict[str, Any]]:
     named = next(iter(config.get("architectures") or [""]))
     classes = [getattr(transformers, auto)._model_mapping.get(own, ()) for auto in TASKS.values()]
     known = {each.__name__: each for group in classes for each in (group if isinstance(group, tuple) else (group,))}
-    model_class = known.get(named, transformers.AutoModel)
+    model_class = known.get(named, base_class(own))
     with quietly():
         model, info = model_class.from_pretrained(folder, output_loading_info=True, ignore_mismatched_sizes=True)
     return model, info
