@@ -237,7 +237,9 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     ties = ties_of_file(pairs, stored, partial(_same_values, at_hand))
     classifier = NameClassifier(facts.model_type, own.prefix, wrapped)
     parameters, buffers = _header_rows(named, classifier, ties.tied)
-    parameters += left_out(ties.tied, parameters, stored, classifier, with_head=not base_only)
+    parameters += left_out(
+        ties.tied, parameters, stored, classifier, with_head=architecture in facts.own_classes and not base_only
+    )
     parameters += unsaved_rows(own, config, parameters, classifier)
     filled = wrapped or base_only or any(source in stored for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False

@@ -306,7 +306,10 @@ def ties_of_file(pairs: Ties, stored: Mapping[str, StoredTensor], same: SameValu
     for alias, to in pairs:
         if alias in stored:
             owners.setdefault(to, alias)  # transformers then ties the other way round
-    tied, repeated, apart, unread = {}, [], {}, []
+    tied: dict[str, str] = {}
+    apart: dict[str, str] = {}
+    repeated: list[str] = []
+    unread: list[str] = []
     for alias, owner in ((alias, owners[to]) for alias, to in pairs if to in owners and owners[to] != alias):
         if alias in tied or alias in apart:
             continue

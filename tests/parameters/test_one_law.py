@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ from tests.helpers.tiny_models import FAMILIES, saved_once, tiny_config
 SETTINGS = Settings.from_environment(any_folder=True)
 HEADS = ("masked-lm", "seq2seq-lm", "causal-lm", "sequence-classification", "base")
 TASKS = {**TASK_CLASSES, **OTHER_CLASSES}
-Config, Tensors = dict[str, Any], dict[str, torch.Tensor]
+Config = dict[str, Any]
+Tensors = dict[str, torch.Tensor]
 LAYER = re.compile(r"(?:^|\.)(\d+)\.")
 FOREIGN = ("_orig_mod.", "module.", "module._orig_mod.", "net.student.")
 
@@ -99,18 +100,19 @@ class Checkpoint:
         return [row.name for row in self.rows if row.component == "task head"]
 
 
-def _base_class(model: Any) -> str:
-    return transformers.AutoModel._model_mapping[type(model.config)].__name__
+def base_class(config: type) -> Any:
+    mapped = transformers.AutoModel._model_mapping[config]
+    return mapped[0] if isinstance(mapped, tuple) else mapped  # Funnel has two
 
 
 DAMAGES: dict[str, Callable[[Checkpoint], object]] = {
     "none": lambda whole: None,
     "no architectures": lambda whole: whole.config.pop("architectures"),
     "no class": lambda whole: whole.names_classes(),
-    "base class": lambda whole: whole.names_classes(_base_class(whole.model)),
+    "base class": lambda whole: whole.names_classes(base_class(type(whole.model.config)).__name__),
     "unknown class": lambda whole: whole.names_classes("ForSomethingElse"),
     "class of another family": lambda whole: whole.names_classes("BertForQuestionAnswering"),
-    **{f"prefix {prefix}": lambda whole, prefix=prefix: whole.rename(prefix) for prefix in FOREIGN},
+    **{f"prefix {prefix}": partial(Checkpoint.rename, prefix=prefix) for prefix in FOREIGN},
     "fewer layers": lambda whole: whole.lose(*whole.last_layer[0]),
     "more layers": Checkpoint.add_layer,
     "another vocabulary": Checkpoint.resize,
@@ -118,7 +120,7 @@ DAMAGES: dict[str, Callable[[Checkpoint], object]] = {
     "same values of a tied name": lambda whole: whole.store_alias(0.0),
     "broken tie": Checkpoint.untie,
     "no head": lambda whole: whole.lose(*whole.head()),
-    "a matrix less": lambda whole: whole.lose(whole.last_layer[0][0]),
+    "a matrix less": lambda whole: whole.lose(next(name for name in whole.last_layer[0] if name.endswith("weight"))),
     "a dropped table": Checkpoint.add_table,
     "int8 without a scale": Checkpoint.to_int8,
 }
@@ -148,7 +150,7 @@ def loaded(folder: Path, config: Config) -> tuple[Any, dict[str, Any]]:
     named = next(iter(config.get("architectures") or [""]))
     classes = [getattr(transformers, auto)._model_mapping.get(own, ()) for auto in TASKS.values()]
     known = {each.__name__: each for group in classes for each in (group if isinstance(group, tuple) else (group,))}
-    model_class = known.get(named, transformers.AutoModel)
+    model_class = known.get(named, base_class(own))
     with quietly():
         model, info = model_class.from_pretrained(folder, output_loading_info=True, ignore_mismatched_sizes=True)
     return model, info
@@ -232,3 +234,18 @@ def test_a_run_names_the_prefix_before_the_config(prefix: str, tmp_path: Path) -
     with pytest.raises(BertvizError, match=f"have the prefix '{prefix}roberta.'") as refusal:
         load_model(folder_source("wrapped", tmp_path), SETTINGS)
     assert "num_hidden_layers" not in str(refusal.value)
+
+
+def test_the_tied_names_of_marian_are_listed_as_those_of_bart(tmp_path: Path) -> None:
+    sizes = {"d_model": 12, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2}
+    sizes |= {"decoder_attention_heads": 3, "encoder_ffn_dim": 14, "decoder_ffn_dim": 16, "vocab_size": 37}
+    model = transformers.MarianMTModel(
+        transformers.MarianConfig(**sizes, pad_token_id=5, decoder_start_token_id=5, max_position_embeddings=29)
+    )
+    model.save_pretrained(tmp_path)
+    ledger = parameters(OpenedModel(str(tmp_path), SETTINGS), Options()).result
+    assert {row.name: row.tied_to for row in ledger.parameters if row.tied_to} == model.all_tied_weights_keys
+    assert {row.name for row in ledger.parameters} == {
+        name for name, _ in model.named_parameters(remove_duplicate=False)
+    }
+    assert (ledger.total, ledger.note) == (sum(each.numel() for each in model.parameters()), "")

@@ -290,8 +290,8 @@ def report_of(
         repair = best_repair(matcher, match, stored, header.files)
     if folder is not None and (apart := _stored_apart(ledger, match, header, folder)):
         matcher.owner |= {alias: alias for alias in apart}
-        rows = [msgspec.structs.replace(row, tied_to=None) if row.name in apart else row for row in ledger.parameters]
-        ledger = balanced_ledger(name, config, ledger.architecture, "config", rows, list(ledger.buffers), None)
+        own = [msgspec.structs.replace(row, tied_to=None) if row.name in apart else row for row in ledger.parameters]
+        ledger = balanced_ledger(name, config, ledger.architecture, "config", own, list(ledger.buffers), None)
     rows = key_rows(matcher, match, ledger, stored, repair)
     shares = component_shares(rows)
     report = LoadReport(

@@ -79,7 +79,7 @@ class TypeFacts:
     classes: Mapping[str, "ClassFacts"]
     """Facts about single classes that differ from those of their type, by class name."""
     own_classes: tuple[str, ...]
-    """Names of the classes of this type among them."""
+    """Names of the classes of this type."""
 
     def of_class(self, name: str) -> "ClassFacts":
         """The facts about a class; those of the type by default."""

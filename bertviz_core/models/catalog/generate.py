@@ -173,7 +173,7 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
         "renames": _renames(name, model_type),
         "frozen": frozen,
         "buffers": buffers,
-        "classes": sorted(model_type_classes(model_type)),
+        "classes": sorted(_classes(model_type)),
     }
     return {key: value for key, value in row.items() if value not in ([], {}, False) or key == "attention"}
 
