@@ -46,7 +46,9 @@ COLUMNS: dict[str, tuple[Any, list[str]]] = {
     "categories": (pd.Categorical(["p", "q", None, "p"]), ["p", "q", "", "p"]),
     "all missing": ([None] * 4, [""] * 4),
 }  # fmt: skip
-FRAME = pd.DataFrame({"text": [f"text {row}" for row in range(4)], **{key: cells for key, (cells, _) in COLUMNS.items()}})
+FRAME = pd.DataFrame(
+    {"text": [f"text {row}" for row in range(4)], **{key: cells for key, (cells, _) in COLUMNS.items()}}
+)
 LABELS = {key: labels for key, (_, labels) in COLUMNS.items()}
 WRITERS: dict[str, Callable[[Path], object]] = {
     "a.csv": lambda path: FRAME.to_csv(path, index=False),
