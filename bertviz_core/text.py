@@ -11,8 +11,9 @@ FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """Spreadsheets evaluate a cell that starts with one of these."""
 CODE_WORDS = re.compile(
     r"has no attribute|NoneType|' object|object is|subscriptable|unhashable|not iterable|cannot unpack|Field '"
-    r"|(keyword|positional) argument|expected (one of|str|int|float|bool)\b|indices must|ndex .*(range|bounds)|literal for"
-    r"|(modulo|division) by zero|raised to a|storage object|ACT2FN|Padding_idx|could not convert|not supported between"
+    r"|(keyword|positional) argument|expected (one of|str|int|float|bool)\b|indices must|ndex .*(range|bounds)"
+    r"|literal for|(modulo|division) by zero|raised to a|storage object|ACT2FN|Padding_idx|could not convert"
+    r"|not supported between"
 )
 """Words of Python about itself, which say nothing about a file."""
 OF_ANOTHER_KIND = "one of its values is of another kind than it should be"
@@ -145,7 +146,7 @@ def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
         message = message.replace(word, replacement)
     first, *others = message.splitlines() or [type(error).__name__]
     line = f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first
-    is_name = isinstance(error, KeyError) and not names  # whose message is the name alone
+    is_name = isinstance(error, KeyError) and " " not in line  # whose message is the name alone
     return OF_ANOTHER_KIND if is_name or CODE_WORDS.search(line) else line[:200]
 
 
