@@ -1,6 +1,7 @@
 """Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,6 +9,14 @@ JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0
 """Joiners, variation selectors and tags, which are invisible alone."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """Spreadsheets evaluate a cell that starts with one of these."""
+CODE_WORDS = re.compile(
+    r"has no attribute|NoneType|' object|object is|subscriptable|unhashable|not iterable|cannot unpack|Field '"
+    r"|(keyword|positional) argument|expected (one of|str|int|float|bool)\b|indices must|ndex .*(range|bounds)"
+    r"|literal for|(modulo|division) by zero|raised to a|storage object|ACT2FN|Padding_idx|could not convert"
+    r"|not supported between"
+)
+"""Words of Python about itself, which say nothing about a file."""
+OF_ANOTHER_KIND = "one of its values is of another kind than it should be"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LFS_NBYTES = 1_024
 """Maximum size of a pointer of Git LFS (its specification)."""
@@ -142,6 +151,8 @@ def repair_surrogates(text: str) -> str:
 def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
     """The first line of another library's message, with the next one where it ends in a colon; at most 200 characters.
 
+    Python's words about its own values are replaced by OF_ANOTHER_KIND.
+
     Args:
         error: what the library raised.
         names: words of the message that mean nothing to a reader -> their replacements.
@@ -150,7 +161,9 @@ def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
     for word, replacement in (names or {}).items():
         message = message.replace(word, replacement)
     first, *others = message.splitlines() or [type(error).__name__]
-    return (f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first)[:200]
+    line = f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first
+    is_name = isinstance(error, KeyError) and " " not in line  # whose message is the name alone
+    return OF_ANOTHER_KIND if is_name or CODE_WORDS.search(line) else line[:200]
 
 
 def _is_hidden(character: str) -> bool:

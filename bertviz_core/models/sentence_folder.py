@@ -54,10 +54,15 @@ def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
-    try:
-        entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
-    except (TypeError, KeyError) as error:
-        raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
+    are_modules = isinstance(listed, list) and all(
+        isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("type", "path")) for entry in listed
+    )
+    if not are_modules:
+        raise CheckpointError(
+            f"{MODULES_FILE} is in another format: expected a list of objects with the texts type and path; put in the "
+            "file that sentence-transformers writes."
+        )
+    entries = [(entry["type"], entry["path"]) for entry in listed]
     if len(entries) > MAX_MODULES:
         raise CheckpointError(f"{MODULES_FILE} lists {len(entries):,} modules; at most {MAX_MODULES} are read.")
     for _, module_folder in entries:

@@ -15,7 +15,7 @@ from bertviz_core.isolation.sanitized.entries import check_entries, described
 from bertviz_core.isolation.sanitized.terms import changed, terms_of
 from bertviz_core.lazy_imports import import_libraries, torch, transformers
 from bertviz_core.models.transformers_internals import classes_of, knows
-from bertviz_core.text import first_line, quoted
+from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
 
 TASK_CLASSES: Mapping[str, str] = {
     "base": "AutoModel",
@@ -41,12 +41,6 @@ OTHER_CLASSES: Mapping[str, str] = {
 MOST_TRIED = 30
 """Maximum number of entries of a config that are left out in turn, to find the one that is wrong."""
 CHECKED = re.compile(r"^(Class v|V)alidation error for [^:]*: (\w+Error: )?")
-FOREIGN = re.compile(
-    r"has no attribute|NoneType|object is|' object|subscriptable|unhashable|iterable|cannot unpack|argument|Field '"
-    r"|expected (one of|str|int|float|bool)|indices|ndex .*(range|bounds)|literal for|modulo|division|raised to|storage"
-    r"|ACT2FN|Padding_idx"
-)
-"""Words about Python rather than about the entry that is wrong."""
 
 
 def task_class(task: str) -> Any:
@@ -173,7 +167,7 @@ def _wrong_entry(
         error: what it raised.
     """
     why = CHECKED.sub("", first_line(error))
-    because = "" if FOREIGN.search(why) or " " not in why else f": {why}"
+    because = "" if why == OF_ANOTHER_KIND else f": {why}"
     for key in _unusual_entries(config)[:MOST_TRIED]:
         with suppress(Exception):  # a wrong value may lead to any exception
             default = getattr(usable({other: value for other, value in config.items() if other != key}), key, None)

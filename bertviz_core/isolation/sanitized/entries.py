@@ -145,6 +145,8 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
         return f"a number format in which models are run is needed, such as {', '.join(DTYPES[:3])}"
     if entry.kinds and not any(_is(value, kind) for kind in entry.kinds):
         return f"{' or '.join(KINDS[kind] for kind in KINDS if kind in entry.kinds)} is needed"
+    if key == "architectures" and not all(isinstance(each, str) for each in value):
+        return "a list of names of classes is needed"
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"at most {MAX_TEXT:,} characters are read" if entry.kinds else ""
     if key in LABELS:

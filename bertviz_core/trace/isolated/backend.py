@@ -93,7 +93,7 @@ def _from_pretrained(
     except Exception as error:  # a damaged file may lead to any exception
         why = first_line(error, {str(folder): name})
         raise CheckpointError(
-            f"The tokenizer of {name!r} cannot be read: {why} "
+            f"The tokenizer of {name!r} cannot be read: {why.rstrip('.')}. "
             "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
         ) from error
     if not isinstance(backend, transformers.PreTrainedTokenizerBase):  # such as RAG's, which is a pair of tokenizers

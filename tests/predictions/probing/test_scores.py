@@ -40,7 +40,7 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
         two = gold_scores(predictions([labels[1], labels[0]], labels=labels), ["True", "False"])
         assert two.accuracy == 1
     assert gold_scores(predictions(["1.0", "2.0"], labels=("1.0", "2.0")), ["1", "2"]).accuracy == 1
-    assert "no class of this head ('3')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
+    assert "no class of this head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
 
 
 def test_numbers_are_not_right_or_wrong() -> None:
