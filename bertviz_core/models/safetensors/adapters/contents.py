@@ -73,7 +73,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
             saved.append(SavedTensor(_unwrapped(own), tensor))
     # Beside the update of a table of embeddings, peft may write the table itself.
     tables = {each.name: each.stored for each in saved if each.stored.name.endswith(".base_layer.weight")}
-    updates = tuple(_update(name, settings, *key, *pair, tables) for key, pair in pairs.items())
+    updates = tuple(_update(name, settings, *key, first, second, tables) for key, (first, second) in pairs.items())
     used = {each.parameter for each in updates if each.table is not None}
     saved = [each for each in saved if each.name not in used]
     if not updates and not saved:
