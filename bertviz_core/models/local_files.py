@@ -8,7 +8,7 @@ from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
-from bertviz_core.models.safetensors.adapters.results import FittedAdapter
+from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -69,7 +69,17 @@ def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
             f"most {settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES)."
         )
     adapter = read_adapter(source.name, source.folder)
-    return merged_folder(adapter, part.base.name, base, header, part.base.config, source.revision)
+    return merged_folder(adapter, part.base.name, base, header, base_class(part), source.revision)
+
+
+def base_class(part: AdapterPart) -> BaseClass:
+    """What is known of the class that an adapter changes."""
+    config, facts = part.base.config, catalog.type_facts(part.base.model_type)
+    if facts is None:
+        return BaseClass("", {}, config.get("vocab_size"))
+    own = facts.of_class(part.settings.base_class or str((config.get("architectures") or [""])[0]))
+    rows = config.get("vocab_size", facts.defaults.get("vocab_size"))
+    return BaseClass(f"{facts.prefix}." if facts.prefix else "", own.tied, rows)
 
 
 def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -> tuple[FittedAdapter, Path]:
@@ -82,7 +92,7 @@ def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -
         raise _missing("weights", source, settings)
     base = weights_folder(part.base, settings)
     adapter = read_adapter(source.name, source.folder)
-    return fitted(adapter, part.base.name, read_header(base), part.base.config), base
+    return fitted(adapter, part.base.name, read_header(base), base_class(part)), base
 
 
 def adapter_notices(source: ModelSource, settings: Settings) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace as replace_entry
 
 from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, open_checkpoint, tensor_slices
+from bertviz_core.models.local_files import base_class
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.adapters.merging import merged_matrices
 from bertviz_core.models.safetensors.adapters.results import FittedAdapter
@@ -110,7 +111,7 @@ def read_checkpoint(
     base = bases.get(part.base.name)
     if base is None:
         base = bases[part.base.name] = open_checkpoint(part.base, settings)
-    adapter = fitted(read_adapter(name, folder), base.name, base.header, base.config)
+    adapter = fitted(read_adapter(name, folder), base.name, base.header, base_class(part))
     merged = MergedWeights(base, adapter)
     return Checkpoint(name, source.revision, source.config, folder, merged.header), merged
 

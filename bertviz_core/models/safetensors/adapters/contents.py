@@ -8,11 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models import catalog
-from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate, SavedTensor
+from bertviz_core.models.safetensors.adapters.results import (
+    Adapter,
+    BaseClass,
+    FittedAdapter,
+    LowRankUpdate,
+    SavedTensor,
+)
 from bertviz_core.models.safetensors.adapters.settings import (
     BIASES,
     MERGED,
@@ -69,7 +73,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
             saved.append(SavedTensor(_unwrapped(own), tensor))
     # Beside the update of a table of embeddings, peft may write the table itself.
     tables = {each.name: each.stored for each in saved if each.stored.name.endswith(".base_layer.weight")}
-    updates = tuple(_update(name, settings, *key, *pair, tables) for key, pair in pairs.items())
+    updates = tuple(_update(name, settings, *key, first, second, tables) for key, (first, second) in pairs.items())
     used = {each.parameter for each in updates if each.table is not None}
     saved = [each for each in saved if each.name not in used]
     if not updates and not saved:
@@ -81,22 +85,11 @@ def read_adapter(name: str, folder: Path) -> Adapter:
 class _Base:
     """The tensors of a base, by the names that the adapter has for them."""
 
-    def __init__(self, adapter: Adapter, name: str, header: CheckpointHeader, config: Mapping[str, Any]) -> None:
-        facts = catalog.type_facts(str(config.get("model_type", "")))
-        self.prefix = f"{facts.prefix}." if facts and facts.prefix else ""
-        """What classes of the family with a head have before the names of the base model, such as "bert."."""
+    def __init__(self, adapter: Adapter, name: str, header: CheckpointHeader, base_class: BaseClass) -> None:
         self.adapter, self.name = adapter, name
+        self.prefix, self.tied, self.rows = base_class.prefix, base_class.tied, base_class.vocab_size
         self.by_name = {tensor.name: tensor for tensor in header.tensors}
         self.by_bare = {tensor.name.removeprefix(self.prefix): tensor for tensor in header.tensors}
-        own = (
-            facts.of_class(adapter.settings.base_class or str((config.get("architectures") or [""])[0]))
-            if facts
-            else None
-        )
-        self.tied = own.tied if own else {}
-        """Names that the class shares with others -> those others."""
-        self.rows = config.get("vocab_size", facts.defaults.get("vocab_size") if facts else None)
-        """Size of its vocabulary."""
 
     def find(self, name: str) -> StoredTensor | None:
         """The tensor with a name in the class that the adapter was trained with."""
@@ -123,19 +116,19 @@ class _Base:
         return f"the adapter {quoted(self.adapter.name)} was made for another base than {quoted(self.name)}"
 
 
-def fitted(adapter: Adapter, base: str, header: CheckpointHeader, config: Mapping[str, Any]) -> FittedAdapter:
+def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: BaseClass) -> FittedAdapter:
     """Match an adapter to the files of its base.
 
     Args:
         adapter: the adapter.
         base: name of the base, for error messages.
         header: header of the base.
-        config: config of the base.
+        base_class: what is known of its class.
 
     Raises:
         CheckpointError: it was made for another base, or its file is not whole by its settings.
     """
-    known = _Base(adapter, base, header, config)
+    known = _Base(adapter, base, header, base_class)
     whole = ModuleNames(adapter.settings.modules_to_save)
     listed = {each.name: around for each in adapter.saved if (around := whole.around(each.name))}
     _refuse_missing_modules(known, whole, listed)

@@ -8,13 +8,12 @@ import atexit
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import numpy as np
 import orjson
@@ -23,7 +22,7 @@ from jaxtyping import Float
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
-from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
+from bertviz_core.models.safetensors.adapters.results import Adapter, BaseClass, FittedAdapter, LowRankUpdate
 from bertviz_core.models.safetensors.folder import INDEX_FILE
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
@@ -103,7 +102,7 @@ def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMa
 
 
 def merged_folder(
-    adapter: Adapter, base: str, base_folder: Path, header: CheckpointHeader, config: Mapping[str, Any], state: str
+    adapter: Adapter, base: str, base_folder: Path, header: CheckpointHeader, base_class: BaseClass, state: str
 ) -> Path:
     """The folder of a merged model; it is written once, and deleted when its files change or the process ends.
 
@@ -114,7 +113,7 @@ def merged_folder(
         base: name of the base.
         base_folder: folder with the safetensors files of the base.
         header: the headers of these files.
-        config: config of the base.
+        base_class: what is known of the class of the base.
         state: changes with the files of the adapter and of the base.
 
     Raises:
@@ -129,7 +128,7 @@ def merged_folder(
         if folder is not None and folder.is_dir():
             return folder
         try:
-            folder = _write(fitted(adapter, base, header, config), base_folder, header)
+            folder = _write(fitted(adapter, base, header, base_class), base_folder, header)
         finally:
             with _merging:
                 _writing.pop(files, None)

@@ -1,5 +1,6 @@
 """The contents of a LoRA adapter: updates of low rank, and tensors that replace those of its base."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,18 @@ class Adapter:
     """Updates of low rank, in the order of the file."""
     saved: tuple[SavedTensor, ...]
     """Tensors that replace those of the base, or that the base lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseClass:
+    """What is known of the class that an adapter changes."""
+
+    prefix: str
+    """What classes of the family with a head have before the names of the base model, such as "bert."; "" for none."""
+    tied: Mapping[str, str]
+    """Names of tensors that the class shares with others -> those others."""
+    vocab_size: int | None
+    """Size of the base's vocabulary."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
