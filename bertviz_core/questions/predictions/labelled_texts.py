@@ -52,8 +52,8 @@ def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
     """
     fits = f"{2 * layers * folds:,} linear probes are trained"
     return (
-        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {fits}: {counted(folds, 'part')} held out in "
-        f"turn, on {counted(layers, 'hidden state')}, with the labels and with shuffled ones. It can be stopped."
+        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {fits}: on "
+        f"{counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once, with the labels and with shuffled ones. It can be stopped."
     )
 
 
