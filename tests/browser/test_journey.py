@@ -380,7 +380,7 @@ def test_the_sentence_is_about_what_the_cells_show(page: Page, server: str) -> N
         words = f"is largest in layer {most['layer']} for “{most['label']}” ({most[measure]:.{digits}f})"
         if most["token"] != 5:
             words += f"; of the layers for “python”, in layer {own['layer']} ({own[measure]:.{digits}f})"
-        page.wait_for_function("words => document.querySelector('.journey').view.sentence().includes(words)", arg=words)
+        expect(page.locator(".journey .live")).to_contain_text(words)
 
 
 @pytest.mark.slow

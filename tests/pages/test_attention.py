@@ -161,7 +161,7 @@ def test_where_the_second_text_begins_is_sent_to_the_view() -> None:
 
 
 def test_a_head_that_looks_at_special_tokens_says_how_to_see_the_rest() -> None:
-    assert "73.2% of its attention on special tokens" in words(opened("attention", layer="3", head="5"))
+    assert "this head puts 73.2% on special tokens" in words(opened("attention", layer="3", head="5"))
     assert "on special tokens" not in words(opened("attention", layer="3", head="5", hide_special="true"))
     assert "of its attention on special tokens" not in words(opened("attention", layer="0", head="2"))
 

@@ -71,7 +71,7 @@ def test_no_probe_is_trained_before_the_reader_asks_for_it(view: str) -> None:
     assert TRAINED_PROBE not in at.session_state
     (asked,) = [visible_text(each.value) for each in at.info if "probes are trained" in each.value]
     layers, folds = 4, 4  # the tiny model's hidden states, and the texts of each class
-    assert f"on {len(TEXTS)} labelled texts, and {2 * layers * folds} linear probes" in asked
+    assert f"on {len(TEXTS)} labelled texts, and {2 * layers * folds} linear probes are trained" in asked
     at.button(key="start_work").click().run()
     assert at.get("plotly_chart") or at.dataframe
     assert TRAINED_PROBE in at.session_state

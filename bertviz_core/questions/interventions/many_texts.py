@@ -120,7 +120,7 @@ def listed_examples(opened: Opened, options: Options) -> LabelledTexts:
     examples, fitting = example_set(), fitting_set(classes)
     if fitting is not None or kind != "class":
         return fitting or examples
-    named = ", ".join(quoted(each, 40) for each in classes[:NAMED]) or "none"
+    named = ", ".join(quoted(each, 40) for each in classes[:NAMED]) or "not named in its config"
     notice = (
         f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and the classes of this head are "
         f"{named}: its effects may have another sign on texts like those of its training. Give a list of your own."

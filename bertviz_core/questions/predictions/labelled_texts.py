@@ -50,10 +50,10 @@ def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
         layers: number of hidden states with a probe.
         folds: number of parts on each of which a probe is tried.
     """
-    fits = f"{2 * layers * folds:,} linear probes are trained"
+    where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
     return (
-        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {fits}: {counted(folds, 'part')} held out in "
-        f"turn, on {counted(layers, 'hidden state')}, with the labels and with shuffled ones. It can be stopped."
+        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {2 * layers * folds:,} linear probes are "
+        f"trained: {where}, with the labels and with shuffled ones. It can be stopped."
     )
 
 

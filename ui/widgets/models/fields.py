@@ -49,7 +49,7 @@ def complete(key: str, names: Sequence[str]) -> None:
     if begun:
         store(key, begun[0])
         others = f" Others that begin so: {', '.join(begun[1:MOST_OTHERS])}." if begun[1:] else ""
-        words = f"There is no model {quoted(typed, 40)}, so {begun[0]} is opened, which begins so.{others}"
+        words = f"There is no model {quoted(typed, 40)}; {begun[0]}, whose name begins so, is opened.{others}"
         st.toast(escape_markdown(words))
 
 
