@@ -6,7 +6,7 @@ pages, and widgets whose value belongs to one text only, such as a token's posit
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import streamlit as st
 
@@ -109,46 +109,28 @@ def view_to_show(named: str | None, remembered: str | None, options: Sequence[st
     return options[0] if view is None or view not in options else view
 
 
-class Layer(NamedTuple):
-    """The value of the layer widget."""
-
-    put: str | None
-    """The value it is set to; None where it keeps its own or the one in the address."""
-    own: str
-    """Its value while the reader chooses nothing else."""
-    absent: str | None
-    """The requested layer, where the model does not have it."""
-
-
 def layer_to_show(
-    options: Sequence[str],
-    default: str,
-    requested: str | None,
-    shown: str | None,
-    chosen: str | None,
-    anew: bool,
-    complete: bool,
-) -> Layer:
+    options: Sequence[str], default: str, requested: str | None, stored: str | None, anew: bool, complete: bool
+) -> tuple[str | None, str | None]:
     """Choose the value of the layer widget.
 
     Args:
         options: the layers of the model, in order.
         default: the page's default.
         requested: layer in the address.
-        shown: current value of the widget.
-        chosen: layer that the reader chose last on any page.
+        stored: value of the widget when it was drawn last.
         anew: whether the widget is drawn for the first time in this visit.
         complete: whether the address describes the whole view.
+
+    Returns:
+        The value that it is set to, None where it keeps its own or the one in the address; and the requested or stored
+        layer, where the model does not have it.
     """
-    own = default if chosen is None or (anew and complete) else nearest(chosen, options, default)
-    put = own if anew and requested is None else None
-    view = str((requested if anew else None) or put or shown or default)
-    if view in options:
-        return Layer(put, own, None)
-    if anew and requested is None:
-        return Layer(own, own, None)
-    own = nearest(view, options, default)
-    return Layer(own, own, view)
+    named = requested if anew else None
+    view = str(named or (None if anew and complete else stored) or default)
+    if view not in options:
+        return nearest(view, options, default), view
+    return (view if anew and named is None else None), None
 
 
 def nearest(view: str, options: Sequence[str], default: str) -> str:
