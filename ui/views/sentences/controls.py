@@ -133,6 +133,19 @@ def layer_slider(layers: int, fixed: bool) -> int | None:
     return None if state == layers else state
 
 
+def chosen_vectors(reason: str, instead: str, values: Mapping[str, str]) -> None:
+    """Say that the vectors are not the model's own, and offer the way back.
+
+    Args:
+        reason: how they are made.
+        instead: how the model's own are made.
+        values: key of a widget -> its value for the model's own.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="chosen_vectors"):
+        st.info(escape_markdown(f"{reason} The model's own vectors: {instead}"), icon=":material/info:")
+        st.button("Take the model's own", on_click=st.session_state.update, args=(values,), key="own_vectors")
+
+
 def measure_select() -> Measure:
     """The measure of similarity."""
     return select(MEASURE, "Measure", MEASURES, format_func=MEASURE_WORDS.__getitem__, width=NARROW)

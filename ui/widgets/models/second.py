@@ -59,7 +59,7 @@ def needs_second(what: str) -> bool:
         return False
     st.info(f"{what} needs a second model: choose one of these, or any under **Compare with** in the sidebar.")
     for place, (name, words) in enumerate(_suitable(model_name()).items()):
-        label = escape_markdown(words.format(shortened(escape_controls(name), MOST_NAMED)))
+        label = words.format(escape_markdown(shortened(escape_controls(name), MOST_NAMED)))
         st.button(label, key=f"put_other_{place}", on_click=store, args=(OTHER.key, name))
     return True
 
