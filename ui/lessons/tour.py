@@ -29,6 +29,7 @@ from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.text_fields import pair
 
 KEYS = ("text", "pair", "sentences")
 
@@ -36,6 +37,8 @@ KEYS = ("text", "pair", "sentences")
 def _texts(view: View) -> dict[str, str]:
     """Key of a text field -> its text in the view; a view with one text clears the second one."""
     texts = {} if view.text is None else {"text": view.text, "pair": view.pair or ""}
+    if view.text is None and view.pair and pair() in (None, view.pair):
+        texts["pair"] = view.pair
     (example,) = view.query.get("example", ("",))[:1]
     if view.sentences is not None:
         texts["sentences"] = "\n".join(view.sentences)
