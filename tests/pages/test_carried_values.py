@@ -101,7 +101,7 @@ def shared(first: str, second: str) -> set[str]:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-@pytest.mark.sample(7)
+@pytest.mark.sample(5)
 def test_what_is_chosen_on_a_page_changes_no_other(first: str, second: str) -> None:
     at, values = changed(first)
     carried = {name: str(values[name]) for name in shared(first, second) if name in values}

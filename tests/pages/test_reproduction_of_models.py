@@ -205,9 +205,11 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
         ("Load report", ()): {"checkpoint_report": report},
         ("Weights", ()): {"checkpoint_weights": weights, "checkpoint_values": histogram},
         ("Fewer bits", (("formats", ("int8", "nf4")),)): {"checkpoint_formats": number_formats},
-        ("Compare with base", ()): {"checkpoint_changes": change},
-        ("Compare with base", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
-        ("Compare with base", (("compared", "layers over many texts"),)): {
+        ("Compare with base", (("other", next(iter(COPIES))),)): {"checkpoint_changes": change},
+        ("Compare with base", (("other", next(iter(COPIES))), ("compared", "behaviour with the text"))): {
+            "checkpoint_behaviour": behaviour
+        },
+        ("Compare with base", (("other", next(iter(COPIES))), ("compared", "layers over many texts"))): {
             "checkpoint_text_cosines": layers_over_texts
         },
         ("Training run", (("scale", "even"),)): TRAINING,
