@@ -62,6 +62,7 @@ LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 GOLD = ("A cat sat.\tA dog ran.\t2.0", "A river.\tA bank.\t2.5", "A tree.\tTwo trees.\t4.5", "Rain.\tMoney.\t0.0")
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
+TUNED = "sre-embedding-model"
 COPY = "itself, rounded to float8_e4m3fn"
 """The default comparison on the page if there is no other model."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
@@ -157,7 +158,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "blocks": (PAIRS, ("sentences", {})),
     "sentences-compared --set other=sre-embedding-model": (
         PAIRS,
-        ("sentences", {"view": "Two models", "other": "sre-embedding-model"}),
+        ("sentences", {"view": "Two models", "other": TUNED}),
     ),
     "gold-cosines --set other=sre-embedding-model": (
         tuple(cell for line in GOLD for cell in line.split("\t")),
@@ -165,7 +166,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
             "sentences",
             {
                 "view": "Two models",
-                "other": "sre-embedding-model",
+                "other": TUNED,
                 "two_models_of": "pairs with gold similarity",
                 "gold_pairs": "\n".join(GOLD),
             },

@@ -10,7 +10,7 @@ from typing import Literal
 
 import streamlit as st
 
-from ui.address.navigation import Visit, visit
+from ui.address.navigation import BROUGHT, Visit, visit
 from ui.address.values import put
 
 DRAWN, WRITTEN = "address_drawn", "address_written"
@@ -87,6 +87,20 @@ def bring_along(key: str) -> None:
         return
     st.session_state[key] = value
     put(key, str(value))
+
+
+def write_brought(key: str, text: str | None) -> None:
+    """Write a value that was brought back to this page into the address; call this before the widget is drawn.
+
+    Args:
+        key: name of the widget.
+        text: the value in an address; None for the default, which is not written.
+    """
+    brought = st.session_state.get(BROUGHT, frozenset())
+    if key in brought:
+        st.session_state[BROUGHT] = brought - {key}
+        if key not in st.query_params:
+            put(key, text)
 
 
 def _drawn_now(control: str) -> Visit | None:

@@ -28,6 +28,8 @@ VALUES, BEFORE = "values_of_pages", "values_before_lesson"
 """Session keys: name and the pages that share its value -> the value; the values of all controls before a lesson."""
 EVERYWHERE = frozenset(row.param.key for row in ROWS if row.carried and not row.pages)
 """Names whose value is that of all pages."""
+BROUGHT = "values_brought"
+"""Session key: names whose values were brought back to the open page, until their widgets have written them."""
 Values = dict[tuple[str, tuple[str, ...]], Any]
 Action = Literal["draw", "say again", "begin again", "open again"]
 """What a run does: draw the view; first send the address to the browser again; end, so that the script starts again;
@@ -119,7 +121,7 @@ def _show_values(page: str, values: Values) -> None:
         st.session_state.pop(name, None)
         if (name, own.get(name, ())) in values:
             st.session_state[name] = values[name, own[name]]
-    st.session_state[VALUES] = values
+    st.session_state.update({VALUES: values, BROUGHT: SEVERAL & st.session_state.keys()})
 
 
 def remember_view() -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
-from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
+from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show, write_brought
 from ui.address.navigation import visit
 from ui.address.values import put
 from ui.address.widgets import BOUND
@@ -106,4 +106,6 @@ def _select(label: str, options: Sequence[str], default: str, help_text: str | N
         shown = "the embeddings are" if layer == EMBEDDINGS else f"layer {layer} is"
         words = f"There is no layer {absent[:LONGEST_SHOWN]} here, only {options[0]} to {options[-1]}; {shown} shown."
         st.toast(escape_markdown(words))
+    shown = str(st.session_state.get(LAYER, default))
+    write_brought(LAYER, None if shown == default else shown)
     return str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))

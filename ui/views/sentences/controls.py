@@ -23,6 +23,7 @@ from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.sentences.store.export import VECTOR_DTYPES, VectorDtype
 from bertviz_core.text import escape_controls
+from ui.address.following import write_brought
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
@@ -276,4 +277,6 @@ def first_row(count: int, shown: int) -> int:
     most = count - shown + 1
     key, label = FIRST_ROW.key, f"First sentence, 1 to {most:,}"
     keep_among(key, range(1, most + 1), 1)
+    stored = st.session_state.get(key, 1)
+    write_brought(key, None if stored == 1 else str(stored))
     return int(st.number_input(label, 1, most, 1, step=shown, key=key, width=NARROW, **BOUND)) - 1
