@@ -13,8 +13,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import opened, views_of
+from tests.ui.lessons.shipped import lesson
 from ui.address.registry import SHARING
+from ui.lessons.tour import ORDER
+from ui.widgets.models import run_model
 
 PAIRS = list(permutations(PAGES, 2))
 CLASSIFIER = "negations/checkpoint-80"
@@ -23,6 +27,12 @@ DRAWN = ("-attention_heads", "-journey", "-architecture_tree")
 """Ends of the ids of components that draw numbers."""
 UNRELATED = ("text_on_page", "_theme", "_size", "_table", "_explained")
 """Ends of the keys of the text, which all pages read, and of controls of no number."""
+
+
+@pytest.fixture(autouse=True)
+def without_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run takes so long, on a busy machine either, that the page asks before it."""
+    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", float("inf"))
 
 
 def numbers(at: AppTest) -> dict[str, Any]:
@@ -120,3 +130,37 @@ def test_a_visit_changes_no_number() -> None:
             at.run()
     for page in PAGES:
         assert numbers(visit(at, page)) == numbers(opened(page, model=CLASSIFIER)), page
+
+
+@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.usefixtures("patience")
+@pytest.mark.sample(2)
+def test_a_lesson_that_is_left_changes_no_value(name: str) -> None:
+    """Every step is visited; the reader has chosen models, texts and controls of three pages before."""
+    at = opened("sentences", model=CLASSIFIER, other=DEFAULT_MODEL, text="Mine.", pair="And this.", layer="0")
+    visit(at, "heads")
+    at.select_slider(key="layer").set_value("1").run()
+    visit(at, "words")
+    at.button_group(key="target").set_value("state").run()
+    before = values_of_all(at)
+    for number, step in enumerate(lesson(name).steps, start=1):
+        at.query_params.clear()
+        query = {key: each[0] for key, each in step.query.items()}
+        at.query_params.update({"lesson": name, "step": str(number), **query})
+        at.switch_page(f"../pages/{step.page}.py").run()
+        assert not at.exception
+    at.button(key="tour_leave").click().run()
+    at.query_params.clear()
+    at.query_params["other"] = DEFAULT_MODEL
+    keeps = lesson(name).keeps
+    after = values_of_all(visit(at, "words"))
+    assert {key: each for key, each in after.items() if key not in keeps} == {
+        key: each for key, each in before.items() if key not in keeps
+    }
+    assert visit(at, "heads").select_slider(key="layer").value == "1"
+    assert visit(at, "sentences").session_state["layer"] == "0"
+
+
+def values_of_all(at: AppTest) -> dict[str, Any]:
+    """The values of models, texts and target."""
+    return {name: at.session_state[name] for name in ("model", "other", "text", "pair", "target")}

@@ -302,7 +302,7 @@ TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "on r
 
 def _sharing() -> Mapping[str, frozenset[tuple[str, ...]]]:
     """Name -> groups of pages, each of which has one value."""
-    groups = defaultdict(set)
+    groups: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in ROWS:
         pages = row.pages or tuple(PAGES)
         groups[row.param.key] |= {pages} if row.carried else {(each,) for each in pages}
