@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.text import counted
-from ui.views.sentences.input import sentence_input, vector_options
+from ui.views.sentences.input import note_chosen_vectors, sentence_input, vector_options
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.views import VIEWS
 from ui.widgets.errors import shown_to_user
@@ -20,6 +20,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user()
     options = vector_options(view, name, len(table.sentences))
 count, ran = counted(len(table.sentences), "sentence"), run_words(options.device, options.dtype)
 name_model(name, f"{count} {ran}. {options.plan.reason}")
+with shown_to_user():
+    note_chosen_vectors(name, options.plan)
 for notice in unshown(options.plan.notices):
     st.warning(escape_markdown(notice))
 with shown_to_user():

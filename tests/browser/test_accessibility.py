@@ -103,7 +103,14 @@ PAGES: dict[str, dict[str, list[str] | None]] = {
 }
 """Page -> view, in the order of the view links -> keys of its charts; None until they are drawn."""
 PAIRED = "?pair=I+love+coding+in+python."
-QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
+COMPARED = "?other=sre-embedding-model"
+QUERY = {
+    "predictions": "?model=splade-tiny",
+    "causes": PAIRED,
+    "words": PAIRED,
+    "checkpoint": COMPARED,
+    "sentences": COMPARED,
+}
 """Page -> query of its address, if its views need another model or text than the defaults."""
 TEXTS = ["Text", "Apply the text", "Second text, one input with the first"]
 """The fields of the sidebar, and their button."""

@@ -50,7 +50,7 @@ from ui.widgets.figure_block import explained, figure_block, folded, numbers_tab
 from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.heading import unshown
 from ui.widgets.models import run_model
-from ui.widgets.models.second import second_name
+from ui.widgets.models.second import needs_second, second_name
 
 
 def behaviour_view(name: str, other: str) -> None:
@@ -130,6 +130,8 @@ WEIGHTS, WITH_TEXT, LAYERS, ANSWERS = param("compared").options
 def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
     """The other checkpoint, what is compared, how the map is drawn, and the texts that are answered."""
     other = second_name()
+    if not other:
+        return "", WEIGHTS, True, checkpoints.ORDER.options[0], None
     compared = checkpoint_controls.compared_select()
     logarithmic, order, texts = True, checkpoints.ORDER.options[0], None
     if compared == WEIGHTS:
@@ -143,6 +145,8 @@ def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
 
 def view(name: str, other: str, compared: str, logarithmic: bool, order: str, texts: AnsweredTexts | None) -> None:
     """The changes from this checkpoint to another."""
+    if needs_second("A comparison of checkpoints"):
+        return
     options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
     first, second = checkpoints.both_checkpoints(SharedModel(name), options)
     if second.rounding:

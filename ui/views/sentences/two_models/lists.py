@@ -32,7 +32,7 @@ from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models.second import second_name
+from ui.widgets.models.second import needs_second, second_name
 
 LEAST_FOR_LAYERS = 4
 """Number of texts over which layers are compared."""
@@ -42,8 +42,10 @@ HEIGHT, FEW, WHAT_WIDTH = 260, 6, 230
 
 def two_models_view(inputs: SentenceInputs) -> None:
     """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
+    if needs_second("A comparison of models"):
+        return
+    other = second_name()
     with inputs.row:
-        other = second_name()
         what = param("two_models_of")
         of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
         pairs = pairs_box({OTHER.key: other, **chosen_plan(inputs)}) if of_pairs else None
