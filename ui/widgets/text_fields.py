@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from bertviz_core.text import shortened
+from ui.examples import PAIRS
 from ui.session import DEFAULT_TEXT
 from ui.widgets.formatting import escape_markdown
 
@@ -89,39 +90,44 @@ def pair() -> str | None:
     return second if second.strip() else None
 
 
-def needs_pair(what: str, *examples: tuple[str | None, str]) -> bool:
-    """Return whether there is no second text; in that case, ask for one and offer examples.
+def two_texts(use: str) -> tuple[str, str]:
+    """The text and the second text; without a second one an example, which one line marks as such.
+
+    An example belongs to the view that shows it: it is written neither into the session nor into the address, and no
+    other page reads it.
 
     Args:
-        what: what needs two texts, as the start of a sentence.
-        examples: pairs of a first and a second text; None as the first text keeps the reader's own.
+        use: what reads both, one of `ui.examples.PAIRS`.
     """
-    if pair() is not None:
-        return False
-    way = ", or put in an example" if examples else ""
-    st.info(f"{what}: write a second text in the sidebar{way}.", icon=":material/info:")
-    for place, (first, second) in enumerate(examples):
-        put_text_button(second, first, f"put_example_{place}" if place else "put_example")
-    return True
+    if (own := pair()) is not None:
+        return text(), own
+    what, first, second = PAIRS[use]
+    read = first if text() == DEFAULT_TEXT else text()
+    second = next(each for each in (second, DEFAULT_TEXT) if each != read)
+    say_example(second, f"{what}. Write your own in the sidebar.", read if read != text() else None)
+    return read, second
 
 
-def put_text_button(second: str, first: str | None = None, key: str = "put_example") -> None:
-    """Show a button that fills in texts.
+def say_example(second: str, words: str, first: str | None = None) -> None:
+    """Mark an example of a second text as such, in one line.
 
     Args:
         second: the second text.
-        first: the text; None keeps the reader's own.
-        key: key of the button.
+        words: what it is for, in sentences.
+        first: the text that goes with it; None for the reader's own.
     """
-    label = f"Second text: {_quoted(second)}" if first is None else f"Texts: {_quoted(first)} and {_quoted(second)}"
-    st.button(label, key=key, on_click=put_texts, args=(first, second))
+    read = f"second text {_quoted(second)}" if first is None else f"{_quoted(first)} and {_quoted(second)}"
+    st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
 
 
-def put_texts(first: str | None, second: str) -> None:
-    """Fill in the texts of the sidebar; None as the first text keeps the reader's own."""
-    if first is not None:
-        st.session_state["text"] = first
-    st.session_state["pair"] = second
+def put_text_button(second: str) -> None:
+    """Show a button that fills in a second text."""
+    st.button(f"Second text: {_quoted(second)}", key="put_example", on_click=put_texts, args=(text(), second))
+
+
+def put_texts(first: str, second: str) -> None:
+    """Fill in the texts of the sidebar."""
+    st.session_state.update(text=first, pair=second)
 
 
 def _quoted(text: str) -> str:

@@ -31,7 +31,7 @@ LISTED, OPENED = 100, 200
 def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Groups of near duplicates above a threshold."""
     with row:
-        threshold = controls.threshold_select()
+        threshold = controls.threshold_select(named.name == EXAMPLE)
     options = Options(values={ALIKE.key: str(threshold)})
     groups = answer(duplicate_groups, named, options, partial(_so_far, named)).result
     model = named.corpus.manifest.model

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.models.catalog.example_run import EXAMPLE_TASK
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -19,7 +20,7 @@ from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
-from ui.views.predictions.heads import whole_heads
+from ui.views.predictions.heads import no_head, stand_in, whole_heads
 from ui.views.predictions.many import controls, texts
 from ui.views.predictions.many.view_links import opened_text
 from ui.views.predictions.probes.train import chosen_probe
@@ -30,7 +31,7 @@ from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
-from ui.widgets.models import fields
+from ui.widgets.target_controls.opened import session_probe
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -41,13 +42,17 @@ HEIGHT, FEW = 330, 8
 """Pixels of the table, which is scrolled, and the most rows of a table without scrolling."""
 
 
-def several_view() -> None:
+def several_view(name: str) -> None:
     """The texts with their answers, and the confusion matrix where there are gold labels."""
-    name = fields.model_name()
     heads = whole_heads(name)
+    instead, has_probe = stand_in(heads), session_probe(name) is not None
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        answered_by = controls.answer_kind_select(heads.tasks)
+        answered_by = controls.answer_kind_select(heads.tasks, (EXAMPLE_TASK,) if instead else (), has_probe)
+    if instead and answered_by != controls.PROBE:
+        no_head(heads, instead)
+        name, heads = instead, whole_heads(instead)
+    with row:
         text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
     if text_list is None:
         wait_for_file("Texts")
@@ -102,6 +107,7 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
         confusion_figure(scores, name),
         f"confusion {name}",
         pd.DataFrame(scores.confusion, columns=list(scores.classes)).assign(**{"gold label": list(scores.classes)}),
+        models=(name,),
     )
     words.markdown(
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "

@@ -13,6 +13,7 @@ from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
     BY_HEAD,
+    BY_TOKENS,
     LABEL,
     OWN_ENCODER,
     RANKED_BY,
@@ -65,20 +66,14 @@ BESIDE_EXPLANATION = (
 def rank_view(inputs: SentenceInputs) -> None:
     """The texts by descending score, what moved, and links for one of them."""
     opened, row = cache.SentenceModel(inputs.model), inputs.row
+    try:
+        head, no_head = ranking_head(opened), ""
+    except UnsupportedModelError as error:
+        head, no_head = None, str(error)
     with row:
         query = controls.query_input()
-        by = _by_select(default_ranking(opened))
-    label = ""
-    if by == BY_HEAD:
-        try:
-            head = ranking_head(opened)
-        except UnsupportedModelError as error:
-            with st.container(key="sentences_no_ranking"):
-                st.info(escape_markdown(str(error)), icon=":material/info:")
-            return
-        with row:
-            label = _label_select(head)
-    with row:
+        by = _by_select(default_ranking(opened)) if head is not None else BY_TOKENS
+        label = _label_select(head) if head is not None and by == BY_HEAD else ""
         beside = _beside_select(inputs.model, default_beside(opened))
     if not query:
         st.info("Type a query: the texts of the list are put in order for it.", icon=":material/info:")
@@ -98,7 +93,7 @@ def rank_view(inputs: SentenceInputs) -> None:
     )
     if len(frame) > ROWS:
         st.caption(f"The first {ROWS} of {len(frame):,} texts are drawn; the table has all.")
-    for notice in made.notices:
+    for notice in filter(None, (no_head, *made.notices)):
         st.caption(escape_markdown(notice))
     numbers_table(
         frame,
