@@ -18,8 +18,8 @@ PAIR_HELP = (
 APPLY_HELP = "Ctrl + Enter in the field does the same."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
-MOST_QUOTED = 60
-"""Most characters of a text on a button."""
+MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
+"""Most characters of a text on a button, and of an example."""
 
 
 def text_inputs(shown: bool = True) -> None:
@@ -116,7 +116,8 @@ def say_example(second: str, words: str, first: str | None = None) -> None:
         words: what it is for, in sentences.
         first: the text that goes with it; None for the reader's own.
     """
-    read = f"second text {_quoted(second)}" if first is None else f"{_quoted(first)} and {_quoted(second)}"
+    quoted = _quoted(second, LONGEST_EXAMPLE)
+    read = f"second text {quoted}" if first is None else f"{_quoted(first, LONGEST_EXAMPLE)} and {quoted}"
     st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
 
 
@@ -130,5 +131,5 @@ def put_texts(first: str, second: str) -> None:
     st.session_state.update(text=first, pair=second)
 
 
-def _quoted(text: str) -> str:
-    return f"“{escape_markdown(shortened(text, MOST_QUOTED))}”"
+def _quoted(text: str, most: int = MOST_QUOTED) -> str:
+    return f"“{escape_markdown(shortened(text, most))}”"

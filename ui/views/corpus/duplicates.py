@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
+from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options

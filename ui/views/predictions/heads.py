@@ -13,9 +13,6 @@ from ui.widgets.files.captions import note_models
 from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.models.select import HEADS, bundled_instead, ready
 
-STANDS_IN = "which calls places good or bad"
-"""What the bundled classifier does."""
-
 
 class Heads(NamedTuple):
     """The task heads of a model."""
@@ -71,7 +68,7 @@ def no_head(heads: Heads, answering: str = "") -> None:
         heads: the missing head.
         answering: name of the model that answers instead; "" for none.
     """
-    instead = f" These are the answers of **{escape_markdown(answering)}**, {STANDS_IN}." if answering else ""
+    instead = f" **{escape_markdown(answering)}** answers instead." if answering else ""
     bundled_instead("predictions_no_head", escape_markdown(heads.refusal) + instead, *OFFERED[:1], SPLADE)
     if answering:
         note_models((answering,))

@@ -48,7 +48,7 @@ KIND_OF_TASK: dict[str, TargetKind] = {
 }
 NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
 """Kind of target that needs a head -> its description in a sentence."""
-INSTEAD = "so what is measured is how alike two texts are to it, by the cosine of their vectors"
+INSTEAD = "so what is measured is the cosine of two texts"
 """End of the sentence about a cosine in place of an answer."""
 OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
 """Kinds that belong to a position of one text."""

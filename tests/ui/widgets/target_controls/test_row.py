@@ -113,18 +113,17 @@ def cosine(first: str, second: str) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
-def test_without_a_second_text_the_cosine_offers_an_example_and_hides_none() -> None:
+def test_without_a_second_text_the_cosine_is_to_an_example() -> None:
     at = chosen(DEFAULT_MODEL)
-    assert not at.text
     assert not at.error
-    assert "write a second text in the sidebar" in visible_text(at.info[0].value)
+    (line,) = [visible_text(each.value) for each in at.markdown if "**Example:**" in each.value]
+    assert f"second text “{session.SECOND_TEXT}”" in line
     assert kinds(at) == ["cosine", "state", "direction"]
     assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in visible_text(
         at.get("button_group")[0].help
     )
-    at.button(key="put_example").click().run()
     title, unit, value = shown(at)
-    assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, session.SECOND_TEXT)
+    assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, "")
     assert unit == "cosine"
     assert session.SECOND_TEXT in title
     assert value == pytest.approx(cosine(TEXT, session.SECOND_TEXT), abs=1e-5)

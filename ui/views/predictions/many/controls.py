@@ -67,21 +67,28 @@ class TextList:
     """Notices from reading the list."""
 
 
-def answer_kind_select(own: tuple[str, ...], instead: tuple[str, ...], has_probe: bool) -> str:
+def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
     """The head or the probe that answers; no widget where only a probe can.
 
     Args:
         own: tasks of the model's heads.
-        instead: tasks of the model that answers where the chosen one has no head.
+        instead: the bundled classifier that answers where the model has no head; "" for none.
         has_probe: whether a probe of the model is trained already, which answers before another model's head.
     """
-    tasks = own or instead
+    tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
     options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
-    names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
-    return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
+    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {HEADS[task]}" for task in tasks}
+    return select(
+        param("answered_by"),
+        "Answered by",
+        options,
+        format_func=names.__getitem__,
+        help=words,
+        width=310 if instead else 230,
+    )
 
 
 def probe_line(probe: Probe, tasks: tuple[str, ...], from_file: bool) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
-from bertviz_core.models.catalog.example_run import EXAMPLE_TASK
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -48,7 +47,7 @@ def several_view(name: str) -> None:
     instead, has_probe = stand_in(heads), session_probe(name) is not None
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        answered_by = controls.answer_kind_select(heads.tasks, (EXAMPLE_TASK,) if instead else (), has_probe)
+        answered_by = controls.answer_kind_select(heads.tasks, instead, has_probe)
     if instead and answered_by != controls.PROBE:
         no_head(heads, instead)
         name, heads = instead, whole_heads(instead)

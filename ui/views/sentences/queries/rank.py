@@ -69,7 +69,8 @@ def rank_view(inputs: SentenceInputs) -> None:
     try:
         head, no_head = ranking_head(opened), ""
     except UnsupportedModelError as error:
-        head, no_head = None, str(error)
+        head = None
+        no_head = f"{str(error).partition(';')[0]}, so late interaction puts them in order."
     with row:
         query = controls.query_input()
         by = _by_select(default_ranking(opened)) if head is not None else BY_TOKENS
