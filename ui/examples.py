@@ -2,14 +2,6 @@
 
 from collections.abc import Mapping
 
-from ui.session import DEFAULT_TEXT, SECOND_TEXT
-
-ANSWERED = (
-    "What does the python eat?",
-    "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
-)
-"""A question, and a text with its answer."""
-
 EXAMPLES: Mapping[str, tuple[str, str]] = {
     "homonyms": (
         "One spelling, two meanings: does the model keep them apart, or go by the word?",
@@ -65,15 +57,3 @@ QUERIES: Mapping[str, str] = {
     "word order": "A man was bitten by a dog.",
 }
 """Name of a set -> an instructive query for it."""
-
-PAIRS: Mapping[str, tuple[str, str, str]] = {
-    "cosine": ("The cosine compares the text with a second one", DEFAULT_TEXT, SECOND_TEXT),
-    "late-interaction": ("The second text is the query that the text is scored for", ANSWERED[1], ANSWERED[0]),
-    "question-answering": ("The text is a question, and its answer is looked for in a second text", *ANSWERED),
-    "next-sentence": (
-        "Next-sentence prediction needs two texts",
-        DEFAULT_TEXT,
-        "It sleeps in a warm corner of the kitchen.",
-    ),
-}
-"""Task or kind of target that reads two texts -> why, as a sentence without a full stop, and an example of both."""

@@ -14,9 +14,9 @@ from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
-from ui.examples import PAIRS
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets.lists import progress
+from ui.widgets.text_fields import PAIRS
 
 CLASSIFIER = OFFERED[0]
 DRAWINGS = {"journey_view", "module_tree", "attention_view", "corpus_map"}

@@ -234,13 +234,6 @@ def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
     assert "mine" in page_text(at)
 
 
-def test_a_model_without_classes_is_told_how_to_get_them() -> None:
-    at = shown(view="Classes")
-    assert "on the page Predictions, view Train a probe" in visible_text(at.info[0].value)
-    assert not at.error
-    assert not at.get("plotly_chart")
-
-
 def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_models(tmp_path)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
@@ -251,10 +244,11 @@ def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.
     frame = folded(at, "words_shares")
     dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
     np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
-    for view in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
-        at = shown(**address, **view)
-        assert not at.error
-        assert "no mask token" in visible_text(at.info[0].value)
+    assert views(at) == ["Words"]
+    assert "bytes has a tokenizer without a mask token" in page_text(at)
+    placed = shown(**address, target="state")
+    assert not placed.error
+    assert "no mask token" in visible_text(placed.info[0].value)
 
 
 def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:

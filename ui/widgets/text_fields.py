@@ -1,13 +1,12 @@
 """The fields of the text and the second text, in the sidebar and on a page, and buttons that fill them in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
 
 from bertviz_core.text import shortened
-from ui.examples import PAIRS
-from ui.session import DEFAULT_TEXT
+from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets.formatting import escape_markdown
 
 SECOND_LABEL = "Second text, one input with the first"
@@ -20,6 +19,20 @@ TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
 MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
 """Most characters of a text on a button, and of an example."""
+
+ANSWERED = "What does the python eat?", "My python sleeps all day. Once a week it eats a mouse."
+"""A question, and a text with its answer."""
+PAIRS: Mapping[str, tuple[str, str, str]] = {
+    "cosine": ("The cosine compares the text with a second one", DEFAULT_TEXT, SECOND_TEXT),
+    "late-interaction": ("The second text is the query that the text is scored for", ANSWERED[1], ANSWERED[0]),
+    "question-answering": ("The text is a question, and its answer is looked for in a second text", *ANSWERED),
+    "next-sentence": (
+        "Next-sentence prediction needs two texts",
+        DEFAULT_TEXT,
+        "It sleeps in a warm corner of the kitchen.",
+    ),
+}
+"""Task or kind of target that reads two texts -> why, as a sentence without a full stop, and an example of both."""
 
 
 def text_inputs(shown: bool = True) -> None:
@@ -97,7 +110,7 @@ def two_texts(use: str) -> tuple[str, str]:
     other page reads it.
 
     Args:
-        use: what reads both, one of `ui.examples.PAIRS`.
+        use: what reads both, one of PAIRS.
     """
     if (own := pair()) is not None:
         return text(), own

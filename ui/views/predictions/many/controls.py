@@ -73,11 +73,13 @@ def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> s
     Args:
         own: tasks of the model's heads.
         instead: the bundled classifier that answers where the model has no head; "" for none.
-        has_probe: whether a probe of the model is trained already, which answers before another model's head.
+        has_probe: whether the session has a probe of the model. It answers before another model's head, as one does
+            for whose training the address names labelled texts.
     """
     tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
+    has_probe = has_probe or param("labelled").key in st.query_params
     options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
     names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {HEADS[task]}" for task in tasks}
