@@ -27,5 +27,5 @@ with shown_to_user():
     if NO_HEAD in VIEWS[view].tasks or not instead:  # a view of the model itself, or of its own head
         VIEWS[view].show(name)
     else:
-        no_head(heads, instead)
+        no_head(name, heads, instead)
         VIEWS[view].show(instead)

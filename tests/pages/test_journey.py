@@ -130,7 +130,8 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     assert len(sent["labels"]) == 8  # the cosine reads the text without the second one
 
 
-def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example() -> None:
+def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     at = opened("journey", rests_on="true")
     assert any("**Example:**" in each.value for each in at.markdown)
     assert header(at)["ending"] == header(opened("journey", rests_on="true", pair=SECOND_TEXT))["ending"]

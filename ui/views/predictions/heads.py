@@ -61,15 +61,18 @@ def stand_in(heads: Heads) -> str:
     return "" if heads.tasks else next(iter(ready(OFFERED[:1])), "")
 
 
-def no_head(heads: Heads, answering: str = "") -> None:
+def no_head(name: str, heads: Heads, answering: str = "") -> None:
     """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one.
 
     Args:
+        name: name of the model.
         heads: the missing head.
         answering: name of the model that answers instead; "" for none.
     """
-    instead = f" **{escape_markdown(answering)}** answers instead." if answering else ""
-    bundled_instead("predictions_no_head", escape_markdown(heads.refusal) + instead, *OFFERED[:1], SPLADE)
+    why = escape_markdown(heads.refusal)
+    short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
+    instead = f"{short} **{escape_markdown(answering)}** answers instead." if answering else short
+    bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
     if answering:
         note_models((answering,))
     if heads.task:

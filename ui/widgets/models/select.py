@@ -70,22 +70,24 @@ def choose_model(name: str) -> None:
     st.session_state[MODEL] = name
 
 
-def bundled_instead(key: str, words: str, *bundled: str) -> None:
+def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None) -> None:
     """Say in one line what the chosen model cannot do, with a button for each bundled model that can.
 
     Args:
         key: key of the line.
         words: the line, in Markdown.
         bundled: names of models; those that cannot run here are left out.
+        why: further words behind a question mark; None for none.
     """
     with st.container(horizontal=True, vertical_alignment="center", key=key):
-        st.markdown(f":material/info: {words}", width="content")
+        st.markdown(f":material/info: {words}", width="content", help=why)
         for name in ready(bundled):
             st.button(
                 f"Open {name}",
                 key=f"{key}_{name}",
                 help=GOOD_AT.get(name),
                 icon=":material/arrow_forward:",
+                type="tertiary",
                 on_click=choose_model,
                 args=(name,),
             )

@@ -49,7 +49,7 @@ def several_view(name: str) -> None:
     with row:
         answered_by = controls.answer_kind_select(heads.tasks, instead, has_probe)
     if instead and answered_by != controls.PROBE:
-        no_head(heads, instead)
+        no_head(name, heads, instead)
         name, heads = instead, whole_heads(instead)
     with row:
         text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))

@@ -83,14 +83,14 @@ def rank_view(inputs: SentenceInputs) -> None:
     made = answer(ranked, opened, options)
     ranking = made.result
     st.markdown(f"**{escape_markdown(moved_words(ranking))}**")
-    st.caption(
-        f"Left the order by {scorer(ranking)}, right that by the cosine of {escape_markdown(ranking.sentence_model)}: "
-        f"where a line falls to the right, {scorer(ranking)} puts the text higher."
-    )
     models = tuple(dict.fromkeys((ranking.model, ranking.sentence_model)))
     frame = ranking_frame(ranking)
-    figure_block(
+    words = figure_block(
         ranking_figure(ranking), f"ranking {ranking.model}", frame, numbers="in files", texts=made.texts, models=models
+    )
+    words.caption(
+        f"Left the order by {scorer(ranking)}, right that by the cosine of {escape_markdown(ranking.sentence_model)}: "
+        f"where a line falls to the right, {scorer(ranking)} puts the text higher."
     )
     if len(frame) > ROWS:
         st.caption(f"The first {ROWS} of {len(frame):,} texts are drawn; the table has all.")
@@ -104,8 +104,8 @@ def rank_view(inputs: SentenceInputs) -> None:
         on_row=partial(open_row, TABLE, OPENED),
     )
     _opened_text(ranking)
-    words = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
-    explained(KEY, words.format(beside=BESIDE_EXPLANATION), library_lines(ranked, opened, options))
+    how = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
+    explained(KEY, how.format(beside=BESIDE_EXPLANATION), library_lines(ranked, opened, options))
 
 
 def _by_select(default: str) -> str:
