@@ -126,11 +126,9 @@ IN_DARK = {"parameters": 3}
 """Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",
-    "sentences Rank": ".st-key-sentences_no_ranking [data-testid=stAlert]",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",
-    "words Classes": "[data-testid=stAlert]",
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }

@@ -30,8 +30,8 @@ from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.opened import shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
@@ -44,8 +44,9 @@ LAST_CELL = "causes_last_cell"
 """Key of the session: the cell clicked last."""
 
 
-def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def effects_view(name: str, row: TargetRow) -> None:
     """Maps of all three kinds, the table, their agreement, and one head."""
+    chosen = target_row(name, row)
     opened, options = shared_model_of(name), target_options(chosen)
     _tell_memory(opened, options)
     comparison = answer(effects, opened, options, _so_far).result

@@ -32,14 +32,15 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 HEIGHT = 300
 """Pixels of the table of heads."""
 
 
-def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def many_view(name: str, row: TargetRow) -> None:
     """Maps of mean and standard deviation, a table of heads, and the accuracy curve."""
+    chosen = target_row(name, row, alone=True, of_list=True)
     with row.folded:
         in_place = controls.in_place()
     kind = IN_PLACE[in_place]

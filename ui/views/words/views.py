@@ -1,7 +1,8 @@
 """Views of the page Words that matter: attribution of words, curves, classes, and pairs of words of two texts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from bertviz_core.attribution.results import (
     WordAttributions,
     WordCurves,
 )
+from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.figures.interventions.classes import word_classes_figure
 from bertviz_core.figures.interventions.pairs import pair_ledger_figure
 from bertviz_core.figures.interventions.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
@@ -47,15 +49,14 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models.fields import model_name
 from ui.widgets.target_controls.opened import LONGEST_SHOWN, ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import class_row, folded_row, target_row
+from ui.widgets.target_controls.row import class_kinds, class_row, folded_row, target_row
+from ui.widgets.text_fields import two_texts
 from ui.widgets.view_and_layer import state_select
 
 
-def words_view() -> None:
+def words_view(name: str) -> None:
     """The coloured text, its sums, and bars of the words."""
-    name = model_name()
     row = folded_row()
     chosen = target_row(name, row)
     with row.folded:
@@ -135,10 +136,8 @@ def shares_frame(result: WordAttributions) -> pd.DataFrame:
     )
 
 
-def curves_view() -> None:
+def curves_view(name: str) -> None:
     """Comprehensiveness and sufficiency of the strongest words, by the methods chosen."""
-    name = model_name()
-    controls.needs_mask(name, "The way to a text without its words")
     row = folded_row()
     chosen = target_row(name, row)
     with row.folded:
@@ -180,16 +179,10 @@ def curves_frame(result: WordCurves) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def classes_view() -> None:
+def classes_view(name: str) -> None:
     """Words by classes, and the strongest word for and against each."""
-    name = model_name()
     row = folded_row()
-    found = class_row(name, row)
-    if found is None:
-        with st.container(key="words_no_classes"):
-            st.info(texts.NO_CLASSES)
-        return
-    chosen, prediction, has_probability = found
+    chosen, prediction, has_probability = class_row(name, row)
     likeliest = np.argsort(-prediction.logits, kind="stable").tolist()
     with row.folded:
         measure = controls.class_measure(has_probability)
@@ -264,12 +257,10 @@ def classes_frame(result: ClassAttributions) -> pd.DataFrame:
     return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
-def pairs_view() -> None:
+def pairs_view(name: str) -> None:
     """The cosine of two texts as a sum over pairs of their tokens and the reference terms."""
-    name = model_name()
     layers = models.loaded(name).num_hidden_layers
-    controls.needs_mask(name, "A sum over pairs of words")
-    text, pair = controls.two_texts()
+    text, pair = two_texts("cosine")
     words = "The layer whose token vectors are compared. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
     opened, options = SharedModel(name), Options((text,), pair, values={LAYER.key: str(layer)})
@@ -333,5 +324,27 @@ def _token(token: str) -> str:
     return escape_markdown(isolated(escape_controls(token)))
 
 
-VIEWS = {"Words": words_view, "Remove word by word": curves_view, "Pairs": pairs_view, "Classes": classes_view}
+class WordsView(NamedTuple):
+    """A view, and what a model needs for it."""
+
+    show: Callable[[str], None]
+    """Draws the view of a model."""
+    lacks: Callable[[str], texts.Lack | None] = lambda name: None
+    """What a model lacks for it; None for nothing."""
+
+
+def _mask(name: str) -> texts.Lack | None:
+    return None if has_mask(models.tokenizer(name)) else texts.NO_MASK
+
+
+def _classes(name: str) -> texts.Lack | None:
+    return None if class_kinds(name) else texts.NO_CLASSES
+
+
+VIEWS: Mapping[str, WordsView] = {
+    "Words": WordsView(words_view),
+    "Remove word by word": WordsView(curves_view, _mask),
+    "Pairs": WordsView(pairs_view, _mask),
+    "Classes": WordsView(classes_view, _classes),
+}
 """Name -> view."""

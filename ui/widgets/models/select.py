@@ -1,5 +1,6 @@
 """Select the model of the session from a list that shows what can run here; its name is in the address."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -73,6 +74,35 @@ def _take_choice(names: tuple[str, ...], first: str) -> None:
 def choose_model(name: str) -> None:
     """Select a model, for callbacks of buttons; the page then runs with it."""
     st.session_state[MODEL] = name
+
+
+def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None) -> None:
+    """Say in one line what the chosen model cannot do, with a button for each bundled model that can.
+
+    Args:
+        key: key of the line.
+        words: the line, in Markdown.
+        bundled: names of models; those that cannot run here are left out.
+        why: further words behind a question mark; None for none.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key=key):
+        st.markdown(f":material/info: {words}", width="content", help=why)
+        for name in ready(bundled):
+            st.button(
+                f"Open {name}",
+                key=f"{key}_{name}",
+                help=GOOD_AT.get(name),
+                icon=":material/arrow_forward:",
+                type="tertiary",
+                on_click=choose_model,
+                args=(name,),
+            )
+
+
+def ready(names: Sequence[str]) -> list[str]:
+    """Those of some models that are offered and can run a text here."""
+    offered = {offer.name for offer in offers(settings()) if offer.readiness == "ready"}
+    return [name for name in names if name in offered]
 
 
 def ready_model() -> str | None:

@@ -7,7 +7,6 @@ import streamlit as st
 
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
-from bertviz_core.models.catalog.offers import offers
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_sets, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
@@ -18,7 +17,7 @@ from ui.session import settings, store
 from ui.views.predictions.probes.controls import BOX, SOURCES, TYPED_LIST, typed_lines
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
-from ui.widgets.models.select import HEADS, choose_model
+from ui.widgets.models.select import HEADS, choose_model, ready
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, LAST_CELL, TABLE = "many_shown", "many_opened", "many_last_cell", "many_table"
@@ -69,14 +68,30 @@ class TextList:
     """Notices from reading the list."""
 
 
-def answer_kind_select(tasks: tuple[str, ...]) -> str:
-    """The head or the probe that answers; no widget for a model without a head."""
+def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
+    """The head or the probe that answers; no widget where only a probe can.
+
+    Args:
+        own: tasks of the model's heads.
+        instead: the bundled classifier that answers where the model has no head; "" for none.
+        has_probe: whether the session has a probe of the model. It answers before another model's head, as one does
+            for whose training the address names labelled texts.
+    """
+    tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
-    options = [*tasks, PROBE]
+    has_probe = has_probe or param("labelled").key in st.query_params
+    options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
-    names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
-    return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
+    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {HEADS[task]}" for task in tasks}
+    return select(
+        param("answered_by"),
+        "Answered by",
+        options,
+        format_func=names.__getitem__,
+        help=words,
+        width=310 if instead else 230,
+    )
 
 
 def probe_line(probe: Probe, tasks: tuple[str, ...], from_file: bool) -> None:
@@ -109,7 +124,7 @@ def probe_words(probe: Probe, from_file: bool) -> str:
 def offer_classifier(tasks: tuple[str, ...]) -> None:
     """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
     name = OFFERED[0]
-    if EXAMPLE_TASK in tasks or name not in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
+    if EXAMPLE_TASK in tasks or not ready((name,)):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(

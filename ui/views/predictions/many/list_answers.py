@@ -22,7 +22,7 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
 from ui.components.cell_click import cell_click
-from ui.views.predictions.heads import whole_heads
+from ui.views.predictions.heads import no_head, stand_in, whole_heads
 from ui.views.predictions.many import controls, texts
 from ui.views.predictions.many.view_links import opened_text
 from ui.views.predictions.probes.train import chosen_probe
@@ -34,7 +34,7 @@ from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
-from ui.widgets.models import fields
+from ui.widgets.target_controls.opened import session_probe
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -45,15 +45,17 @@ HEIGHT, FEW = 330, 8
 """Pixels of the table, which is scrolled, and the most rows of a table without scrolling."""
 
 
-def several_view() -> None:
+def several_view(name: str) -> None:
     """The texts with their answers, and the confusion matrix where there are gold labels."""
-    name = fields.model_name()
     heads = whole_heads(name)
+    instead, has_probe = stand_in(heads), session_probe(name) is not None
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        answered_by = controls.answer_kind_select(heads.tasks)
+        answered_by = controls.answer_kind_select(heads.tasks, instead, has_probe)
         place = st.container(width="content")
-    controls.offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    if instead and answered_by != controls.PROBE:
+        no_head(name, heads, instead)
+        name, heads = instead, whole_heads(instead)
     chosen = chosen_probe(name, row) if answered_by == controls.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else config_classes(source(name).config)
@@ -108,6 +110,7 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
         confusion_figure(scores, name),
         f"confusion {name}",
         pd.DataFrame(scores.confusion, columns=list(scores.classes)).assign(**{"gold label": list(scores.classes)}),
+        models=(name,),
     )
     words.markdown(
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "

@@ -23,14 +23,13 @@ from ui.views.predictions.compared import compared_block
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields, run_model
+from ui.widgets.models import run_model
 
 
 @st.fragment
 @shown_to_user()
-def masked_view() -> None:
+def masked_view(name: str) -> None:
     """The text, whose tokens are masked by a click, and the best words at one position."""
-    name = fields.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, tokens)

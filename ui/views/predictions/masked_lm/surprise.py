@@ -20,15 +20,13 @@ from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models import fields
 
 QUOTED = 60
 """Most characters of a text on a button."""
 
 
-def surprise_view() -> None:
+def surprise_view(name: str) -> None:
     """The text coloured by the surprise of its tokens, and the surprise of the whole text."""
-    name = fields.model_name()
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
         return

@@ -35,7 +35,6 @@ from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file
-from ui.widgets.models import fields
 from ui.widgets.view_and_layer import state_select
 
 
@@ -51,13 +50,12 @@ class ChosenProbe:
     """Accuracy of every layer; None for a probe from a file."""
 
 
-def train_view() -> None:
+def train_view(name: str) -> None:
     """Accuracy over the layers, and the classes of the text."""
-    name, text = fields.model_name(), text_fields.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
-    options = Options((text,), values={TARGET.key: f"probe:{chosen.probe.digest}"})
+    options = Options((text_fields.text(),), values={TARGET.key: f"probe:{chosen.probe.digest}"})
     opened = SharedModel(name).with_probe(chosen.probe)
     prediction = probe_answer(opened, options).result
     words = figure_block(

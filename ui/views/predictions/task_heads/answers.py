@@ -10,7 +10,6 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.task_heads import LONGEST, answers
 from bertviz_core.questions.report.library_lines import library_lines
 from ui.cache.shared_model import SharedModel
-from ui.session import QUESTION
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
@@ -18,21 +17,17 @@ from ui.views.predictions.task_heads.tags import height_of
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block
-from ui.widgets.models import fields
 
 TASK = "question-answering"
 WHERE = "The question is the first text of the sidebar, the context the second."
-NEEDS = "The question is the first text of the sidebar, and the context that is searched for an answer the second"
 SCORES = {"score": "%.4f", "logit": "%.3f"}
 
 
 @st.fragment
 @shown_to_user()
-def answers_view() -> None:
+def answers_view(name: str) -> None:
     """The context with its best answers, and the probability of every span."""
-    name, question, context = fields.model_name(), text_fields.text(), text_fields.pair()
-    if text_fields.needs_pair(NEEDS, QUESTION) or context is None:
-        return
+    question, context = text_fields.two_texts(TASK)
     longest = controls.longest_input()
     opened, options = SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})
     prediction = answers(opened, options).result

@@ -20,7 +20,6 @@ from ui.cache import models
 from ui.widgets.cell_controls import token_select
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
-from ui.widgets.text_fields import pair, text
 
 EDITED_HELP = "What is compared."
 
@@ -52,11 +51,10 @@ def window_select(count: int, best: int) -> int:
     return options.index(select(WINDOW, label, options, options[best], width=240, help=words))
 
 
-def edited_texts() -> tuple[str, str | None]:
+def edited_texts(text: str, second: str | None) -> tuple[str, str | None]:
     """Fields for the edited text and second text, each equal to the original until edited."""
-    second = pair()
     with st.container(horizontal=True):
-        first = edited(EDITED, "The edited text", text(), help=EDITED_HELP)
+        first = edited(EDITED, "The edited text", text, help=EDITED_HELP)
         if second is None:
             return first, None
         return first, edited(EDITED_PAIR, "The edited second text", second, help=EDITED_HELP)
