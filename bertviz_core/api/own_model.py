@@ -100,12 +100,15 @@ class OwnModel:
         Raises:
             CheckpointError: the tokenizer does something that it does not save.
         """
-        for text in PROBE_TEXTS if isinstance(self._tokenizer, transformers.PreTrainedTokenizerBase) else ():
+        tokenizer = self._tokenizer
+        if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
+            return
+        for text in PROBE_TEXTS:
             with suppress(TextError, TypeError, ValueError):  # one that needs more than a text is refused with a text
-                own, saved = list(self._tokenizer(text)["input_ids"]), copy.tokens(text, None)
+                own, saved = list(tokenizer(text)["input_ids"]), copy.tokens(text, None)
                 if not any(saved.tokens_cut) and own != saved.input_ids.tolist():
                     raise CheckpointError(
-                        f"The tokenizer ({type(self._tokenizer).__name__}) makes the ids {own} of {text!r}, and the "
+                        f"The tokenizer ({type(tokenizer).__name__}) makes the ids {own} of {text!r}, and the "
                         f"files that its save_pretrained writes make {saved.input_ids.tolist()}; give a tokenizer "
                         "whose files do all that it does."
                     )
