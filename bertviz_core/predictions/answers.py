@@ -79,8 +79,8 @@ def predicted_answers(
     if null is not None and null > spans[0].logit:
         span = f"{quoted(spans[0].text, 60)} (logit {decimals(spans[0].logit, 3)})"
         notices.append(
-            f"{head.name} prefers {NO_ANSWER!r} (logit {decimals(null, 3)}) to its best span, {span}, which counts if it "
-            "was trained with questions that have no answer."
+            f"{head.name} prefers {NO_ANSWER!r} (logit {decimals(null, 3)}) to its best span, {span}, which counts if "
+            "it was trained with questions that have no answer."
         )
     return AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
 
