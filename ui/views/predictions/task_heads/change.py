@@ -203,11 +203,11 @@ def _answers(comparison: EditComparison) -> None:
         )
     notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
     first, second = before.answers[0], after.answers[0]
-    same = "stays the same" if first.text == second.text else f"becomes **{escape_markdown(second.text)}**"
+    same = "stays the same" if before.answer == after.answer else f"becomes **{escape_markdown(after.answer)}**"
     change = second.score - first.score
     words.markdown(
-        f"The best answer, **{escape_markdown(first.text)}**, {same}; its score goes from {first.score:.3f} to "
-        f"{second.score:.3f} ({change:+.3f}).".replace("(-", "(−")
+        f"The best answer, **{escape_markdown(before.answer)}**, {same}; the best span's score goes from "
+        f"{first.score:.3f} to {second.score:.3f} ({change:+.3f}).".replace("(-", "(−")
     )
 
 
