@@ -56,6 +56,7 @@ def several_view(name: str) -> None:
     if instead and answered_by != controls.PROBE:
         no_head(name, heads, instead)
         name, heads = instead, whole_heads(instead)
+    controls.offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
     chosen = chosen_probe(name, row) if answered_by == controls.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else config_classes(source(name).config)
