@@ -38,7 +38,6 @@ POOLED_OR_PADDED = {
     "funnel": math.ceil(SEQ / 2),  # the second block
     "longformer": 8,  # a multiple of the attention window
     "led": 8,
-    "pegasus_x": 8,  # a multiple of block_size
     "reformer": 8,  # of the chunk length
 }
 

@@ -63,7 +63,6 @@ LAYOUTS: Mapping[str, Mapping[str, Any]] = {
     "longt5": {
         "d_model": HIDDEN, "d_kv": 6, "d_ff": INTERMEDIATE, "num_layers": LAYERS, "num_heads": HEADS, "local_radius": 3,
     },
-    "pegasus_x": {**BOTH_STACKS, "block_size": 4, "num_global_tokens": 3},
     "prophetnet": {
         "hidden_size": HIDDEN,
         "num_encoder_layers": LAYERS,
