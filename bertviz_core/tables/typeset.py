@@ -1,6 +1,7 @@
 """Write a table as LaTeX or Markdown, with every text escaped."""
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def _plain(text: object) -> str:
     return escape_controls(" ".join(str(text).split()))
 
 
-def _latex_cell(cell: object) -> object:
+def _latex_cell(cell: Any) -> Any:
     """A number or a missing value as it is; all else, lists and dictionaries too, as a text, which pandas escapes."""
     is_number = isinstance(cell, int | float | np.number) or (pd.api.types.is_scalar(cell) and pd.isna(cell))
     return cell if is_number else _plain(cell)
