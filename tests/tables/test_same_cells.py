@@ -22,6 +22,8 @@ from bertviz_core.tables import lines, row_groups
 from bertviz_core.tables.cells import label_text
 
 SETTINGS = Settings.from_environment()
+TEXTS = ["leading zeros", "words for missing", "many digits", "no such day", "categories", "all missing"]
+BEYOND = ["beyond 64 bits"]
 COLUMNS: dict[str, tuple[Any, list[str]]] = {
     "whole, one missing": ([2.0, None, 0.0, 1.0], ["2", "", "0", "1"]),
     "nullable whole": (pd.array([1, None, -3, 4], "Int64"), ["1", "", "-3", "4"]),
@@ -31,11 +33,11 @@ COLUMNS: dict[str, tuple[Any, list[str]]] = {
     "powers": ([1e3, 2e20, None, 1.0], ["1000", "2e+20", "", "1"]),
     "booleans": ([True, False, True, True], ["True", "False", "True", "True"]),
     "booleans, one missing": ([True, None, False, True], ["True", "", "False", "True"]),
-    "days": (pd.to_datetime(["2024-01-02", None, "2024-02-29", "1999-12-31"]),
+    "days": (pd.DatetimeIndex(["2024-01-02", None, "2024-02-29", "1999-12-31"]),
              ["2024-01-02", "", "2024-02-29", "1999-12-31"]),
-    "times": (pd.to_datetime(["2024-01-02 03:04:05.5", None, "2024-02-29 00:00:00.0", "1999-12-31 23:59:59.0"]),
+    "times": (pd.DatetimeIndex(["2024-01-02 03:04:05.5", None, "2024-02-29 00:00:00.0", "1999-12-31 23:59:59.0"]),
               ["2024-01-02 03:04:05.5", "", "2024-02-29", "1999-12-31 23:59:59"]),
-    "zoned": (pd.to_datetime(["2024-01-02 03:04:05", None, "2024-07-01 00:00:00", "1999-12-31 23:59:59"])
+    "zoned": (pd.DatetimeIndex(["2024-01-02 03:04:05", None, "2024-07-01 00:00:00", "1999-12-31 23:59:59"])
               .tz_localize("Europe/Berlin"),
               ["2024-01-02 02:04:05+00:00", "", "2024-06-30 22:00:00+00:00", "1999-12-31 22:59:59+00:00"]),
     "leading zeros": (["007", "01", None, "10"], ["007", "01", "", "10"]),
@@ -61,8 +63,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     ),
     "uint64.jsonl": lambda path: FRAME[["text", *BEYOND]].to_json(path, orient="records", lines=True),
 }
-TEXTS = ["leading zeros", "words for missing", "many digits", "no such day", "categories", "all missing"]
-BEYOND = ["beyond 64 bits"]
 
 
 def of_list(path: Path) -> dict[str, list[str]]:

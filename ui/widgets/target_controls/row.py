@@ -31,8 +31,9 @@ from ui.widgets.target_controls.opened import ChosenTarget, session_probe, targe
 from ui.widgets.text_fields import pair, text, two_texts
 
 TARGET = TARGET_PARAM.key
-BEGAN = "target_began"
-"""Key of the session: the default kind when the widget was drawn last."""
+BEGAN, SET_ASIDE = "target_began", "target_set_aside"
+"""Session keys: the default kind when the widget was drawn last; a chosen kind that a view does not offer, and the kind
+that the view shows instead."""
 CLASSES_OF: dict[TargetKind, str] = {"class": "the head", "tag": "the head", "probe": "the probe"}
 """Kind of target -> owner of its classes."""
 KINDS_HELP = (
@@ -169,11 +170,24 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
 
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
-    """Reset the kind if the model does not have it, or if an untouched default belongs to another model."""
-    stored_kind, began = stored(TARGET), stored(BEGAN)
-    untouched = stored_kind == began != kinds[0] and TARGET not in st.query_params
-    if stored_kind is not None and (stored_kind not in kinds or untouched):
+    """Choose the kind that is shown first.
+
+    A kind that the view or the model does not offer is set aside, since other pages share the choice: it comes back
+    where it is offered again, unless the reader has chosen another one meanwhile. An untouched default of another model
+    is replaced by that of this one.
+    """
+    chosen, began = stored(TARGET), stored(BEGAN)
+    aside, instead = stored(SET_ASIDE) or (None, None)
+    if aside is not None and chosen != instead:
+        aside = None
+    if aside in kinds:
+        chosen, aside = aside, None
+        store(TARGET, chosen)
+    untouched = chosen == began != kinds[0] and TARGET not in st.query_params
+    if chosen is not None and (chosen not in kinds or untouched):
+        aside = aside or (None if untouched else chosen)
         store(TARGET, kinds[0])
+    store(SET_ASIDE, None if aside is None else (aside, kinds[0]))
     store(BEGAN, kinds[0])
 
 
