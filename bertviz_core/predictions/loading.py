@@ -122,17 +122,10 @@ def _heads_in_file(source: ModelSource) -> str:
     fitting = {task: names for task in PREDICTED if (names := _head_tensors(source, task)) and stored >= set(names)}
     if not fitting:
         return "and its file holds no task head that can be shown; open a checkpoint that was saved with one."
-<<<<<<< HEAD
-    fitted = list(dict.fromkeys(name for each in fitting.values() for name in each))
-    more = ", ..." if len(fitted) > SHOWN else ""
-    return (
-        f"its file holds {', '.join(map(quoted, fitted[:SHOWN]))}{more}, as heads for {' or '.join(fitting)} do; give "
-=======
     tensors = list(dict.fromkeys(name for each in fitting.values() for name in each))
     more = ", ..." if len(tensors) > SHOWN else ""
     return (
         f"its file holds {', '.join(map(quoted, tensors[:SHOWN]))}{more}, as heads for {' or '.join(fitting)} do; give "
->>>>>>> refs/heads/tables
         f"{'this' if len(fitting) == 1 else 'one of these'} as the task, such as {next(iter(fitting))}."
     )
 
