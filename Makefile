@@ -34,7 +34,7 @@ setup: .venv/ready
 	$(COMPILE)
 
 run: .venv/runs
-	$(BIN)/streamlit run app.py --server.port $(PORT)
+	INSIDE_BERT_ALLOWED_HOSTS="$${INSIDE_BERT_ALLOWED_HOSTS-localhost}" $(BIN)/streamlit run app.py --server.port $(PORT)
 
 # One process more than processors, since browser tests mostly wait; byte code is kept for the processes that they start.
 TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')

@@ -1,6 +1,6 @@
 """Look inside BERT-family models: open_model, open_training, open_corpus, open_attention and their results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -39,11 +39,12 @@ LATER = {
 
 
 def open_model(
-    name: "str | PathLike[str] | Saveable",
-    task: str | None = None,
+    name: "str | PathLike[str] | Saveable | Callable[..., object] | None" = None,
+    task: "str | Saveable | None" = None,
     *,
     device: str | None = None,
     tokenizer: "Saveable | None" = None,
+    model: "str | PathLike[str] | Saveable | Callable[..., object] | None" = None,
 ) -> "Model":
     """Open a model; its weights are loaded when they are first needed.
 
@@ -52,18 +53,26 @@ def open_model(
 
     Args:
         name: a bundled model ("all-MiniLM-L6-v2"), the path of a folder, a name of the catalogue
-            ("bert-base-uncased"), a Hub id, or a model object of transformers or sentence-transformers.
+            ("bert-base-uncased"), a Hub id, or a model object of transformers or sentence-transformers, also one that
+            torch.compile returned, or a pipeline.
         task: the task of the class to use: "base", "masked-lm", "next-sentence", "pretraining",
             "sequence-classification", "token-classification", "question-answering" or "multiple-choice"; by default
-            that of the class named by the checkpoint.
+            that of the class named by the checkpoint. The tokenizer of a model object may stand here, too.
         device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1" or "mps"; by default that of a model object on a
             GPU, else INSIDE_BERT_DEVICE.
-        tokenizer: the tokenizer of a model object of transformers.
+        tokenizer: the tokenizer of a model object of transformers, or a processor that has one.
+        model: another word for `name`, as pipelines call it.
 
     Raises:
         BertvizError: there is no such model, task or device, or it may not be opened here.
     """
-    opened: Model = import_module("bertviz_core.api.model").Model(name, task, device, tokenizer)
+    if (name is None) == (model is None):
+        raise BertvizError("Give one model: its name, its folder or an object; `model` is another word for `name`.")
+    subject = model if name is None else name
+    if not isinstance(subject, str | PathLike) or not isinstance(task, str | None):
+        own_objects = import_module("bertviz_core.api.own_model").own_objects
+        subject, task, tokenizer = own_objects(subject, task, tokenizer)
+    opened: Model = import_module("bertviz_core.api.model").Model(subject, task, device, tokenizer)
     return opened
 
 

@@ -1,14 +1,28 @@
 """Format text: escape control characters, quote names, repair surrogates, format counts and numbers."""
 
+import json
 import re
 import string
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
 """Joiners, variation selectors and tags, which are invisible alone."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """Spreadsheets evaluate a cell that starts with one of these."""
+CODE_WORDS = re.compile(
+    r"has no attribute|NoneType|' object|object is|subscriptable|unhashable|not iterable|cannot unpack|Field '"
+    r"|(keyword|positional) argument|expected (one of|str|int|float|bool)\b|indices must|ndex .*(range|bounds)"
+    r"|literal for|(modulo|division) by zero|raised to a|storage object|ACT2FN|Padding_idx|could not convert"
+    r"|not supported between"
+)
+"""Words of Python about itself, which say nothing about a file."""
+OF_ANOTHER_KIND = "one of its values is of another kind than it should be"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_NBYTES = 1_024
+"""Maximum size of a pointer of Git LFS (its specification)."""
+NO_TEXT = {code: f"U+{code:04X}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+"""Control characters besides tabs and line ends -> their codes."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -17,6 +31,18 @@ def escape_controls(text: str) -> str:
     only_joiners = all(character in JOINERS for character in text)
     return "".join(
         _code(character) if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
+        for character in text
+    )
+
+
+def json_escaped(text: str) -> str:
+    r"""JSON with the control and direction characters that it may contain raw as escapes such as \u202e."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        character
+        if character == "\n" or character in JOINERS or not _is_hidden(character)
+        else json.dumps(character)[1:-1]
         for character in text
     )
 
@@ -36,6 +62,13 @@ def ordinal(number: int) -> str:
     """The ordinal number: 1st, 22nd, 113th."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def tied(values: Iterable[float]) -> str:
+    """What follows the name of the largest number where others are as large: " (and 2 others)"; "" where none is."""
+    known = [value for value in values if value == value]
+    others = known.count(max(known)) - 1 if known else 0
+    return "" if others < 1 else f" (and {counted(others, 'other')})"
 
 
 def digits(value: float, count: int = 4) -> str:
@@ -84,10 +117,29 @@ def quoted(name: str, limit: int = 120) -> str:
     return representation.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def pointer_message(name: str, beginning: bytes) -> str:
+    """Why a file with these first bytes is not read, and what to do, if it is a pointer of Git LFS; "" if it is not."""
+    if not beginning.removeprefix(b"\xef\xbb\xbf").startswith(LFS_POINTER):
+        return ""
+    return (
+        f"{quoted(name)} is a pointer of Git LFS and not the file itself; fetch that with git lfs pull in its "
+        "repository, or download it from the Hub."
+    )
+
+
 def tensors_not_finite(names: Sequence[str]) -> str:
     """The beginning of a sentence about tensors with NaN or infinity, the first by its name; there is at least one."""
     more = ", ..." if len(names) > 1 else ""
     return f"{counted(len(names), 'tensor')} hold{'' if more else 's'} NaN or infinity ({quoted(names[0])}{more})"
+
+
+def tensors_not_scaled(names: Sequence[str], dtype: str) -> str:
+    """A sentence about weights in whole numbers or fewer than 16 bits, the first by its name; there is at least one."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return (
+        f"The file stores {quoted(names[0])}{more} as {dtype}, and no scale is applied: the numbers are taken "
+        "as they are. If they were quantized, give the checkpoint in float32 or bfloat16."
+    )
 
 
 def repair_surrogates(text: str) -> str:
@@ -100,6 +152,8 @@ def repair_surrogates(text: str) -> str:
 def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
     """The first line of another library's message, with the next one where it ends in a colon; at most 200 characters.
 
+    Python's words about its own values are replaced by OF_ANOTHER_KIND.
+
     Args:
         error: what the library raised.
         names: words of the message that mean nothing to a reader -> their replacements.
@@ -108,7 +162,9 @@ def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
     for word, replacement in (names or {}).items():
         message = message.replace(word, replacement)
     first, *others = message.splitlines() or [type(error).__name__]
-    return (f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first)[:200]
+    line = f"{first} {others[0].strip()}" if others and first.rstrip().endswith(":") else first
+    is_name = isinstance(error, KeyError) and " " not in line  # whose message is the name alone
+    return OF_ANOTHER_KIND if is_name or CODE_WORDS.search(line) else line[:200]
 
 
 def _is_hidden(character: str) -> bool:

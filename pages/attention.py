@@ -8,7 +8,7 @@ from ui.views.attention.views import VIEWS, heads_view
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields, run_model
 from ui.widgets.view_and_layer import view_choice
 
@@ -21,7 +21,7 @@ with shown_to_user(), st.spinner("Running the model"):
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)
 ran = f"run in {trace.seconds:.2f} s {run_words(trace.device, trace.dtype)}"
 name_model(name, f"{layers} layers of {heads} heads, {seq:,} tokens, {ran}")
-for notice in (*trace.tokens.notices, *trace.notices):
+for notice in unshown((*trace.tokens.notices, *trace.notices)):
     st.warning(escape_markdown(notice))
 if trace.attention_source == "eager":
     st.caption(escape_markdown(trace.attention_note))

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from ui.views.causes.views import MANY, PATCH, VIEWS
+from ui.views.causes.views import MANY, VIEWS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.heading import heading
 from ui.widgets.models import fields
-from ui.widgets.target_controls.row import folded_row, target_row
+from ui.widgets.target_controls.row import folded_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("causes")
@@ -14,8 +14,7 @@ with shown_to_user():
     name = fields.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")
     view = view_choice(tuple(VIEWS))
-    row = folded_row()
-    VIEWS[view](name, target_row(name, row, view in (PATCH, MANY), view == MANY), row)
+    VIEWS[view](name, folded_row())
 if view != MANY:
     st.caption(
         "Effects belong to this text and this target: with another text or target other heads matter. **Many "

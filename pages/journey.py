@@ -13,7 +13,7 @@ from ui.views.journey.views import drawing_view
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 
 FIELD = 100
@@ -30,14 +30,16 @@ with shown_to_user(ends_page=False):  # so that the field of the text is drawn, 
             text_fields.place_for_text(FIELD)
     with beside:
         target = chosen_ending(name)
-    pair = None if target is not None and target.kind in OF_TWO_TEXTS else text_fields.pair()
+    text, pair = (text_fields.text(), text_fields.pair()) if target is None else (target.text, target.pair)
+    if target is not None and target.kind in OF_TWO_TEXTS:
+        pair = None
     with st.spinner("Running the model"):
-        travelled = journey(SharedModel(name), Options((text_fields.text(),), pair)).result
+        travelled = journey(SharedModel(name), Options((text,), pair)).result
     both = travelled.tokens is not None and travelled.tokens.pair is not None
     name_model(name, f"{travelled.title}, {travelled.layers} layers{', both texts in one run' if both else ''}")
     if both:
         st.caption("Both texts are one input: tokens of one look at those of the other. A cosine reads each alone.")
-    for notice in travelled.notices:
+    for notice in unshown(travelled.notices):
         st.warning(escape_markdown(notice))
     if travelled.missing and not sources.source(name).has_weights:
         ways_on(name)

@@ -8,7 +8,7 @@ from ui.views.representations.views import VIEWS
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields, run_model
 from ui.widgets.view_and_layer import view_choice
 
@@ -19,7 +19,7 @@ with shown_to_user(), st.spinner("Running the model"):
 states, seq, hidden = trace.hidden_states.shape
 ran = run_words(trace.device, trace.dtype)
 name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, {ran}")
-for notice in (*trace.tokens.notices, *trace.notices):
+for notice in unshown((*trace.tokens.notices, *trace.notices)):
     st.warning(escape_markdown(notice))
 
 with st.container(horizontal=True, vertical_alignment="bottom"):

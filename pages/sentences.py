@@ -3,12 +3,12 @@
 import streamlit as st
 
 from bertviz_core.text import counted
-from ui.views.sentences.input import sentence_input, vector_options
+from ui.views.sentences.input import note_chosen_vectors, sentence_input, vector_options
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.views import VIEWS
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
@@ -20,7 +20,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user()
     options = vector_options(view, name, len(table.sentences))
 count, ran = counted(len(table.sentences), "sentence"), run_words(options.device, options.dtype)
 name_model(name, f"{count} {ran}. {options.plan.reason}")
-for notice in options.plan.notices:
+with shown_to_user():
+    note_chosen_vectors(name, options.plan)
+for notice in unshown(options.plan.notices):
     st.warning(escape_markdown(notice))
 with shown_to_user():
     VIEWS[view](SentenceInputs(name, table, options))

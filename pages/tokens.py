@@ -9,7 +9,7 @@ from ui.views.tokens.views import cut_view, token_counts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 
 name_model = heading("tokens")
@@ -18,7 +18,7 @@ with shown_to_user():
     tokens = models.tokens(name, text, pair)
 
 name_model(name, token_counts(tokens))
-for notice in tokens.notices:
+for notice in unshown(tokens.notices):
     st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
 
 with shown_to_user():

@@ -1,8 +1,11 @@
 """Numbers as text: only 0 is written as 0."""
 
+import json
+import unicodedata
+
 import pytest
 
-from bertviz_core.text import decimals, digits, first_line, measured, ordinal
+from bertviz_core.text import decimals, digits, first_line, json_escaped, measured, ordinal
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,11 @@ def test_the_first_line_of_a_message_says_something(message: str, words: str) ->
 )
 def test_a_cosine_has_no_unit(unit: str, words: str) -> None:
     assert measured(0.5, unit) == words
+
+
+def test_json_on_a_terminal_has_no_control_character_and_the_same_value() -> None:
+    value = {"a\u202e\x9b\x7f": ["\U000e0001x\u2028\x1b", "é \U0001f469\u200d\U0001f52c \u0627"]}
+    text = json_escaped(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert not any(unicodedata.category(each) in ("Cc", "Zl", "Zp") or each in "\u202e\U000e0001" for each in text)
+    assert "é \U0001f469\u200d\U0001f52c \u0627" in text

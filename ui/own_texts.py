@@ -22,6 +22,9 @@ def apply_texts(texts: Mapping[str, str]) -> None:
         texts: key of a text field -> its text in the step.
     """
     applied, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    beside = applied.get("pair") if "text" not in applied else None
+    if beside is not None and not {"text", "pair"} & texts.keys() and st.session_state.get("pair") == beside:
+        texts = {**texts, "pair": own.get("pair", "")}  # a step put a second text beside the reader's own
     for key, text in texts.items():
         now = st.session_state.get(key)
         if now is not None and now != applied.get(key):
@@ -77,6 +80,8 @@ def _take_tab_texts() -> None:
 def restore_texts() -> None:
     """Restore the reader's texts, except in fields that the reader has changed since."""
     applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
-    for key, text in own.items():
-        if st.session_state.get(key) == applied.get(key):
-            st.session_state[key] = text
+    for key, text in applied.items():
+        if st.session_state.get(key) == text:
+            st.session_state.pop(key, None)  # where there was none, its field begins with the default
+            if key in own:
+                st.session_state[key] = own[key]

@@ -128,8 +128,3 @@ def component_state(key: str) -> Any:
 CORPUS_QUERY = "rain all night"
 """Default query of a search in a corpus."""
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."
-QUESTION = (
-    "What does the python eat?",
-    "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
-)
-"""An example question, and the context that contains its answer."""

@@ -135,6 +135,6 @@ def carried_texts(page: str, typed: bool) -> list[tuple[str, str]]:
     """Parameters added to a link to the page, with or without the reader's own texts, as (name, value)."""
     values = session.all_stored()
     example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
-    edited = {"edited": str(values.get("text")), "edited_pair": str(values.get("pair"))}
+    edited = {key: str(values.get(f"{key}_of")) for key in ("edited", "edited_pair")}
     from_file = page == "sentences" and values.get("source", "typed") != "typed"
     return list(link_query(page, values, {**DEFAULTS, **edited, "sentences": example}, typed, from_file))

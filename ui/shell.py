@@ -78,7 +78,7 @@ def model_and_text() -> None:
     # The gap is small, so that the text is in sight in a window 900 pixels high.
     with logged("page", here, if_done=False), st.container(gap="xsmall"):
         model_select()
-        second_select(here)
+        second_select()
         if here == "corpus":
             st.caption(SIDEBAR)
         text_fields.text_inputs(reads_text(here))

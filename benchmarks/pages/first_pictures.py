@@ -27,17 +27,12 @@ DRAWN = """(() => {
   const roots = [...document.querySelectorAll(own)].flatMap((host) => [host, ...host.querySelectorAll("*")])
     .map((each) => each.shadowRoot).filter(Boolean);
   const drawing = roots.some((each) => each.querySelector("canvas, svg rect, svg path, tr[data-module]"));
-  const texts = ".st-key-words_no_classes, .st-key-checkpoint_no_run";
-  const alone = location.pathname.endsWith("/corpus") ? ".stAlert" : texts;
-  const message = document.querySelector(alone);
+  const message = document.querySelector(".st-key-checkpoint_no_run");
   return drawing || message || document.querySelector(".js-plotly-plot .main-svg, .stDataFrame canvas")
     ? `${performance.now()} ${window.__received}` : "";
 })()"""
 """Milliseconds since the navigation, and until the server's last message, once a chart, a drawing, a table or the
-message in its place stands; "" before.
-
-Corpus has no picture: the server has no corpora, and the page says how one is made.
-"""
+message in its place stands; "" before."""
 
 
 def rows() -> list[Row]:

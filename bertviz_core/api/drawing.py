@@ -54,6 +54,11 @@ class FigureSource:
             raise TypeError("a training run is no single model")
         return self.opened.model if isinstance(self.opened, OpenedFolder) else self.opened
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of the files of its model, and of a second one, decides numbers and is not followed."""
+        return self.opened.notices_of(filter(None, (self.options.get("other"),)))
+
     def figure(
         self, name: str, more: Mapping[str, Option], theme: str, width: int | None, height: int | None
     ) -> go.Figure:

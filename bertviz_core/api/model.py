@@ -64,7 +64,10 @@ class Model(ModelOfLists):
         _ = self._named.source  # fail early if there is no such model
 
     def _open(self) -> LibraryModel:
-        return library_model(self.name, self.task, self._device, self._own.saved if self._own else None)
+        opened = library_model(self.name, self.task, self._device, self._own.saved if self._own else None)
+        if self._own is not None:
+            self._own.check_tokenizer(opened)
+        return opened
 
     @property
     def _opened(self) -> LibraryModel:

@@ -4,6 +4,7 @@ import copy
 import tempfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,6 +17,9 @@ from bertviz_core.text import first_line
 
 SENTENCE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "max_seq_length", "truncate_dim")
 """Settings of a model of sentence-transformers itself, which it writes into files and which can be set anew."""
+
+PROBE_TEXTS = ("The bank of the river, 1 Café.", "abc")
+"""Texts for which a tokenizer and its copy must have the same ids."""
 
 
 @runtime_checkable
@@ -90,6 +94,25 @@ class OwnModel:
         self._state = self._fingerprint()
         return True
 
+    def check_tokenizer(self, copy: OpenedModel) -> None:
+        """Compare the ids of some texts with those of the tokenizer in the newest copy.
+
+        Raises:
+            CheckpointError: the tokenizer does something that it does not save.
+        """
+        tokenizer = self._tokenizer
+        if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
+            return
+        for text in PROBE_TEXTS:
+            with suppress(TextError, TypeError, ValueError):  # one that needs more than a text is refused with a text
+                own, saved = list(tokenizer(text)["input_ids"]), copy.tokens(text, None)
+                if not any(saved.tokens_cut) and own != saved.input_ids.tolist():
+                    raise CheckpointError(
+                        f"The tokenizer ({type(tokenizer).__name__}) makes the ids {own} of {text!r}, and the "
+                        f"files that its save_pretrained writes make {saved.input_ids.tolist()}; give a tokenizer "
+                        "whose files do all that it does."
+                    )
+
     def _fingerprint(self) -> int:
         """CRC-32 of all settings, the state of adapters, and all names, shapes, types and bytes of the weights."""
         state: Mapping[str, Any] = self._model.state_dict()
@@ -127,6 +150,37 @@ class OwnModel:
         except Exception as error:  # a model on several devices or without data may lead to any exception
             raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
         return SavedModel(name, Path(place.name), place)
+
+
+def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:
+    """The model, the task and the tokenizer, in whichever order they came.
+
+    The tokenizer may be the second argument, as for a pipeline, or the first, and may be inside a processor; the model
+    may be inside a pipeline or a wrapper of torch, such as torch.compile returns.
+
+    Raises:
+        TextError: there are two tokenizers.
+    """
+    tokenizers = (transformers.PreTrainedTokenizerBase, transformers.ProcessorMixin)
+    if hasattr(task, "save_pretrained") and tokenizer is not None:
+        raise TextError(
+            f"The second argument is an object of {type(task).__name__} and tokenizer one of "
+            f"{type(tokenizer).__name__}; give the model, the task as a text, and one tokenizer."
+        )
+    if hasattr(task, "save_pretrained"):
+        task, tokenizer = None, task
+    if isinstance(name, transformers.Pipeline):
+        name, tokenizer = name.model, tokenizer or name.tokenizer
+    if isinstance(name, tokenizers) and not isinstance(tokenizer, tokenizers):
+        name, tokenizer = tokenizer, name
+    if isinstance(tokenizer, transformers.ProcessorMixin):
+        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
+    while type(name).__module__.partition(".")[0] == "torch" and isinstance(name, torch.nn.Module):
+        inside = list(name.children())
+        if len(inside) != 1:
+            break
+        (name,) = inside
+    return name, task, tokenizer
 
 
 def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:

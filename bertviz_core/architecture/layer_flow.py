@@ -1,9 +1,17 @@
 """Derive the steps of a layer with their sizes, in the order of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bertviz_core.architecture.layer_modules import below, layer_paths, stack_of
-from bertviz_core.architecture.results import Architecture, FlowStep, LayerFlow, ModuleRow, ModuleTree, ShapeRun
+from bertviz_core.architecture.results import (
+    Architecture,
+    FlowRemainder,
+    FlowStep,
+    LayerFlow,
+    ModuleRow,
+    ModuleTree,
+    ShapeRun,
+)
 from bertviz_core.architecture.structure.results import Block, LayerFacts, ModelFacts
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.parameters.components import ATTENTION_PARTS
@@ -40,8 +48,8 @@ def layer_flow(
         )
     parameters = [row for row in ledger.parameters if below(row.name, paths)]
     steps = layer_steps(paths, rows, parameters, run)
-    entering = next((run.modules[path].inputs for path in run.modules if path in paths), ())
-    hidden = entering[0][1][-1] if entering else model.hidden_size
+    entering = next((run.text_shapes(path)[0] for path in run.modules if path in paths), None) or ()
+    hidden = entering[-1] if entering else model.hidden_size
     stack = stack_of(ledger)
     counts = {row.layer: row for row in ledger.layers if row.component == stack}
     known_facts = facts.layer(stack, layer) if facts else None
@@ -65,9 +73,10 @@ def layer_flow(
         window=attention.window if attention and attention.window and attention.window.limited else None,
         positions=attention.positions if attention else (),
         seq=run.seq,
-        vectors=entering[0][1][1] if entering and len(entering[0][1]) == 3 else run.seq,
+        vectors=entering[0] if len(entering) == 2 else run.seq,
         applications=counts[layer].applications,
         total=sum(rows[path].numel for path in paths),
+        remainders=_remainders(paths, parameters, steps, run),
     )
 
 
@@ -78,28 +87,55 @@ def layer_steps(
     own: dict[str, list[Parameter]] = {}
     for row in parameters:
         own.setdefault(row.name.rpartition(".")[0], []).append(row)
+    parents = {around for path in run.modules for around in _all_around(path)}
     steps = []
-    for module, shapes in run.modules.items():
+    for module in run.modules:
         around = next((path for path in paths if module == path or module.startswith(f"{path}.")), "")
         if not around or (module == around and len(paths) == 1) or module not in rows:
             continue  # BigBird replaces modules when it switches to full attention
         own_parameters = own.get(module, [])
-        kind, part = _kind(rows[module].class_name, own_parameters, leaf=not _has_children(module, run))
+        kind, part = _kind(rows[module].class_name, own_parameters, leaf=module not in parents)
         if kind:
-            entering = shapes.inputs[0][1][1:] if shapes.inputs else None
+            entering, leaving = run.text_shapes(module)
             steps.append(
                 FlowStep(
                     kind=kind,
-                    name=module[len(around) + 1 :] if len(paths) == 1 else module,
+                    name=_inside(module, paths),
                     class_name=rows[module].class_name,
                     part=part,
                     weights=tuple(row.shape for row in own_parameters),
                     numel=sum(row.numel for row in own_parameters if row.tied_to is None),
                     enters=entering,
-                    leaves=shapes.outputs[0][1:] if shapes.outputs else None,
+                    leaves=leaving,
                 )
             )
     return tuple(_activations_behind(steps))
+
+
+def _remainders(
+    paths: Sequence[str], parameters: Sequence[Parameter], steps: Sequence[FlowStep], run: ShapeRun
+) -> tuple[FlowRemainder, ...]:
+    """The counted parameters of each module that is no step."""
+    in_steps = {step.name for step in steps}
+    others: dict[str, list[Parameter]] = {}
+    for row in parameters:
+        module = row.name.rpartition(".")[0]
+        if row.tied_to is None and _inside(module, paths) not in in_steps:
+            others.setdefault(module, []).append(row)
+    return tuple(
+        FlowRemainder(
+            module=_inside(module, paths),
+            names=tuple(row.name.rpartition(".")[2] for row in rows),
+            numel=sum(row.numel for row in rows),
+            called=module in run.modules,
+        )
+        for module, rows in others.items()
+    )
+
+
+def _inside(module: str, paths: Sequence[str]) -> str:
+    """The path of a module inside its layer; the whole path if a family has a list for each part."""
+    return module[len(paths[0]) + 1 :] if len(paths) == 1 else module
 
 
 def _activations_behind(steps: Sequence[FlowStep]) -> list[FlowStep]:
@@ -123,8 +159,10 @@ def _around(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _has_children(module: str, run: ShapeRun) -> bool:
-    return any(path.startswith(f"{module}.") for path in run.modules)
+def _all_around(path: str) -> Iterator[str]:
+    """The modules around one."""
+    while path := _around(path):
+        yield path
 
 
 def _kind(class_name: str, parameters: Sequence[Parameter], leaf: bool) -> tuple[str, str]:

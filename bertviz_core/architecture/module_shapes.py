@@ -1,17 +1,19 @@
 """Record the shapes through every module in a run without weights."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
-from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row
 from bertviz_core.architecture.results import ModuleShape, Shape, ShapeRun
 from bertviz_core.lazy_imports import torch
 from bertviz_core.trace.inputs import ModelRow
 
 ModuleCapture = dict[str, ModuleShape]
+PROBE_ROWS = 5
+"""Texts of the run that shows which axis is the batch."""
 
 
 def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
@@ -35,11 +37,32 @@ def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, tas
 
 def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
     """Shapes through the modules of a dry model; see module_shapes."""
-    inputs = dry.inputs([row])
+    batch, _ = _captured(dry, [plain_row(dry.model, PROBE_TOKENS)] * PROBE_ROWS)
+    capture, inputs = _captured(dry, [row])
+    axes = {path: _batch_axes(shapes, batch[path]) for path, shapes in capture.items() if path in batch}
+    decoder = inputs.get("decoder_input_ids")
+    return ShapeRun(capture, len(row), dry.device_mode, 0 if decoder is None else decoder.shape[-1], axes)
+
+
+def _captured(dry: DryModel, rows: list[ModelRow]) -> "tuple[ModuleCapture, dict[str, torch.Tensor]]":
+    """The shapes of a run on some texts, and its inputs."""
+    inputs = dry.inputs(rows)
     with torch.no_grad(), capture_modules(dry.model) as capture:
         dry.run(inputs)
-    decoder = inputs.get("decoder_input_ids")
-    return ShapeRun(capture, len(row), dry.device_mode, 0 if decoder is None else decoder.shape[-1])
+    return capture, inputs
+
+
+def _batch_axes(one: ModuleShape, several: ModuleShape) -> tuple[int | None, int | None]:
+    """The axis of size 1 for one text that has size PROBE_ROWS for so many, of the first input and output."""
+
+    def axis(single: Sequence[Shape], batch: Sequence[Shape]) -> int | None:
+        if not single or not batch:
+            return None
+        pairs = enumerate(zip(single[0], batch[0], strict=False))
+        return next((index for index, sizes in pairs if sizes == (1, PROBE_ROWS)), None)
+
+    inputs = (tuple(shape for _, shape in each.inputs) for each in (one, several))
+    return axis(*inputs), axis(one.outputs, several.outputs)
 
 
 @contextmanager

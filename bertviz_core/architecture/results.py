@@ -184,7 +184,7 @@ class ModuleShape:
 
 @dataclass(frozen=True, slots=True)
 class ShapeRun:
-    """Shapes through all modules in a run, with the batch axis first."""
+    """Shapes through all modules in a run on one text."""
 
     modules: Mapping[str, ModuleShape]
     """Dotted path -> shapes, in the order of the calls."""
@@ -194,6 +194,25 @@ class ShapeRun:
     """How the model was run."""
     decoder_tokens: int
     """Tokens of the decoder; 0 for a model without one."""
+    batch_axes: Mapping[str, tuple[int | None, int | None]]
+    """Dotted path -> axis of the batch in its first input and first output; None if there is none. Some families have
+    the tokens first."""
+
+    def text_shapes(self, path: str) -> tuple[Shape | None, Shape | None]:
+        """The shapes of the first input and output of a module without the batch axis; None if unknown."""
+        shapes = self.modules[path]
+        entering, leaving = self.batch_axes.get(path, (None, None))
+        return (
+            _without_batch(shapes.inputs[0][1], entering) if shapes.inputs else None,
+            _without_batch(shapes.outputs[0], leaving) if shapes.outputs else None,
+        )
+
+
+def _without_batch(shape: Shape, axis: int | None) -> Shape:
+    """The shape without an axis, or without a leading one of size 1, to which a table is broadcast."""
+    if axis is None:
+        return shape[1:] if len(shape) > 2 and shape[0] == 1 else shape
+    return shape[:axis] + shape[axis + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +235,20 @@ class FlowStep:
     """Input shape without the batch axis; None if unknown."""
     leaves: Shape | None
     """Output shape without the batch axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRemainder:
+    """Parameters of a module of a layer that belong to none of its steps."""
+
+    module: str
+    """Path inside the layer."""
+    names: tuple[str, ...]
+    """Names of the parameters in the module."""
+    numel: int
+    """Their number."""
+    called: bool
+    """Whether the run calls the module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,4 +296,6 @@ class LayerFlow:
     applications: int
     """Applications of the layer in a forward pass."""
     total: int
-    """Parameters of the layer."""
+    """Parameters of the layer: the sum over steps and remainders."""
+    remainders: tuple[FlowRemainder, ...] = ()
+    """Parameters outside the steps, such as modules for global attention, or for entities, that a plain text skips."""

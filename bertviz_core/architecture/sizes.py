@@ -12,15 +12,43 @@ from bertviz_core.parameters.components import layer_applications
 from bertviz_core.parameters.results import Ledger
 
 SIZES: Mapping[str, Sequence[str]] = {
-    "num_hidden_layers": ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers"),
-    "num_attention_heads": ("num_attention_heads", "n_heads", "n_head", "num_heads", "encoder_attention_heads"),
+    "num_hidden_layers": (
+        "num_hidden_layers",
+        "n_layers",
+        "n_layer",
+        "num_layers",
+        "encoder_layers",
+        "num_encoder_layers",
+    ),
+    "num_attention_heads": (
+        "num_attention_heads",
+        "n_heads",
+        "n_head",
+        "num_heads",
+        "encoder_attention_heads",
+        "attention_heads",
+        "num_encoder_attention_heads",
+    ),
     "hidden_size": ("hidden_size", "dim", "d_model", "n_embd", "emb_dim"),
     "embedding_size": ("embedding_size", "input_embedding_size"),
-    "intermediate_size": ("intermediate_size", "hidden_dim", "d_inner", "n_inner", "d_ff", "encoder_ffn_dim"),
-    "vocab_size": ("vocab_size", "n_words"),
-    "max_position_embeddings": ("max_position_embeddings", "n_positions"),
+    "intermediate_size": (
+        "intermediate_size",
+        "hidden_dim",
+        "d_inner",
+        "n_inner",
+        "d_ff",
+        "encoder_ffn_dim",
+        "feed_forward_size",
+    ),
+    "vocab_size": ("vocab_size", "n_words", "src_vocab_size"),
+    "max_position_embeddings": (
+        "max_position_embeddings",
+        "n_positions",
+        "max_encoder_position_embeddings",
+        "context_length",
+    ),
     "type_vocab_size": ("type_vocab_size",),
-    "head_dim": ("head_dim", "d_head", "d_kv"),
+    "head_dim": ("head_dim", "d_head", "d_kv", "attention_head_size"),
     "hidden_act": ("hidden_act", "hidden_activation", "activation", "activation_function", "feed_forward_proj"),
 }
 """Size -> names of its config entry in different families."""
@@ -46,8 +74,12 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
         sizes["vocab_size"] = sizes["vocab_size"] or _table_rows(ledger, "word")
     layers = sizes["num_hidden_layers"] or len(ledger.layers) or None
     heads, hidden = sizes["num_attention_heads"], sizes["hidden_size"]
-    if sizes["head_dim"] is None and heads and hidden and hidden % heads == 0:
-        sizes["head_dim"] = hidden // heads
+    ratio = config.get("head_ratio")  # ConvBERT has convolutions in place of the other heads
+    if heads and isinstance(ratio, int) and ratio > 0:
+        heads = max(heads // ratio, 1)
+    width = _query_width(ledger) or hidden
+    if sizes["head_dim"] is None and heads and width and width % heads == 0:
+        sizes["head_dim"] = width // heads
     return Architecture(
         model=source.name,
         title=family(source.model_type).title,
@@ -79,6 +111,12 @@ def _table_rows(ledger: Ledger, word: str) -> int | None:
     """Rows of the embedding table with this word in its name."""
     shapes = [row.shape for row in ledger.parameters if row.component == "embeddings" and word in row.name]
     return next((shape[0] for shape in shapes if len(shape) == 2), None)
+
+
+def _query_width(ledger: Ledger) -> int | None:
+    """Width of all queries of a layer, which is not the hidden size in MobileBERT and ConvBERT."""
+    rows = (row for row in ledger.parameters if row.part == "query" and row.name.endswith(".weight"))
+    return next((row.shape[0] for row in rows if len(row.shape) == 2 and ".lora_" not in row.name), None)
 
 
 def _middle(ledger: Ledger, hidden: int | None) -> int | None:

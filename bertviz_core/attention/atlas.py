@@ -35,7 +35,8 @@ def attention_atlas(
 ) -> AttentionAtlas:
     """A thumbnail and the measures of every head; a thumbnail is the max-pool of attention_map(...).weights.
 
-    Rollout and value zeroing take the heads together: their atlas has one column, and measures of those maps.
+    Measures are those of the maps as they are drawn. Rollout and value zeroing take the heads together: their atlas has
+    one column.
 
     Args:
         trace: the run.
@@ -143,38 +144,53 @@ def _thumbnails_and_measures(
     """Thumbnails and measures of consecutive heads; columns are pooled per tile, rows at the end."""
     narrow: list[list[np.ndarray]] = []
     sums: list[list[np.ndarray]] = []
+    keys = selection.starts[selection.keys]
     for tokens, entries in selection.tiles():
         block = source(tokens)
         scales = [None] * len(block) if norms is None else norms
-        sums.append([measure_sums(rows, tokens.start, trace.tokens.special) for rows in block])
-        maps = (selection.apply(rows, entries, scale)[0] for rows, scale in zip(block, scales, strict=True))
+        distances = token_distances(selection.starts[entries][selection.queries[entries]], keys)
+        maps = [selection.apply(rows, entries, scale)[0] for rows, scale in zip(block, scales, strict=True)]
+        sums.append([measure_sums(cells, distances, trace.tokens.special[keys]) for cells in maps])
         narrow.append([max_pool(cells, side, axis=1) for cells in maps])
     thumbnails = [max_pool(np.concatenate(pieces), side, axis=0) for pieces in zip(*narrow, strict=True)]
-    measures = [mean_measures(head_sums, len(trace.tokens)) for head_sums in np.sum(sums, axis=0)]
+    shape = int(selection.queries.sum()), len(keys)
+    measures = [mean_measures(head_sums, *shape) for head_sums in np.sum(sums, axis=0)]
     return np.array(thumbnails), np.array(measures)
 
 
+def token_distances(queries: Int[np.ndarray, " rows"], keys: Int[np.ndarray, " columns"]) -> Float[np.ndarray, "r c"]:
+    """|i - j| of the positions of queries and keys."""
+    distances: np.ndarray = np.abs(queries[:, None] - keys).astype(np.float32)
+    return distances
+
+
 def measure_sums(
-    rows: Float[np.ndarray, "rows seq"], first: int, special: Bool[np.ndarray, " seq"]
+    cells: Float[np.ndarray, "rows columns"],
+    distances: Float[np.ndarray, "rows columns"],
+    special: Bool[np.ndarray, " columns"],
 ) -> Float[np.ndarray, " measures"]:
-    """Sums of the four measures over consecutive rows, starting at query `first`."""
-    count, seq = rows.shape
-    logs = np.maximum(rows, SMALLEST_PROBABILITY)
+    """Sums of the four measures over some rows of a map; the cells of a row are taken as shares of their sum.
+
+    Args:
+        cells: rows of a map.
+        distances: of every query to every key, in tokens.
+        special: whether a key is a special token.
+    """
+    total = cells.sum(axis=1, keepdims=True)
+    shares = np.divide(cells, total, out=np.zeros_like(cells), where=total != 0)
+    logs = np.maximum(shares, SMALLEST_PROBABILITY)
     np.log(logs, out=logs)
-    ramp = np.abs(np.arange(1 - seq, seq, dtype=np.float32))
-    # Row i of the view is |i - j| for all j, without a copy.
-    steps = np.lib.stride_tricks.sliding_window_view(ramp, seq)[::-1][first : first + count]
-    entropy = -np.einsum("ij,ij->i", rows, logs).sum(dtype=np.float64)
-    distance = np.einsum("ij,ij->i", rows, steps).sum(dtype=np.float64)
-    diagonal = rows[np.arange(count), first + np.arange(count)].sum(dtype=np.float64)
-    on_special = np.einsum("ij,j->i", rows, special.astype(np.float32)).sum(dtype=np.float64)
+    entropy = -np.einsum("ij,ij->i", shares, logs).sum(dtype=np.float64)
+    distance = np.einsum("ij,ij->i", shares, distances).sum(dtype=np.float64)
+    diagonal = np.einsum("ij,ij->i", shares, (distances == 0).astype(np.float32)).sum(dtype=np.float64)
+    on_special = np.einsum("ij,j->i", shares, special.astype(np.float32)).sum(dtype=np.float64)
     return np.array([entropy, distance, on_special, diagonal])
 
 
-def mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
-    """Turn sums over all queries into means; entropy is clipped to [0, ln(seq)]."""
-    means = (sums / max(seq, 1)).astype(np.float32)
-    means[0] = np.clip(means[0], 0, log(max(seq, 1)))
+def mean_measures(sums: Float[np.ndarray, " measures"], queries: int, keys: int) -> Float[np.ndarray, " measures"]:
+    """Turn sums over all queries into means; entropy is clipped to [0, ln(keys)]."""
+    means = (sums / max(queries, 1)).astype(np.float32)
+    means[0] = np.clip(means[0], 0, log(max(keys, 1)))
     return means
 
 

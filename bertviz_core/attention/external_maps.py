@@ -1,17 +1,27 @@
 """Maps and the atlas of attention that another program has computed."""
 
-from collections.abc import Iterable, Sized
+import math
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.atlas import MAX_THUMBNAIL_SIDE, max_pool, pool_starts
+from bertviz_core.attention.atlas import (
+    MAX_THUMBNAIL_SIDE,
+    max_pool,
+    mean_measures,
+    measure_sums,
+    pool_starts,
+    token_distances,
+)
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, MapOptions
 from bertviz_core.errors import TextError
 
 MOST_CELLS = 2**29
 """Maximum number of weights of all layers together: 2 GiB in float32."""
+LEAST_ROW = 512
+"""A list counts as so many weights at least, so that many short ones are not counted for long."""
 EVEN = 1e-2
 """Largest distance of the sum of a row from 1, above which it is mentioned; half precision stays below."""
 NO_WEIGHTS = {
@@ -33,7 +43,9 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
         TextError: shapes differ or do not fit, the batch has several texts, values are not real numbers, or one is
             negative or not finite.
     """
-    layers = [_array(each) for each in attention] if isinstance(attention, list | tuple) else _split(_array(attention))
+    parts = list(attention) if isinstance(attention, list | tuple) else [attention]
+    _check_cells(parts)
+    layers = [_array(each) for each in parts] if isinstance(attention, list | tuple) else _split(_array(attention))
     if not layers or not all(each.size for each in layers):
         raise TextError(
             "attention is empty; models return weights only with output_attentions=True and eager attention."
@@ -42,12 +54,28 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
     shapes = sorted({each.shape for each in layers})
     if len(shapes) > 1:
         raise TextError(f"The layers of attention have different shapes, {shapes[0]} and {shapes[1]}.")
-    if sum(each.size for each in layers) > MOST_CELLS:
-        raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
     maps = np.stack(layers)
-    if not ((maps >= 0) & (maps <= np.finfo(np.float32).max)).all():  # false for NaN, too
+    if not ((maps >= 0) & (maps < np.inf)).all():  # false for NaN, too
         raise TextError("attention has values that are negative or not finite; give weights after the softmax.")
-    return maps.astype(np.float32)
+    return maps
+
+
+def _check_cells(parts: Sequence[Any]) -> None:
+    """Count the weights before any is copied: a view of one number may have the shape of thousands of tokens.
+
+    Raises:
+        TextError: there are too many.
+    """
+    left, waiting = MOST_CELLS, list(parts)
+    while waiting and left >= 0:
+        values = waiting.pop()
+        shape = getattr(values, "shape", None)
+        left -= math.prod(each for each in shape if isinstance(each, int)) if isinstance(shape, tuple) else 1
+        if isinstance(values, list | tuple):
+            left -= max(len(values), LEAST_ROW)
+            waiting += values if values and not isinstance(values[0], int | float) else ()
+    if left < 0:
+        raise TextError(f"attention has more than {MOST_CELLS:,} weights; give fewer layers.")
 
 
 def _array(values: Any) -> np.ndarray:
@@ -63,7 +91,8 @@ def _array(values: Any) -> np.ndarray:
             values = (values.float() if values.dtype.is_floating_point else values).numpy()
         numbers = np.asarray([] if values is None else values)
         if numbers.dtype.kind not in NO_WEIGHTS:
-            return numbers.astype(np.float64)
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+                return numbers.astype(np.float32)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError for a tensor that is sparse or on "meta"
         raise TextError(f"attention has a {name} where an array of numbers is needed.") from error
     raise TextError(f"attention has {NO_WEIGHTS[numbers.dtype.kind]}, and weights are real numbers.")
@@ -118,13 +147,11 @@ def atlas_of(maps: Float[np.ndarray, "layers heads queries keys"], queries: Axis
 
 def head_measures(maps: Float[np.ndarray, "layers heads queries keys"]) -> HeadMeasures:
     """The measures of every head; where queries and keys are different texts, distances are between positions."""
-    queries, keys = maps.shape[2:]
-    logs = np.log(np.maximum(maps, np.finfo(np.float32).tiny))
-    steps = np.abs(np.arange(queries)[:, None] - np.arange(keys)).astype(np.float32)
-    entropy = -np.einsum("lhqk,lhqk->lh", maps, logs) / queries
-    distance = np.einsum("lhqk,qk->lh", maps, steps) / queries
-    diagonal = np.einsum("lhqk,qk->lh", maps, (steps == 0).astype(np.float32)) / queries
-    return HeadMeasures(entropy, distance, np.zeros_like(entropy), diagonal)
+    layers, heads, queries, keys = maps.shape
+    distances, special = token_distances(np.arange(queries), np.arange(keys)), np.zeros(keys, dtype=bool)
+    sums = [measure_sums(cells, distances, special) for layer in maps for cells in layer]
+    means = np.array([mean_measures(each, queries, keys) for each in sums]).reshape(layers, heads, -1)
+    return HeadMeasures(*np.moveaxis(means, -1, 0))
 
 
 def uneven(maps: Float[np.ndarray, "layers heads queries keys"]) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertviz_core.attention.atlas import mean_measures, measure_sums
+from bertviz_core.attention.atlas import mean_measures, measure_sums, token_distances
 from bertviz_core.attention.probabilities import attention_block, head_batches, require_attention, row_tiles
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.trace.results import Trace
@@ -40,16 +40,20 @@ def head_profile(trace: Trace) -> Float[np.ndarray, "measures layers heads"]:
             sums = np.zeros((batch.stop - batch.start, len(PROFILE_MEASURES)))
             for tile in row_tiles(seq):
                 block = attention_block(trace, layer, batch, tile)
-                sums += np.stack([_profile_sums(rows, tile.start, special) for rows in block])
-            profile[:, layer, batch] = np.stack([mean_measures(each, seq) for each in sums], axis=1)
+                distances = token_distances(np.arange(tile.start, tile.stop), np.arange(seq))
+                sums += np.stack([_profile_sums(rows, distances, tile.start, special) for rows in block])
+            profile[:, layer, batch] = np.stack([mean_measures(each, seq, seq) for each in sums], axis=1)
     return profile
 
 
 def _profile_sums(
-    rows: Float[np.ndarray, "rows seq"], start: int, special: Bool[np.ndarray, " seq"]
+    rows: Float[np.ndarray, "rows seq"],
+    distances: Float[np.ndarray, "rows seq"],
+    start: int,
+    special: Bool[np.ndarray, " seq"],
 ) -> Float[np.ndarray, " measures"]:
     """Sums over consecutive queries, starting at `start`."""
-    entropy, distance, on_special, diagonal = measure_sums(rows, start, special)
+    entropy, distance, on_special, diagonal = measure_sums(rows, distances, special)
     first = float(rows[:, 0].sum(dtype=np.float64)) if special[:1].any() else 0.0
     before, after = (float(np.trace(rows, start + step, dtype=np.float64)) for step in (-1, 1))
     return np.array([entropy, distance, first, on_special - first, before, after, diagonal])

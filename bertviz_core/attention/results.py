@@ -109,14 +109,17 @@ class AttentionComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadMeasures:
-    """Measures of every head, over all tokens regardless of the options; rollout and value zeroing have one column."""
+    """Measures of every head, of its map as it is drawn; rollout and value zeroing have one column.
+
+    The cells of a row are taken as shares p of their sum, i and j are the positions of the first tokens of their words.
+    """
 
     entropy: Float[np.ndarray, "layers heads"]
-    """Mean over the queries of -sum p ln p, in nats; 0 for a single key, ln(seq) for uniform attention."""
+    """Mean over the queries of -sum p ln p, in nats; 0 for a single key, ln(keys) for uniform attention."""
     distance: Float[np.ndarray, "layers heads"]
     """Mean over the queries of sum p |i - j|, in tokens."""
     special_share: Float[np.ndarray, "layers heads"]
-    """Mean share of a row on special tokens, 0 to 1."""
+    """Mean share of a row on special tokens, 0 to 1; 0 if they are hidden."""
     diagonal_share: Float[np.ndarray, "layers heads"]
     """Mean share of a row on the token itself, 0 to 1."""
 

@@ -34,6 +34,8 @@ class TensorLocation(msgspec.Struct, frozen=True):
     """Its name inside the layer, such as "output.dense.weight"; the module's name outside the layers."""
     part: str
     """Role in the layer, such as "query"; "other" outside the layers."""
+    repeats: bool = False
+    """Whether it stores the values of a parameter again that is tied to it."""
 
     @property
     def is_buffer(self) -> bool:

@@ -24,7 +24,7 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
     Raises:
         CheckpointError: transformers does not know the model type.
     """
-    ledger: Ledger = header_ledger(checkpoint.name, checkpoint.config, checkpoint.header)
+    ledger: Ledger = header_ledger(checkpoint.name, checkpoint.config, checkpoint.header, checkpoint.folder)
     rows: dict[str, list[Parameter]] = {}
     for row in ledger.parameters:
         if row.stored_name is not None:
@@ -104,7 +104,8 @@ def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple
     name = row.name if len(parts) == 1 else stored
     part = row.part if len(parts) == 1 else "query_key_value"
     if row.layer is None:
-        return TensorLocation(stored, name, row.component, None, name, part), name
+        repeats = row.tied_to is not None
+        return TensorLocation(stored, name, row.component, None, name, part, repeats), name
     match, numbered = inside_layer(name, model_type), name
     if match is None:
         match, numbered = inside_layer(row.name, model_type), row.name

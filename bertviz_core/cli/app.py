@@ -13,6 +13,7 @@ from bertviz_core.cli.commands import COMMANDS
 from bertviz_core.cli.options import app, program
 from bertviz_core.errors import BertvizError
 from bertviz_core.questions.parameters import COMMON
+from bertviz_core.text import escape_controls
 
 OWN_OPTIONS = ("--help", "--version")
 """Options of the program itself; without a command, other options are passed to the server."""
@@ -71,7 +72,7 @@ def _spelled(command: str | None, name: str) -> str:
 
 
 def _refused(sentence: str) -> int:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"{escape_controls(sentence)}\n")
     return 2
 
 

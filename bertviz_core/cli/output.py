@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_bytes
 from bertviz_core.tables.atomic_files import write_whole
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted
 
 MINUS = "−"
 
@@ -24,7 +25,7 @@ def print_lines(lines: Sequence[str]) -> None:
 
     Minus signs become hyphens if the terminal cannot show them.
     """
-    text = "".join(f"{line.rstrip()}\n" for line in lines)
+    text = "".join(f"{line.rstrip()}\n" for line in lines).translate(NO_TEXT)
     if sys.stdout.isatty() and not _shows(MINUS):
         text = text.replace(MINUS, "-")
     sys.stdout.buffer.write(text.encode())
@@ -40,9 +41,17 @@ def _shows(sign: str) -> bool:
     return True
 
 
-def print_json(value: dict[str, Any]) -> None:
-    """Print a JSON object; arrays become lists."""
-    sys.stdout.buffer.write(json_bytes(value) + b"\n")
+def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
+    """Print a JSON object; arrays become lists.
+
+    Args:
+        value: the object.
+        notices: notices of the answer, which may have more than the result; for an object that has notices.
+    """
+    if notices and "notices" in value:
+        value = {**value, "notices": with_notices(notices, value["notices"])}
+    text = json_escaped(json_bytes(value).decode("utf-8"))
+    sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()
 
 

@@ -102,7 +102,7 @@ def similarity(
     vectors, matrix = sentence_vectors(opened, options), cosines(opened, options).result
     print_notices(vectors.notices)
     if as_json:
-        print_json(similarity_json(vectors.result, matrix))
+        print_json(similarity_json(vectors.result, matrix), vectors.notices)
     else:
         print_lines(similarity_lines(vectors.result, matrix))
 
@@ -112,7 +112,7 @@ def _compare(opened: OpenedModel, options: Options, as_json: bool) -> None:
     answer = two_models(opened, options)
     print_notices(answer.notices)
     if as_json:
-        print_json(sentence_comparison_json(answer.result))
+        print_json(sentence_comparison_json(answer.result), answer.notices)
     else:
         print_lines(sentence_comparison_lines(answer.result))
 
@@ -121,7 +121,7 @@ def _print_gold(answer: Answer[GoldPairs], as_json: bool) -> None:
     """Print the correlations of pairs with their gold similarities."""
     print_notices(answer.notices)
     if as_json:
-        print_json(gold_json(answer.result))
+        print_json(gold_json(answer.result), answer.notices)
     else:
         print_lines(gold_lines(answer.result))
 
@@ -130,7 +130,7 @@ def _print_dimensions(answer: Answer[DimensionCurve], as_json: bool) -> None:
     """Print what the first dimensions keep."""
     print_notices(answer.notices)
     if as_json:
-        print_json(dimensions_json(answer.result))
+        print_json(dimensions_json(answer.result), answer.notices)
     else:
         print_lines(dimensions_lines(answer.result))
 

@@ -1,5 +1,6 @@
 """The `serve` command, which runs the dashboard with Streamlit."""
 
+import os
 import re
 import runpy
 import sys
@@ -20,6 +21,7 @@ NEEDED = ("streamlit", "starlette", "yaml")
 """Packages of the extra `dashboard`."""
 SERVER_OPTION = re.compile(r"(?!-)|--[a-z]+\.[A-Za-z]")
 """An option of the Streamlit server, or its value."""
+ALLOWED_HOSTS = "INSIDE_BERT_ALLOWED_HOSTS"
 OPTIONS_HELP = "Handed on to Streamlit's server, such as --server.address 0.0.0.0."
 
 
@@ -43,6 +45,7 @@ def serve(
         )
     script = next((place for place in PLACES if place.exists()), PLACES[0])
     own = [] if port is None else ["--server.port", str(port)]
+    os.environ.setdefault(ALLOWED_HOSTS, "localhost")
     # Streamlit reads the settings of the dashboard from .streamlit next to the script.
     sys.argv = ["streamlit", "run", str(script), *own, *(options or ())]
     runpy.run_module("streamlit", run_name="__main__")

@@ -108,6 +108,8 @@ class InputSurvey:
     """Files in order."""
     schema: pa.Schema
     """Names and types of all columns, the texts included; common to all files."""
+    stored_schema: pa.Schema
+    """The same columns with the types that the files have."""
     text_column: str
     """Column of the texts."""
     columns: tuple[CorpusColumn, ...]

@@ -106,13 +106,18 @@ def _write(target: int, answer: bytes) -> None:
 
 
 def main() -> None:
-    """Run the task given by the arguments; the output of libraries is discarded."""
+    """Run the task given by the arguments; the output of libraries is discarded.
+
+    Nothing of a stranger is read before every limit is set: the input is read last, by `serve` or `run`, and the
+    arguments are ours. Until then a child imports our own libraries; one that builds models has no limit of its address
+    space meanwhile, since that counts from what they have mapped.
+    """
     task, memory_nbytes, processor_s, answer_nbytes, file_nbytes = sys.argv[1], *map(int, sys.argv[2:6])
     serves = sys.argv[6:] == [SERVE]
     set_limits(processor_s, file_nbytes, serves)
     confine_process()
     if task in BUILD_MODELS:
-        import_libraries()  # they are ours; nothing of a stranger has been read yet
+        import_libraries()
         memory_nbytes += _mapped_nbytes()
     limit_memory(memory_nbytes)
     if task not in CONFINE_THEMSELVES:

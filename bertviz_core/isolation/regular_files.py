@@ -20,9 +20,9 @@ import orjson
 
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.settings import Settings
-from bertviz_core.text import quoted
+from bertviz_core.text import LFS_NBYTES, pointer_message, quoted
 
-CONFIG_FILE, ADAPTER_CONFIG = "config.json", "adapter_config.json"
+CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE = "config.json", "adapter_config.json", "modules.json"
 TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
 """Name that a trainer gives to the folder of a checkpoint."""
 MOST_ENTRIES, MOST_OFFERED = 100_000, 20
@@ -58,8 +58,21 @@ def own_file(folder: Path, name: str) -> Path:
         name: the name of the file in it, with "/" between the parts.
 
     Raises:
-        CheckpointError: it does not exist, is not a regular file, or is outside the folder of the model.
+        CheckpointError: it does not exist, is not a regular file, is outside the folder of the model, or a pointer of
+            Git LFS.
     """
+    path = _own_path(folder, name)
+    try:
+        if path.stat().st_size <= LFS_NBYTES:
+            with open_regular(path) as file:
+                if message := pointer_message(name, file.read(LFS_NBYTES)):
+                    raise CheckpointError(message)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    return path
+
+
+def _own_path(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
         raise CheckpointError(f"{quoted(name)} is outside the checkpoint's folder; name a file inside it.")
@@ -94,9 +107,9 @@ def has_links(folder: Path) -> bool:
 
 
 def is_own_file(folder: Path, name: str) -> bool:
-    """Whether own_file accepts a file."""
+    """Whether own_file accepts a file, or would but for its content."""
     try:
-        own_file(folder, name)
+        _own_path(folder, name)
     except CheckpointError:
         return False
     return True
@@ -231,7 +244,7 @@ def local_folder(name: str, settings: Settings) -> Path | None:
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the folders in the models folder that contain a config.json or an adapter, and of checkpoints in them.
+    """Names of the folders in the models folder that contain a model, and of checkpoints in them.
 
     Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
     """
@@ -254,7 +267,7 @@ def saved_checkpoints(folder: Path) -> tuple[str, ...]:
 
 
 def _is_model(folder: Path) -> bool:
-    return is_own_file(folder, CONFIG_FILE) or is_own_file(folder, ADAPTER_CONFIG)
+    return any(is_own_file(folder, name) for name in (CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE))
 
 
 def _lower_name(path: Path) -> str:
@@ -285,10 +298,11 @@ def _named_folder(name: str, settings: Settings) -> Path | None:
 
 
 def _allowed_folders(root: Path) -> tuple[Path, ...]:
-    """The folder itself, and for a snapshot in the Hub cache the blobs that it links to."""
-    repository = root.parent.parent
-    if root.parent.name == "snapshots" and repository.name.startswith("models--"):
-        return root, repository / "blobs"
+    """The folder itself, and for a snapshot in the Hub cache, or a folder in one, the blobs that it links to."""
+    for snapshot in (root, root.parent):
+        repository = snapshot.parent.parent
+        if snapshot.parent.name == "snapshots" and repository.name.startswith("models--"):
+            return root, repository / "blobs"
     return (root,)
 
 

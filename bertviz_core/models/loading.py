@@ -3,29 +3,34 @@
 import copy
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
-from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
-from bertviz_core.models.local_files import file_renames, weights_folder
+from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.header import REAL_NUMBERS
+from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.transformers_internals import class_for, knows, set_attention, takes_attention_function
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line, quoted, tensors_not_finite
+from bertviz_core.text import first_line, quoted, tensors_not_finite, tensors_not_scaled
 
+MAX_WIDTH = 2**18
+"""Most numbers that a linear layer makes of a token, four times those of the largest known: 1 MiB in float32."""
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
@@ -36,7 +41,11 @@ SPARE_NUMBERS = 10_000_000
 
 
 def check_weights_complete(
-    name: str, whole: "transformers.PreTrainedModel", missing: Set[str], model: "transformers.PreTrainedModel"
+    name: str,
+    whole: "transformers.PreTrainedModel",
+    missing: Set[str],
+    unexpected: Set[str],
+    model: "transformers.PreTrainedModel",
 ) -> None:
     """Check that the file has every parameter of the model but its pooler.
 
@@ -44,6 +53,7 @@ def check_weights_complete(
         name: name of the model.
         whole: the model as loaded.
         missing: names of its parameters that are not in the file.
+        unexpected: names in the file that the model lacks.
         model: the part of it that is run.
 
     Raises:
@@ -53,11 +63,34 @@ def check_weights_complete(
     used_names = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
     lacking = sorted(key for key in missing & used_names if not key.startswith((POOLER, *NOT_NEEDED)))
     if lacking:
-        raise CheckpointError(
-            f"The file of {name!r} lacks {len(lacking):,} of the {len(used_names):,} tensors that its config asks for "
-            f"({quoted(lacking[0])}, ...); they are never replaced by random numbers. "
-            "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
+        lacks = (
+            f"{len(lacking):,} of the {len(used_names):,} tensors that its config asks for "
+            f"({quoted(lacking[0])}, ...); they are never replaced by random numbers."
         )
+        prefix = _wrapper_prefix(lacking, unexpected)
+        if prefix:
+            unknown = f"have the prefix {quoted(prefix)}, which {type(whole).__name__} does not know"
+            raise CheckpointError(
+                f"The names in the file of {name!r} {unknown}, so the file lacks {lacks} The load report has the "
+                "lines of Python that remove it."
+            )
+        raise CheckpointError(
+            f"The file of {name!r} lacks {lacks} Check num_hidden_layers and model_type in config.json, and the load "
+            "report."
+        )
+
+
+def _wrapper_prefix(lacking: Sequence[str], unexpected: Set[str]) -> str:
+    """The prefix that a wrapper put before most of the names that a model lacks; "" if there is none."""
+    names = {f".{name}" for name in lacking}
+    votes: Counter[str] = Counter()
+    for key in unexpected:
+        ends = (key[at:] for at, letter in enumerate(key) if letter == ".")
+        end = next((each for each in ends if each in names), "")
+        if end:
+            votes[key.removesuffix(end) + "."] += 1
+    prefix, count = max(votes.items(), key=itemgetter(1), default=("", 0))
+    return prefix if 2 * count >= len(lacking) else ""
 
 
 def drop_missing_pooler(model: "transformers.PreTrainedModel", missing: Set[str]) -> None:
@@ -92,12 +125,6 @@ def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set
     )
 
 
-def adapter_notice(folder: Path) -> tuple[str, ...]:
-    """A notice if there is an adapter next to the weights."""
-    notice = f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied."
-    return (notice,) if present(folder, ADAPTER_CONFIG) else ()
-
-
 def seed_hashing(model: "transformers.PreTrainedModel") -> tuple[str, ...]:
     """Fix the seed of layers that hash at random (Reformer), for reproducible results; a notice if there are any."""
     hashing = [module for module in model.modules() if getattr(module, "hash_seed", 0) is None]
@@ -113,6 +140,16 @@ def not_finite_notice(parameters: "Iterable[tuple[str, torch.nn.Parameter]]") ->
     suspects = [each for each in parameters if not bool(torch.isfinite(each[1].detach().sum()))]
     bad = [name for name, weight in suspects if not bool(torch.isfinite(weight).all())]
     return (f"{tensors_not_finite(bad)}; what is computed from that may be so too.",) if bad else ()
+
+
+def unscaled_notice(model: "transformers.PreTrainedModel", tensors: Iterable[StoredTensor]) -> tuple[str, ...]:
+    """A notice if weights are stored in whole numbers or fewer than 16 bits, which are taken as they are."""
+    bare = [tensor for tensor in tensors if tensor.dtype not in REAL_NUMBERS]
+    if not bare:
+        return ()
+    names = {f".{name}" for name, _ in model.named_parameters()}
+    weights = [each for each in bare if any(f".{each.name}".endswith(name) for name in names)]
+    return (tensors_not_scaled([each.name for each in weights], weights[0].dtype),) if weights else ()
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -183,21 +220,24 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
+        tensors = read_state_dict(folder)
         with BUILD_LOCK, quietly(), unplugged():
-            whole, info = read_weights(source.name, folder, config, dtype, _base_class(config), renames)
+            whole, info = with_weights(source.name, folder, tensors, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
             if attention_source == "recorded":
                 set_attention(model, register())
         missing = info["missing_keys"]
-        check_weights_complete(source.name, whole, missing, model)
+        check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model)
         drop_missing_pooler(model, missing)
         notices = (
+            *source.notices,
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
-            *adapter_notice(folder),
+            *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
+            *unscaled_notice(model, read_header(folder).tensors),
             *seeded,
         )
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)
@@ -255,11 +295,19 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
     with suppress(UnsupportedModelError):  # raised again where the class is chosen
         base_class = _base_class(model_config(source.name, source.config))
         task = ENCODER if base_class is transformers.AutoModelForTextEncoding else "base"
-        needed = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
+        skeleton = build_skeleton(source.name, source.config, task)
+        needed = sum(each.numel() for each in skeleton.parameters())
         if needed > 2 * stored + SPARE_NUMBERS:
             raise CheckpointError(
                 f"The config of {source.name!r} asks for {needed:,} numbers, its files hold {stored:,}: they do not "
                 "belong together. Check the sizes in config.json."
+            )
+        widths = {path: getattr(module, "out_features", 0) for path, module in skeleton.named_modules()}
+        widest = max(widths, key=lambda path: widths[path])
+        if widths[widest] > MAX_WIDTH:
+            raise CheckpointError(
+                f"The module {quoted(widest)} of {source.name!r} makes {widths[widest]:,} numbers of every token; at "
+                f"most {MAX_WIDTH:,} are computed. Its parameters can be shown without loading."
             )
 
 
@@ -273,9 +321,10 @@ def _base_class(config: "transformers.PreTrainedConfig") -> Any:
     return auto_class
 
 
-def read_weights(
+def with_weights(
     name: str,
     folder: Path,
+    tensors: "dict[str, torch.Tensor]",
     config: "transformers.PreTrainedConfig",
     dtype: Dtype,
     auto_class: Any,
@@ -285,7 +334,8 @@ def read_weights(
 
     Args:
         name: name of the model, for error messages.
-        folder: the folder with the weights.
+        folder: the folder with the weights, which error messages do not name.
+        tensors: the weights (read_state_dict); they are read before BUILD_LOCK is taken, since that may take long.
         config: its config.
         dtype: number format of the weights.
         auto_class: an auto class of transformers that supports the config.
@@ -297,7 +347,6 @@ def read_weights(
     if auto_class is transformers.AutoModelForTextEncoding:
         config = copy.deepcopy(config)
         config.is_encoder_decoder = False  # required by T5Gemma's encoder class; the others set it themselves
-    tensors = read_state_dict(folder)
     try:
         model_class = class_for(auto_class, config)
         if model_class.config_class is type(config.get_text_config()):

@@ -7,7 +7,8 @@ from pathlib import Path
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.safetensors.adapters.contents import read_adapter
+from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
+from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -42,6 +43,16 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
     return cached
 
 
+def modules_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with modules.json and the other files of sentence-transformers; that of the weights for most models.
+
+    Raises:
+        CheckpointError: the weights are not on this machine, or an adapter does not fit its base.
+    """
+    weights = weights_folder(source, settings)
+    return source.modules_folder or weights
+
+
 def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
     """The folder of an adapter merged into its base."""
     # Imported here, since it imports NumPy, for which a ledger must not wait.
@@ -57,9 +68,38 @@ def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
             f"The base of the adapter {source.name!r} needs {4 * numbers:,} bytes in float32; this instance loads at "
             f"most {settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES)."
         )
-    facts = catalog.type_facts(part.base.model_type)
     adapter = read_adapter(source.name, source.folder)
-    return merged_folder(adapter, part.base.name, base, header, facts.prefix if facts else "", source.revision)
+    return merged_folder(adapter, part.base.name, base, header, base_class(part), source.revision)
+
+
+def base_class(part: AdapterPart) -> BaseClass:
+    """What is known of the class that an adapter changes."""
+    config, facts = part.base.config, catalog.type_facts(part.base.model_type)
+    if facts is None:
+        return BaseClass("", {}, config.get("vocab_size"))
+    own = facts.of_class(part.settings.base_class or str((config.get("architectures") or [""])[0]))
+    rows = config.get("vocab_size", facts.defaults.get("vocab_size"))
+    return BaseClass(f"{facts.prefix}." if facts.prefix else "", own.tied, rows)
+
+
+def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -> tuple[FittedAdapter, Path]:
+    """An adapter matched to its base, and the folder with the files of the base.
+
+    Raises:
+        CheckpointError: files are not on this machine, or do not fit.
+    """
+    if source.folder is None:
+        raise _missing("weights", source, settings)
+    base = weights_folder(part.base, settings)
+    adapter = read_adapter(source.name, source.folder)
+    return fitted(adapter, part.base.name, read_header(base), base_class(part)), base
+
+
+def adapter_notices(source: ModelSource, settings: Settings) -> tuple[str, ...]:
+    """What the file of an adapter lacks of what its settings name; () for a whole model, and if a file is not here."""
+    if source.adapter is None or source.folder is None or not source.adapter.base.has_weights:
+        return ()
+    return fitted_adapter(source, source.adapter, settings)[0].notices
 
 
 def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:

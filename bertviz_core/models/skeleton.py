@@ -1,8 +1,9 @@
 """Build models from their configs on the meta device, in milliseconds and without memory for weights."""
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
@@ -10,11 +11,11 @@ from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.config_trials import config_trial
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
-from bertviz_core.isolation.sanitized.entries import check_entries
-from bertviz_core.isolation.sanitized.terms import terms_of
+from bertviz_core.isolation.sanitized.entries import check_entries, described
+from bertviz_core.isolation.sanitized.terms import changed, terms_of
 from bertviz_core.lazy_imports import import_libraries, torch, transformers
 from bertviz_core.models.transformers_internals import classes_of, knows
-from bertviz_core.text import first_line, quoted
+from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
 
 TASK_CLASSES: Mapping[str, str] = {
     "base": "AutoModel",
@@ -35,6 +36,11 @@ OTHER_CLASSES: Mapping[str, str] = {
     "seq2seq-lm": "AutoModelForSeq2SeqLM",
 }
 """Pseudo-tasks of classes that a checkpoint may name but no user can request."""
+
+
+MOST_TRIED = 30
+"""Maximum number of entries of a config that are left out in turn, to find the one that is wrong."""
+CHECKED = re.compile(r"^(Class v|V)alidation error for [^:]*: (\w+Error: )?")
 
 
 def task_class(task: str) -> Any:
@@ -85,12 +91,18 @@ def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrain
             "install a newer transformers."
         )
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
-    try:
+
+    def configured_by(entries: Mapping[str, Any]) -> "transformers.PreTrainedConfig":
         with unplugged():
-            config_class = transformers.CONFIG_MAPPING[config["model_type"]]
-            configured: transformers.PreTrainedConfig = config_class.from_dict(harmless)
+            found: transformers.PreTrainedConfig = transformers.CONFIG_MAPPING[config["model_type"]].from_dict(
+                copy.deepcopy(dict(entries))
+            )
+            return found
+
+    try:
+        configured = configured_by(harmless)
     except Exception as error:  # a wrong value may lead to any exception
-        raise CheckpointError(f"The config of {name!r} cannot be used: {first_line(error)}") from error
+        raise CheckpointError(_wrong_entry(name, harmless, configured_by, error)) from error
     configured.architectures = configured.architectures or []  # the auto class of Funnel iterates over it
     return configured
 
@@ -121,10 +133,56 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
             f"{name!r} ({configured.model_type}) needs a package that is not installed here: {first_line(error)}"
         ) from error
     except Exception as error:  # a wrong value may lead to any exception
-        raise CheckpointError(
-            f"No {configured.model_type} model can be built from the config of {name!r}: {first_line(error)}"
-        ) from error
+
+        def built_from(entries: Mapping[str, Any]) -> Any:
+            with BUILD_LOCK, unplugged(), torch.device("meta"):
+                return auto_class.from_config(model_config(name, changed(config, entries))).config
+
+        raise CheckpointError(_wrong_entry(name, config, built_from, error)) from error
     return model
+
+
+def _unusual_entries(config: Mapping[str, Any]) -> list[str]:
+    """Names of the entries that may be wrong: those that differ from the family's defaults, sizes last."""
+    defaults = {}
+    with suppress(Exception), unplugged():  # some families have no config without entries
+        defaults = transformers.CONFIG_MAPPING[config["model_type"]]().to_dict()
+    names = [
+        key
+        for key, value in config.items()
+        if key not in ("model_type", "architectures") and (key not in defaults or defaults[key] != value)
+    ]
+    return sorted(names, key=lambda name: name.endswith("_size"))
+
+
+def _wrong_entry(
+    name: str, config: Mapping[str, Any], usable: Callable[[Mapping[str, Any]], Any], error: Exception
+) -> str:
+    """The sentence about a config that cannot be used: which entry is wrong, found by leaving out each, and why.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        usable: builds what could not be built from other entries; raises if it cannot.
+        error: what it raised.
+    """
+    why = CHECKED.sub("", first_line(error))
+    because = "" if why == OF_ANOTHER_KIND else f": {why}"
+    for key in _unusual_entries(config)[:MOST_TRIED]:
+        with suppress(Exception):  # a wrong value may lead to any exception
+            default = getattr(usable({other: value for other, value in config.items() if other != key}), key, None)
+            is_plain = isinstance(default, str | int | float)
+            usual = f"; the default of {config['model_type']} is {described(default)}" if is_plain else ""
+            return (
+                f"The config of {name!r} has {described(config[key])} as {quoted(key)}, with which no "
+                f"{config['model_type']} model can be built{because.rstrip('.')}{usual}."
+            )
+    if because:
+        return f"No {config['model_type']} model can be built from the config of {name!r}{because}"
+    return (
+        f"No {config['model_type']} model can be built from the config of {name!r}: several of its entries are wrong, "
+        "or contradict each other; compare it with the config of another checkpoint of the family."
+    )
 
 
 def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, local_folder, local_names, opened, present
+from bertviz_core.isolation.regular_files import (
+    ADAPTER_CONFIG,
+    CONFIG_FILE,
+    MODULES_FILE,
+    local_folder,
+    local_names,
+    opened,
+    present,
+)
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_digest
 from bertviz_core.models import catalog, hub
@@ -23,6 +31,7 @@ from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
 from bertviz_core.models.catalog.bundled import find as find_bundled
 from bertviz_core.models.catalog.example_run import example_folder, is_example
 from bertviz_core.models.catalog.lookup import JOIN, check_config, check_name, not_found, split_name, with_suggestion
+from bertviz_core.models.receipt import folder_notices
 from bertviz_core.models.safetensors.adapters.config import merged_config
 from bertviz_core.models.safetensors.adapters.contents import read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
@@ -39,10 +48,17 @@ from bertviz_core.models.safetensors.folder import (
     read_json,
     weight_files,
 )
+from bertviz_core.models.sentence_folder import encoder_folder
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
 TOKENIZER_NAMES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+OWN_TOKENIZER = f"{JOIN}tokenizer.json"
+"""End of the name of a model that is read with the tokenizer of its tokenizer.json, not with that of AutoTokenizer."""
+
+
+DIGESTED = (".json", ".safetensors", ".txt", ".model", ".bin", ".pt")
+"""Suffixes of the files that a digest is of."""
 
 
 @cache
@@ -104,6 +120,20 @@ class ModelSource:
     """Whether its safetensors files are on this machine."""
     adapter: "AdapterPart | None" = None
     """What makes it an adapter that changes another model; None for a whole model."""
+    modules_folder: Path | None = None
+    """Folder with modules.json, if the encoder is in a folder inside it."""
+    own_tokenizer: bool = False
+    """Whether its tokenizer.json is read as it is, where transformers may build another tokenizer from it."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What decides its numbers and is not followed, one sentence each, by the files as they are now."""
+        if self.kind in ("bundled", "example"):
+            return ()
+        if self.adapter is None:
+            return folder_notices(self.name, self.config, self.folder, self.modules_folder)
+        own = folder_notices(self.name, {}, self.folder, adapter=True)
+        return tuple(dict.fromkeys((*own, *self.adapter.base.notices)))
 
     @property
     def model_type(self) -> str:
@@ -135,7 +165,8 @@ class AdapterPart:
 def resolve(name: str, settings: Settings) -> ModelSource:
     """Find the model with this name.
 
-    An adapter is opened with the base that it names, or as ADAPTER+BASE with another one.
+    An adapter is opened with the base that it names, or as ADAPTER+BASE with another one; NAME+tokenizer.json is read
+    with the tokenizer of that file.
 
     Raises:
         ModelNotFoundError: there is no such model, or it may not be opened here.
@@ -144,6 +175,10 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     """
     name = name.strip()
     check_name(name)
+    if name.endswith(OWN_TOKENIZER):
+        source = resolve(name.removesuffix(OWN_TOKENIZER), settings)
+        is_checked = source.kind in ("bundled", "example")  # a test compares both tokenizers
+        return source if is_checked else replace(source, name=name, own_tokenizer=True)
     _check_allowed(name, settings)
     adapter, base = split_name(name, settings)
     if base is not None:
@@ -210,14 +245,18 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     """
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
-    if not present(folder, CONFIG_FILE):
+    inside = encoder_folder(folder)
+    if not present(inside, CONFIG_FILE):
         raise CheckpointError(no_model_folder(folder))
-    config = read_json(folder, CONFIG_FILE)
+    config = read_json(inside, CONFIG_FILE)
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)
-    return ModelSource(
-        name, "local", _opened(config, settings), folder, None, _digest(folder), _readable_weights(folder)
+    source = ModelSource(
+        name, "local", _opened(config, settings), inside, None, _digest(inside), _readable_weights(inside)
     )
+    if inside == folder:
+        return source
+    return replace(source, modules_folder=folder, revision=f"{_digest(folder)[:6]}{source.revision[:6]}")
 
 
 def _adapter_source(name: str, folder: Path, settings: Settings, base: str | None) -> ModelSource:
@@ -302,6 +341,7 @@ def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool) -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
+    cached = cached or _with_encoder_inside(hub.cached_folder(hub_id, revision or None, (MODULES_FILE,)))
     if cached is not None:
         _check_whole(name, whole_only and is_adapter(cached))
         source = folder_source(name, cached, settings, base)
@@ -323,6 +363,11 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
 
+def _with_encoder_inside(folder: Path | None) -> Path | None:
+    """The folder, if it names a folder inside it as that of its encoder."""
+    return folder if folder is not None and encoder_folder(folder) != folder else None
+
+
 def _remote_adapter(
     name: str, config: Mapping[str, Any], commit: str, settings: Settings, base: str | None, whole_only: bool
 ) -> ModelSource:
@@ -334,8 +379,8 @@ def _remote_adapter(
 
 
 def _digest(folder: Path) -> str:
-    """A digest of the names, sizes and modification times of the config and the weights."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt", ".model"))
+    """A digest of the names, sizes and modification times of the files that decide numbers."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in DIGESTED)
     stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]
 

@@ -8,39 +8,38 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
-from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.safetensors.header import DTYPE_NBYTES
-from bertviz_core.models.safetensors.results import CheckpointHeader
+from bertviz_core.models.local_files import fitted_adapter
+from bertviz_core.models.safetensors.folder import read_header, same_bytes
+from bertviz_core.models.safetensors.header import DTYPE_NBYTES, REAL_NUMBERS
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header
 from bertviz_core.parameters.arithmetic import component_arithmetic
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
+from bertviz_core.parameters.expected import fits_class
 from bertviz_core.parameters.naming import (
+    FileTies,
     NameClassifier,
     NamedTensor,
-    foreign_prefix,
+    file_names,
     left_out,
-    module_tensors,
     reading_order,
     tie_pairs,
-    ties_that_hold,
+    ties_of_file,
     unsaved_rows,
 )
 from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, LedgerSource, Parameter
 from bertviz_core.settings import Settings
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import escape_controls, quoted, tensors_not_scaled
 
 FOREIGN = (
     "The file's names begin with {}, which the class does not know: they are counted without it, and transformers "
@@ -121,10 +120,14 @@ def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str,
     )
 
 
-PACKED_NAMES = (".qweight", ".qzeros", ".SCB", ".absmax", ".quant_map", ".weight_packed")
-"""Suffixes of packed weights of GPTQ, AWQ, bitsandbytes and compressed tensors."""
+PACKED_NAMES = (
+    *(".qweight", ".qzeros", ".SCB", ".absmax", ".quant_map", ".weight_packed", ".weight_scale", ".weight_scale_inv"),
+)
+"""Suffixes of packed weights and scales of GPTQ, AWQ, bitsandbytes, compressed tensors and fine-grained FP8."""
 WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
 """Dtypes of buffers, such as a table of position ids."""
+WEIGHTS = (".weight", ".bias")
+"""Suffixes of parameters in any dtype."""
 
 
 def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
@@ -139,9 +142,9 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
         BertvizError: the model cannot be read, or has no class for the task.
     """
     if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
-        return adapter_ledger(source, source.adapter, source.folder, settings)
+        return adapter_ledger(source, source.adapter, settings)
     if task is None and source.has_weights and source.folder is not None:
-        return stored_ledger(source.name, source.config, read_header(source.folder))
+        return stored_ledger(source.name, source.config, read_header(source.folder), source.folder)
     if task is None and source.kind == "hub" and source.hub_id is not None:
         with suppress(HubError):  # the Hub became unreachable: use the config
             header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
@@ -151,23 +154,19 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     return config_ledger(source.name, source.config, task or "base")
 
 
-def adapter_ledger(source: ModelSource, part: AdapterPart, folder: Path, settings: Settings) -> Ledger:
+def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -> Ledger:
     """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained.
 
     Args:
         source: the adapter.
         part: its settings and its base.
-        folder: the folder with its files.
         settings: the settings.
 
     Raises:
         CheckpointError: it was made for another base.
     """
-    facts = catalog.type_facts(part.base.model_type)
-    header = read_header(weights_folder(part.base, settings))
-    adapter = read_adapter(source.name, folder)
-    fit = fitted(adapter, part.base.name, header, facts.prefix if facts else "")
-    whole = header_ledger(source.name, source.config, merged_header(header, fit))
+    fit, base = fitted_adapter(source, part, settings)
+    whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit))
     rows = adapter_rows(whole.parameters, fit)
     own = [half for _, update in fit.updates for half in (update.first, update.second)]
     stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
@@ -177,16 +176,22 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, folder: Path, setting
     return replace(ledger, note=adapter_note(fit, part.base.name, ledger))
 
 
-def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
+def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:
     """The ledger of a checkpoint from its header, or from its config if the file is quantized.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        header: its header.
+        folder: the folder with the files of the header; None if they are not at hand.
 
     Raises:
         BertvizError: transformers does not know the model type, or cannot build the class.
     """
     packing = packed_by(config, header)
     if not packing:
-        return header_ledger(name, config, header)
-    architecture = (config.get("architectures") or [""])[0]
+        return header_ledger(name, config, header, folder)
+    architecture = stored_class(config)
     ledger = config_ledger(name, config, task_of_class(name, config, architecture))
     whole = "" if ledger.architecture == architecture else f", without the head of {architecture}"
     return replace(
@@ -206,34 +211,37 @@ def packed_by(config: Mapping[str, Any], header: CheckpointHeader) -> str:
     return "method not named" if any(tensor.name.endswith(PACKED_NAMES) for tensor in header.tensors) else ""
 
 
-def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
+def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:
     """The ledger of the content of a checkpoint; torch is not imported.
 
+    Args:
+        name: name of the model.
+        config: its config.
+        header: its header.
+        folder: the folder with the files of the header, where tied parameters that are stored twice are compared; None
+            if they are not at hand.
+
     Raises:
-        CheckpointError: transformers does not know the model type.
+        CheckpointError: transformers does not know the model type, or a file cannot be read.
     """
     facts = catalog.type_facts(str(config.get("model_type")))
     if facts is None:
         raise CheckpointError(f"{name!r}: transformers does not know the model type {config.get('model_type')!r}.")
-    architecture = (config.get("architectures") or [facts.base_class])[0]
+    architecture = stored_class(config) or facts.base_class
     base_only = architecture == facts.base_class
-    own = facts.of_class(architecture)
-    named = module_tensors(header.tensors, own, base_only and not facts.keeps_prefix)
-    foreign = foreign_prefix([path for path, _, _ in named], own.prefix)
-    if foreign:
-        bare = [msgspec.structs.replace(tensor, name=tensor.name.removeprefix(foreign)) for tensor in header.tensors]
-        whole = {each.name: tensor for each, tensor in zip(bare, header.tensors, strict=True)}
-        renamed = module_tensors(bare, own, base_only and not facts.keeps_prefix)
-        named = [(path, shape, whole[tensor.name]) for path, shape, tensor in renamed]
-    wrapped = bool(own.prefix) and not base_only and any(path.startswith(f"{own.prefix}.") for path, _, _ in named)
-    pairs = tie_pairs(architecture, facts)
-    tieable = {*pairs, *pairs.values()}
-    names = {path for path, _, _ in named if path in tieable}
-    ties = ties_that_hold(pairs, config, facts, names)
+    named, own, foreign = file_names(header.tensors, facts, architecture)
+    wrapped = any(path.startswith(f"{own.prefix}.") for path, _, _ in named) and not (base_only and facts.keeps_prefix)
+    stored = {path: tensor for path, shape, tensor in named if shape == tensor.shape}
+    pairs = tie_pairs(architecture, own.prefix if wrapped else "", config, facts)
+    at_hand = folder if all(tensor.file in header.files for tensor in header.tensors) else None
+    ties = ties_of_file(pairs, stored, partial(_same_values, at_hand))
     classifier = NameClassifier(facts.model_type, own.prefix, wrapped)
-    parameters, buffers = _header_rows(named, classifier, ties)
-    parameters += left_out(ties, parameters, names, classifier) + unsaved_rows(own, config, parameters, classifier)
-    filled = wrapped or base_only or any(source in names for source in own.tied.values())
+    parameters, buffers = _header_rows(named, classifier, ties.tied)
+    parameters += left_out(
+        ties.tied, parameters, stored, classifier, with_head=architecture in facts.own_classes and not base_only
+    )
+    parameters += unsaved_rows(own, config, parameters, classifier)
+    filled = wrapped or base_only or any(source in stored for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
     encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
     headless = architecture.endswith("Model") and "Head" not in architecture  # FunnelBaseModel beside FunnelModel
@@ -247,7 +255,43 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         buffers,
         (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
     )
-    return replace(ledger, note=FOREIGN.format(quoted(foreign))) if foreign else ledger
+    notes = [FOREIGN.format(quoted(foreign))] if foreign else []
+    notes += _tie_notes(ties, stored)
+    if bare := [row for row in parameters if row.stored_name and row.dtype not in REAL_NUMBERS]:
+        notes.append(tensors_not_scaled([row.name for row in bare], bare[0].dtype))
+    return replace(ledger, note=" ".join(notes), fits=not foreign and fits_class(architecture, config, facts, ledger))
+
+
+def stored_class(config: Mapping[str, Any]) -> str:
+    """The class that a config names; "" if it names none."""
+    return str((config.get("architectures") or [""])[0] or "")
+
+
+def _same_values(folder: Path | None, first: StoredTensor, second: StoredTensor) -> bool | None:
+    return None if folder is None else same_bytes(folder, first, second)
+
+
+def _tie_notes(ties: FileTies, stored: Mapping[str, StoredTensor]) -> list[str]:
+    """Sentences about tied parameters that the file stores nevertheless."""
+    notes = []
+    for alias, owner in ties.apart.items():
+        notes.append(
+            f"The config ties {quoted(alias)} to {quoted(owner)}, and the file holds other values for it: both are "
+            "counted, as transformers then keeps both."
+        )
+    if ties.repeated:
+        notes.append(f"The file stores the values of {_and_more(ties.repeated)} twice, tied: they are counted once.")
+    if ties.unread:
+        more = sum(math.prod(stored[alias].shape) for alias in ties.unread)
+        notes.append(
+            f"The file stores {_and_more(ties.unread)}, tied by the config, and only its header was read: they are not "
+            f"counted again; with values of their own there would be {more:,} parameters more."
+        )
+    return notes
+
+
+def _and_more(names: Sequence[str]) -> str:
+    return quoted(names[0]) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
 
 
 def _header_rows(
@@ -258,7 +302,7 @@ def _header_rows(
     buffers: list[Buffer] = []
     for name, shape, stored in named:
         role, layer = classifier.classify(name)
-        if role.buffer or stored.dtype in WHOLE_NUMBERS:
+        if role.buffer or (stored.dtype in WHOLE_NUMBERS and not name.endswith(WEIGHTS)):
             buffers.append(Buffer(name, shape, stored.dtype, stored=True))
             continue
         row = Parameter(

@@ -3,10 +3,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
+
+import msgspec
 
 from bertviz_core.models import catalog
 from bertviz_core.models.catalog import ClassFacts
@@ -61,6 +63,28 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only
     if base_only and facts.prefix and all(name.startswith(prefix) for name, _, _ in named):
         return [(name.removeprefix(prefix), shape, tensor) for name, shape, tensor in named]
     return named
+
+
+def file_names(
+    tensors: Sequence[StoredTensor], facts: catalog.TypeFacts, architecture: str
+) -> tuple[list[NamedTensor], ClassFacts, str]:
+    """The stored tensors with their names in the module, the facts about its class, and the prefix of a wrapper.
+
+    Args:
+        tensors: the tensors of the header.
+        facts: facts about the type.
+        architecture: name of the class.
+    """
+    own, base_only = facts.of_class(architecture), architecture == facts.base_class and not facts.keeps_prefix
+    named = module_tensors(tensors, own, base_only)
+    foreign = foreign_prefix([path for path, _, _ in named], own.prefix)
+    if foreign:
+        bare = [msgspec.structs.replace(tensor, name=tensor.name.removeprefix(foreign)) for tensor in tensors]
+        whole = {each.name: tensor for each, tensor in zip(bare, tensors, strict=True)}
+        renamed = module_tensors(bare, own, base_only)
+        named = [(path, shape, whole[tensor.name]) for path, shape, tensor in renamed]
+    prefix = own_prefix((path for path, _, _ in named), own, facts)
+    return named, replace(own, prefix=prefix or own.prefix), foreign
 
 
 def foreign_prefix(names: Sequence[str], prefix: str) -> str:
@@ -209,19 +233,94 @@ def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> Par
     return ParameterRole(component, part or "other", counters, stage, rank, frozen, buffer)
 
 
-def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
-    """Alias -> parameter, for all tied parameters of the class and its base model."""
-    own, inner = facts.of_class(architecture), facts.of_class(facts.base_class).tied.items()
-    return {**{f"{own.prefix}.{alias}": f"{own.prefix}.{to}" for alias, to in inner}, **own.tied}
+Ties = Sequence[tuple[str, str]]
+"""Pairs of an alias and the parameter whose values it shares."""
+SameValues = Callable[[StoredTensor, StoredTensor], bool | None]
+"""Whether two stored tensors hold the same values; None if the values are not at hand."""
 
 
-def ties_that_hold(
-    pairs: Mapping[str, str], config: Mapping[str, Any], facts: catalog.TypeFacts, names: set[str]
-) -> dict[str, str]:
-    """The pairs that are tied by this config and whose parameter is stored."""
+def own_prefix(names: Iterable[str], own: ClassFacts, facts: catalog.TypeFacts) -> str:
+    """The prefix of the base model in a file: that of the class if names have it, or that of another class of the type.
+
+    A config may name no class, the base class, or another one, whatever the file holds.
+    """
+    others = (facts.of_class(each).prefix for each in facts.own_classes)
+    heads = {name.partition(".")[0] for name in names if "." in name}
+    return next((each for each in (own.prefix, facts.prefix, *others) if each in heads), "")
+
+
+def tie_pairs(architecture: str, prefix: str, config: Mapping[str, Any], facts: catalog.TypeFacts) -> Ties:
+    """All tied parameters of the class and its base model; of all classes of the type for one without a head.
+
+    Args:
+        architecture: name of the class.
+        prefix: prefix of the base model in the file; "" if there is none.
+        config: the config.
+        facts: facts about the type.
+    """
     if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
-        return {}
-    return {alias: to for alias, to in pairs.items() if to in names}
+        return ()
+    own = facts.of_class(architecture)
+    named = architecture != facts.base_class and architecture in facts.own_classes
+    pairs = [
+        each for name in ((architecture,) if named else facts.own_classes) for each in facts.of_class(name).tied.items()
+    ]
+    both = bool(config.get("is_encoder_decoder", facts.defaults.get("is_encoder_decoder")))
+    if not (named and both and architecture.endswith("ForCausalLM")):  # a decoder alone
+        stem = f"{prefix or own.prefix}."
+        pairs += [(stem + alias, stem + to) for alias, to in facts.of_class(facts.base_class).tied.items()]
+    if facts.model_type == "marian" and config.get("share_encoder_decoder_embeddings", True):
+        pairs = _marian_pairs(prefix) + pairs  # tied by its constructor, unlike those of all other families
+    return tuple(dict.fromkeys(pairs))
+
+
+def _marian_pairs(prefix: str) -> list[tuple[str, str]]:
+    stem = f"{prefix}." if prefix else ""
+    inside = [(f"{stem}{stack}.embed_tokens.weight", f"{stem}shared.weight") for stack in ("encoder", "decoder")]
+    return [*inside, ("lm_head.weight", f"{stem}shared.weight")] if prefix else inside
+
+
+@dataclass(frozen=True, slots=True)
+class FileTies:
+    """Which tied parameters of a class share their values in a file, as transformers decides it when it loads them."""
+
+    tied: Mapping[str, str]
+    """Alias -> the parameter that it shares its values with, whose values are in the file."""
+    repeated: tuple[str, ...]
+    """Those of them that the file stores again, with the same values."""
+    apart: Mapping[str, str]
+    """Alias -> parameter, for those that the file stores with values of their own: they are not tied."""
+    unread: tuple[str, ...]
+    """Aliases that the file stores, with values that are not at hand; they count as tied."""
+
+
+def ties_of_file(pairs: Ties, stored: Mapping[str, StoredTensor], same: SameValues) -> FileTies:
+    """Compare tied parameters that are both stored; tie the others to one that is.
+
+    Args:
+        pairs: the tied parameters of the class.
+        stored: name in the module -> stored tensor.
+        same: compares two stored tensors.
+    """
+    owners = {to: to for _, to in pairs if to in stored}
+    for alias, to in pairs:
+        if alias in stored:
+            owners.setdefault(to, alias)  # transformers then ties the other way round
+    tied: dict[str, str] = {}
+    apart: dict[str, str] = {}
+    repeated: list[str] = []
+    unread: list[str] = []
+    for alias, owner in ((alias, owners[to]) for alias, to in pairs if to in owners and owners[to] != alias):
+        if alias in tied or alias in apart:
+            continue
+        equal = same(stored[owner], stored[alias]) if alias in stored else True
+        if equal is False:
+            apart[alias] = owner
+            continue
+        tied[alias] = owner
+        if alias in stored:
+            (unread if equal is None else repeated).append(alias)
+    return FileTies(tied, tuple(repeated), apart, tuple(unread))
 
 
 def unsaved_rows(
@@ -235,27 +334,35 @@ def unsaved_rows(
 
 
 def left_out(
-    ties: dict[str, str], rows: list[Parameter], names: set[str], classifier: NameClassifier
+    ties: Mapping[str, str],
+    rows: list[Parameter],
+    stored: Collection[str],
+    classifier: NameClassifier,
+    with_head: bool,
 ) -> list[Parameter]:
-    """Rows of tied parameters that are not in the file; only for modules with other stored parameters."""
-    absent = {alias: to for alias, to in ties.items() if alias not in names}
+    """Rows of tied parameters that are not in the file; only for modules with other stored parameters.
+
+    Args:
+        ties: alias -> the parameter that it shares its values with.
+        rows: the rows of the file.
+        stored: names in the file.
+        classifier: classifies the names.
+        with_head: whether the class has a head that may be a single tied matrix.
+    """
+    absent = {alias: to for alias, to in ties.items() if alias not in stored}
     if not absent:
         return []
-    owners = {row.name: row for row in rows if row.name in ties.values()}
-    parts = {part for row in rows for part in _around(row.name)}
+    sources = set(absent.values())
+    owners = {row.name: row for row in rows if row.name in sources}
+    needed = {_part(alias) for alias in absent}
+    parts = {part for part in needed if not part or any(row.name.startswith(f"{part}.") for row in rows)}
     return [
         classifier.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
         for alias, to in absent.items()
-        if _part(alias) in parts
+        if _part(alias) in parts and (with_head or _part(alias))
     ]
 
 
 def _part(name: str) -> str:
     """Path of the parent of the module of a parameter."""
     return ".".join(name.split(".")[:-2])
-
-
-def _around(name: str) -> list[str]:
-    """Paths of all modules around a parameter, including the model itself."""
-    modules = name.split(".")[:-1]
-    return [".".join(modules[:count]) for count in range(len(modules) + 1)]

@@ -138,7 +138,14 @@ class Ledger:
     stored_nbytes: int | None
     """Bytes of the values in the checkpoint file; None if no file was read."""
     note: str = ""
-    """Remark on the counts, one sentence; "" if there is none."""
+    """Remarks on the counts; "" if there are none."""
+    fits: bool = True
+    """Whether it certainly has the parameters of the class of its config; False if that must be built to know."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The remarks on the counts, none or one."""
+        return (self.note,) if self.note else ()
 
 
 @dataclass(frozen=True, slots=True)

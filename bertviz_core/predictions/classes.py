@@ -49,11 +49,20 @@ def class_predictions(
             logits=logits,
             scoring=scoring,
             probabilities=probabilities,
-            notices=(*texts[index].notices, *head.notices, *notices),
+            notices=(*texts[index].notices, *head.notices, *notices, *_tie(labels, logits, scoring)),
         )
         if progress is not None:
             progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
+
+
+def _tie(labels: Sequence[str], logits: np.ndarray, scoring: Scoring) -> tuple[str, ...]:
+    """Return a notice where the greatest logit is that of several classes that exclude each other."""
+    equal = [label for label, logit in zip(labels, logits, strict=True) if logit == logits.max()]
+    if scoring != "softmax" or len(equal) < 2:
+        return ()
+    named = ", ".join(quoted(label, 30) for label in equal[:3]) + (", ..." if len(equal) > 3 else "")
+    return (f"{len(equal):,} classes have the greatest logit ({named}); the first of them is named as the answer.",)
 
 
 def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,9 +14,17 @@ from bertviz_core.isolation.offline import unplugged
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
-from bertviz_core.models.loading import POOLER, LoadedModel, load_model, not_finite_notice, read_weights
+from bertviz_core.models.loading import (
+    POOLER,
+    LoadedModel,
+    load_model,
+    not_finite_notice,
+    read_state_dict,
+    with_weights,
+)
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.skeleton import BUILD_LOCK, build_skeleton, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.transformers_internals import attention_implementation, classes_of, knows, set_attention
 from bertviz_core.settings import Settings
@@ -32,6 +40,8 @@ PREDICTED = (
 """Supported tasks, in the order of preference for a class with several heads."""
 DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
 """Classes for pretraining that tell replaced tokens from original ones; they have no masked-LM head."""
+SHOWN = 3
+"""Number of tensors of a head that are named in a message."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
 """Tasks whose heads read the token states and never the pooler, even if their class has one."""
 
@@ -93,12 +103,41 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     if tasks:
         return tasks
     if not named:
-        what = f"The config of {source.name!r} does not say which head it has"
+        what = f"The config of {source.name!r} does not say which head it has (it names no architectures)"
     elif named in _class_names("base", config):
         what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
     else:
         what = f"{source.name!r}: Inside BERT cannot show what {escape_controls(str(named)[:60])} predicts"
-    raise UnsupportedModelError(f"{what}; name a task that its file holds a head for: {', '.join(PREDICTED)}.")
+    raise UnsupportedModelError(f"{what}; {_heads_in_file(source)}")
+
+
+def _heads_in_file(source: ModelSource) -> str:
+    """Which tasks the tensors of a file fit, as the end of a sentence."""
+    stored: set[str] = set()
+    with suppress(BertvizError):  # the weights are elsewhere, or damaged
+        folder = source.folder if source.adapter is None else None
+        stored = {tensor.name for tensor in read_header(folder).tensors} if folder is not None else set()
+    if not stored:
+        return f"name a task that its file holds a head for, one of {', '.join(PREDICTED)}."
+    fitting = {task: names for task in PREDICTED if (names := _head_tensors(source, task)) and stored >= set(names)}
+    if not fitting:
+        return "and its file holds no task head that can be shown; open a checkpoint that was saved with one."
+    tensors = list(dict.fromkeys(name for each in fitting.values() for name in each))
+    more = ", ..." if len(tensors) > SHOWN else ""
+    return (
+        f"its file holds {', '.join(map(quoted, tensors[:SHOWN]))}{more}, as heads for {' or '.join(fitting)} do; give "
+        f"{'this' if len(fitting) == 1 else 'one of these'} as the task, such as {next(iter(fitting))}."
+    )
+
+
+def _head_tensors(source: ModelSource, task: str) -> tuple[str, ...]:
+    """Names of the tensors of the head for a task, without those that are tied to the base model."""
+    with suppress(BertvizError):  # the family has no such class
+        model = build_skeleton(source.name, source.config, task)
+        prefix = f"{model.base_model_prefix}."
+        names = (name for name, _ in model.named_parameters())  # tied ones are named once, in the base model
+        return tuple(name for name in names if not name.startswith(prefix))
+    return ()
 
 
 def load_head(
@@ -124,9 +163,11 @@ def load_head(
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
     base = load_model(source, settings) if base is None else base
+    folder = weights_folder(source, settings)
+    tensors = read_state_dict(folder)
     with BUILD_LOCK, quietly(), unplugged():
         try:
-            model, info = read_weights(source.name, weights_folder(source, settings), config, base.dtype, auto_class)
+            model, info = with_weights(source.name, folder, tensors, config, base.dtype, auto_class)
         except CheckpointError as error:
             refusal: CheckpointError | None = error
         else:
@@ -205,4 +246,30 @@ def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> Non
 def _notices(source: ModelSource, base: LoadedModel) -> tuple[str, ...]:
     introduction = BUNDLED[source.name].introduction if source.kind == "bundled" else ""
     nothing_left_out = [words for words in base.notices if "only the encoder is run" not in words]
-    return (*((introduction,) if introduction else ()), *nothing_left_out)
+    return (*((introduction,) if introduction else ()), *nothing_left_out, *label_notices(source.config))
+
+
+def label_notices(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Notices about entries of a config that name the labels of a head differently."""
+    names, places, count = (config.get(key) for key in ("id2label", "label2id", "num_labels"))
+    notices = []
+    if isinstance(names, Mapping) and names:
+        if isinstance(count, int) and count != len(names):
+            notices.append(
+                f"In config.json num_labels is {count:,} and id2label names {counted(len(names), 'label')}; num_labels "
+                "is followed, and the labels are called by their number."
+            )
+        missing = sorted({str(place) for place in range(len(names))} - {str(place).strip() for place in names})
+        if missing:
+            notices.append(
+                f"id2label in config.json lacks the number {missing[0]}: its {counted(len(names), 'label')} should be "
+                f"numbered from 0 to {len(names) - 1:,}."
+            )
+    if isinstance(names, Mapping) and isinstance(places, Mapping):
+        wrong = next((name for name, place in places.items() if str(names.get(str(place), name)) != name), None)
+        if wrong is not None:
+            notices.append(
+                f"label2id and id2label in config.json contradict each other: {quoted(wrong, 40)} is {places[wrong]} "
+                f"in label2id, where id2label has {quoted(str(names[str(places[wrong])]), 40)}; id2label is followed."
+            )
+    return tuple(notices)

@@ -238,6 +238,10 @@ class AnswerSpan:
     """Position of its last token in the window."""
 
 
+NO_ANSWER = "no answer"
+"""The answer of a model whose null score beats its best span (SQuAD 2; Rajpurkar et al. 2018)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerPrediction:
     """Answers to a question in a context."""
@@ -257,6 +261,16 @@ class AnswerPrediction:
     """Windows of the context, in order."""
     notices: tuple[str, ...]
     """Notices, one sentence each."""
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the null score is above that of the best span."""
+        return self.null_logit is not None and self.null_logit > self.answers[0].logit
+
+    @property
+    def answer(self) -> str:
+        """The text of the best span, or NO_ANSWER."""
+        return NO_ANSWER if self.is_null else self.answers[0].text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

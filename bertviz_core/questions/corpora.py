@@ -12,7 +12,7 @@ from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
 from bertviz_core.corpus.analysis.column_groups import ColumnValues, column_values
 from bertviz_core.corpus.analysis.density import map_density, whole_window
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
-from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores
+from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores, labelled_sample
 from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES, SENTENCES
 from bertviz_core.corpus.analysis.profiles import head_profiles as profiles_of
 from bertviz_core.corpus.analysis.projection import corpus_map as map_of
@@ -29,10 +29,12 @@ from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.corpus.search.query import MAX_HITS, query_vector, search
 from bertviz_core.corpus.search.results import CorpusHits
 from bertviz_core.errors import Named, TextError
+from bertviz_core.predictions.probing.fitting import fold_count, probed_layers
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.sentences.results import POOLINGS, MapMethod
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
@@ -186,17 +188,25 @@ def head_profiles(
 
 
 def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
-    _ = _reader(opened, options).loaded  # before the work begins
-    return AnswerCost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
+    model, count = _reader(opened, options), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
+    layers = len(probed_layers(model.loaded, options.choice(POOLING, POOLINGS)))  # loaded before the work begins
+    labelled = labelled_sample(opened.corpus, _labels(options), count)
+    slow = probe_work(model.name, len(labelled.texts), layers, fold_count(labelled))
+    return AnswerCost(count, slow=slow, action=TRAIN)
+
+
+def _labels(options: Options) -> str:
+    """The column with the labels."""
+    if column := options.get(LABELS.key):
+        return column
+    what = "This figure reads labels from a column and none was named; give "
+    raise TextError(what, Named(LABELS.key), "=COLUMN.")
 
 
 @long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
 def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
     """How well a linear probe predicts a column from each layer."""
-    column, model = options.get(LABELS.key), _reader(opened, options)
-    if not column:
-        what = "This figure reads labels from a column and none was named; give "
-        raise TextError(what, Named(LABELS.key), "=COLUMN.")
+    column, model = _labels(options), _reader(opened, options)
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
 
     def scored(scores: ProbeScores) -> Answer[ProbeScores]:

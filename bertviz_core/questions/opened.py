@@ -1,7 +1,8 @@
 """Subjects of questions: opened models and corpora, which load their parts on first use and cache them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.interventions.targets.parsing import named_probe
 from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
@@ -53,6 +54,15 @@ class OpenedSubject(ABC):
     def settings(self) -> Settings:
         """Settings and limits."""
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of its files decides numbers and is not followed, one sentence each."""
+        return ()
+
+    def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
+        """Its notices, and those of other models by their names, for an answer about all of them."""
+        return self.notices
+
     @abstractmethod
     def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the subject in its present state, or compute it."""
@@ -65,6 +75,20 @@ class Opened(OpenedSubject):
     @abstractmethod
     def source(self) -> ModelSource:
         """The resolved model."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of its files decides numbers and is not followed, one sentence each."""
+        return self.source.notices
+
+    def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
+        """Its notices, and those of other models by their names; a rounded copy has none of its own."""
+        notices = list(self.notices)
+        for name in models:
+            if name not in (self.name, self.source.name):
+                with suppress(BertvizError):
+                    notices += self.other(name).notices
+        return tuple(dict.fromkeys(notices))
 
     @property
     @abstractmethod
@@ -254,6 +278,14 @@ class CorpusSubject(OpenedSubject):
     @abstractmethod
     def index(self) -> SearchIndex | None:
         """Search index; None for an exhaustive search."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The notices of the model that computed the vectors; none if it is not on this machine any more."""
+        try:
+            return resolve(self.corpus.manifest.model, replace(self.settings, allow_hub=False)).notices
+        except BertvizError:
+            return ()
 
 
 class OpenedFolder(CorpusSubject):

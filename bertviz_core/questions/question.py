@@ -1,7 +1,7 @@
 """Questions and answers: a question is a function from an opened model or corpus and options to an answer."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
@@ -36,9 +36,18 @@ class Answer(Generic[T]):
         return Answer(result, self.models, self.texts, tuple(dict.fromkeys((*self.notices, *notices))), drawn)
 
 
+def with_notices(subject: Sequence[str], answer: Sequence[str]) -> tuple[str, ...]:
+    """The notices of a subject before those of an answer, which may repeat them; each is there once."""
+    return tuple(dict.fromkeys((*(each for each in subject if each not in answer), *answer)))
+
+
 @runtime_checkable
 class Subject(Protocol):
     """The subject of a question: an opened model or corpus."""
+
+    def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
+        """What of the files of these models decides numbers and is not followed, one sentence each."""
+        ...
 
     def get_or_compute(self, key: Hashable, make: Callable[[], MadeT]) -> MadeT:
         """Return the cached value of a key, or compute it."""
@@ -112,7 +121,9 @@ class AnswerCost:
     runs: int = 1
     """Approximate cost in runs on these tokens."""
     slow: str = ""
-    """Why the computation is slow on any machine; "" if the runs determine its cost."""
+    """What is confirmed first, such as why it is slow on any machine; "" if the runs determine its cost."""
+    action: str = "Begin"
+    """What the reader confirms, as the label of a button."""
     nbytes: int = 0
     """Bytes of the data to process."""
     short: int = 512
@@ -170,7 +181,13 @@ class Question(Generic[S, T]):
         Raises:
             BertvizError: an option is invalid, or the computation fails.
         """
-        return opened.get_or_compute(self.key(options), lambda: self._compute(opened, options, job))
+
+        def answer() -> Answer[T]:
+            made = self._compute(opened, options, job)
+            about = opened.notices_of(name for name, _ in made.models)
+            return replace(made, notices=with_notices(about, made.notices)) if about else made
+
+        return opened.get_or_compute(self.key(options), answer)
 
 
 DECLARED: dict[str, Question[Any, Any]] = {}

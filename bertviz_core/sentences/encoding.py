@@ -258,11 +258,16 @@ def sentence_vectors(
         computed=len(missing),
         from_store=len(texts) - len(missing),
         seconds=perf_counter() - started,
-        notices=(
-            *loaded.notices,
-            *_notices(tokenizer, plan, vectors, truncated),
-            *(store.notices[notices_before:] if store is not None else ()),
-            *short,
+        notices=tuple(
+            dict.fromkeys(
+                (
+                    *loaded.notices,
+                    *tokenizer.notices,
+                    *_notices(tokenizer, plan, vectors, truncated),
+                    *(store.notices[notices_before:] if store is not None else ()),
+                    *short,
+                )
+            )
         ),
         first_token=edge_tokens(tokenizer).first,
     )

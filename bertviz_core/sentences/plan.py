@@ -5,16 +5,18 @@ sentence-transformers writes). No class that it names is imported, and no pickle
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.isolation.regular_files import CONFIG_NBYTES, parsed_json, present, read_file
+from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.local_files import modules_folder, weights_folder
+from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.sentences.pooling import dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
@@ -22,8 +24,6 @@ from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-ADAPTER_FILE = "adapter_config.json"
-PROMPTS_FILE = "config_sentence_transformers.json"
 LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
 ENCODERS_ALONE = frozenset(
@@ -35,16 +35,15 @@ ENCODERS_ALONE = frozenset(
 """Encoder-decoder families for which sentence-transformers runs only the encoder; for others it pools the decoder's
 vectors of the text shifted by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
-VECTOR_TASK = "feature-extraction"
+VECTOR_TASK, SCORE_TASK = "feature-extraction", "sequence-classification"
+OUTPUTS = {VECTOR_TASK: "last_hidden_state", SCORE_TASK: "logits"}
+"""What the encoder is run for -> the output of the model that is read."""
 MAX_PROMPT, MAX_PROMPTS, MAX_PROMPT_NAME = 10_000, 1_000, 200
 """Maximum length of a prompt in characters, number of prompts, and length of the name of one."""
-MAX_MODULES, MAX_MODULE_VALUES, MAX_NAMED_MODES = 100, 2_000, 12
-"""Maximum number of modules, of values in their list, and of poolings that a message names."""
+MAX_NAMED_MODES = 12
+"""Maximum number of poolings that a message names."""
 NO_PROMPT = "none"
 """Name that selects no prompt, unless a prompt of the checkpoint has this name."""
-MODULES_FILE = "modules.json"
-LIBRARY_PREFIX = "sentence_transformers."
-"""Prefix of the supported classes; a checkpoint's own classes are code, which is never run."""
 SENTENCE_OUTPUT = "sentence_embedding"
 POOLING_SWITCHES: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
@@ -65,6 +64,9 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
     "lasttoken": "the vector of the last token",
     "mean_sqrt_len_tokens": "the sum of all tokens over the square root of their count",
 }
+CROSS_ENCODER_NOTICE = (
+    "The checkpoint is a cross-encoder, which scores two texts read together; it was not trained for vectors of texts."
+)
 NO_PLAN_REASON = (
     "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
     "a model that was not trained to compare sentences does so poorly."
@@ -96,13 +98,14 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     Raises:
         CheckpointError: the weights are not on this machine, or a file of the modules is damaged.
     """
-    folder = weights_folder(source, settings)
+    folder = modules_folder(source, settings)
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
     modules = listed_modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}"))
-    reader, config = _ModuleReader(folder), sentence_config(folder)
+    encoder = weights_folder(source, settings)
+    reader, config = _ModuleReader(folder, encoder), sentence_config(folder, encoder)
     for class_name, module_folder in modules:
         reader.take(class_name, module_folder)
     plan = SentencePlan(
@@ -112,7 +115,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         max_seq_length=config.max_seq_length,
         lower_case=config.lower_case,
         prompts=config.prompts,
-        notices=(*_encoder_notices(source, folder), *reader.notices, *config.notices),
+        notices=_as_in_receipt(source, (*_encoder_notices(source), *reader.notices, *config.notices)),
     )
     if reader.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
@@ -126,6 +129,12 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         notices=(*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
+
+
+def _as_in_receipt(source: ModelSource, notices: Iterable[str]) -> tuple[str, ...]:
+    """The notices, in the words of the model's own notices where these have the same, so that each is shown once."""
+    known = source.notices
+    return tuple(named if (named := of_model(source.name, each)) in known else each for each in notices)
 
 
 def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str | None = None) -> SentencePlan:
@@ -177,14 +186,20 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
     return tuple(name for name, text in (plan.prompts or {}).items() if text)
 
 
-def sentence_config(folder: Path) -> SentenceConfig:
+def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTOR_TASK) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
+
+    Args:
+        folder: the folder with modules.json.
+        encoder: the folder of the encoder; None for the same.
+        task: what the encoder is run for: vectors, or the scores of a cross-encoder.
 
     Raises:
         CheckpointError: a file is damaged, or outside the folder, or there are too many prompts or too long ones.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
-    length_config = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
+    inside = encoder or folder
+    length_config = next((read_json(inside, name) for name in LENGTH_FILES if present(inside, name)), {})
     prompt_table = library_config.get("prompts")
     prompts = (
         {str(name): text for name, text in prompt_table.items() if isinstance(text, str)}
@@ -205,15 +220,15 @@ def sentence_config(folder: Path) -> SentenceConfig:
         lower_case=length_config.get("do_lower_case") is True,
         truncate_dim=_count(library_config.get("truncate_dim")),
         similarity=library_config.get("similarity_fn_name"),
-        notices=tuple(_not_followed(length_config)),
+        notices=tuple(_not_followed(length_config, task)),
     )
 
 
 class _ModuleReader:
     """Reads the modules after the encoder one by one."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, encoder: Path) -> None:
+        self.folder, self.encoder = folder, encoder
         self.pooling: Pooling | None = None
         self.include_prompt, self.normalize = True, False
         self.dense: list[DenseLayer] = []
@@ -226,7 +241,7 @@ class _ModuleReader:
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         first, self.first = self.first, False
         if first and name == "Transformer":
-            if module_folder != ".":
+            if module_folder != "." and self.encoder == self.folder:
                 self.notices.append(
                     f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside "
                     f"{MODULES_FILE} is run here; its vectors differ."
@@ -243,9 +258,7 @@ class _ModuleReader:
             self.normalize = True
         elif first or name != "Dropout":  # dropout is only for training
             self.broken = True
-            self.notices.append(
-                f"The checkpoint's module {quoted(class_name)} is not followed here; its vectors differ."
-            )
+            self.notices.append(foreign_module(class_name))
 
     def _pooling(self, module_folder: str) -> None:
         config = read_json(self.folder, f"{module_folder}/config.json")
@@ -259,30 +272,6 @@ class _ModuleReader:
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
 
 
-def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
-    """Return (class, subfolder) of every module in order; None without a modules.json.
-
-    Raises:
-        CheckpointError: the file is damaged, or names a folder outside the checkpoint.
-    """
-    if not present(folder, MODULES_FILE):
-        return None
-    listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
-    try:
-        entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
-    except (TypeError, KeyError) as error:
-        raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
-    if len(entries) > MAX_MODULES:
-        raise CheckpointError(f"{MODULES_FILE} lists {len(entries):,} modules; at most {MAX_MODULES} are read.")
-    for _, module_folder in entries:
-        path = PurePosixPath(module_folder)
-        if "\\" in module_folder or path.is_absolute() or ".." in path.parts:
-            raise CheckpointError(
-                f"{MODULES_FILE} names {quoted(module_folder)}, which leads out of the checkpoint's folder."
-            )
-    return [(class_name, module_folder or ".") for class_name, module_folder in entries]
-
-
 def _of_sentences(folder: Path, module_folder: str) -> bool:
     """Return whether a normalisation applies to the sentence vector, as it did before it had a file of its own."""
     name = f"{module_folder}/config.json"
@@ -294,30 +283,39 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
+def _not_followed(length_config: Mapping[str, Any], task: str) -> list[str]:
     """Describe unsupported settings of newer files that change the model's input or output."""
-    notices = []
-    task = length_config.get("transformer_task", VECTOR_TASK)
-    if task != VECTOR_TASK:
-        notices.append(f"The checkpoint runs its encoder for {quoted(str(task))}, not for vectors; its vectors differ.")
+    notices, numbers = [], "vectors" if task == VECTOR_TASK else "scores"
+    own = length_config.get("transformer_task", task)
+    if own == SCORE_TASK != task:
+        return [CROSS_ENCODER_NOTICE]
+    if own != task:
+        notices.append(
+            f"The checkpoint runs its encoder for {quoted(str(own))}, not for {numbers}; its {numbers} differ."
+        )
     if length_config.get("processing_kwargs"):
-        notices.append("The checkpoint's tokenizer settings (processing_kwargs) are not followed; its vectors differ.")
+        notices.append(
+            f"The checkpoint's tokenizer settings (processing_kwargs) are not followed; its {numbers} differ."
+        )
     if any(length_config.get(key) for key in ("query_expansion", "query_length", "document_length")):
-        notices.append("Its query expansion or length of queries or documents is not followed; those vectors differ.")
+        notices.append(
+            f"Its query expansion or length of queries or documents is not followed; those {numbers} differ."
+        )
     loading = [key for key in LOADING_KEYS if length_config.get(key)]
     if loading:
         notices.append(
-            f"The checkpoint's settings for loading ({', '.join(loading)}) are not followed; its vectors may differ."
+            f"The checkpoint's settings for loading ({', '.join(loading)}) are not followed; its {numbers} may differ."
         )
     output = length_config.get("modality_config")
     method = output.get("text") if isinstance(output, dict) else None
-    name = method.get("method_output_name", "last_hidden_state") if isinstance(method, dict) else "last_hidden_state"
-    if name != "last_hidden_state":
-        notices.append(f"The checkpoint pools the model's output {quoted(str(name))}, which is not offered here.")
+    own_output = OUTPUTS[task]
+    name = method.get("method_output_name", own_output) if isinstance(method, dict) else own_output
+    if name != own_output:
+        notices.append(f"The checkpoint reads the model's output {quoted(str(name))}, which is not offered here.")
     return notices
 
 
-def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
+def _encoder_notices(source: ModelSource) -> Iterator[str]:
     """Yield notices on differences of the checkpoint's encoder in sentence-transformers."""
     model_type, config = source.model_type, source.config
     if config.get("is_encoder_decoder", "decoder_layers" in config) and model_type not in ENCODERS_ALONE:
@@ -325,8 +323,6 @@ def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
             f"The library sentence-transformers pools the vectors of a {model_type} model's decoder; here its encoder "
             "alone is run, so that its vectors differ."
         )
-    if present(folder, ADAPTER_FILE):
-        yield f"The adapter beside the weights ({ADAPTER_FILE}) is not applied; its vectors differ."
 
 
 def _prompt_note(prompt: str) -> str:

@@ -1,12 +1,14 @@
 """Pool token vectors, and apply a checkpoint's dense layers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import DENSE_NBYTES, present, read_file
+from bertviz_core.isolation.regular_files import DENSE_NBYTES, own_file, present, read_file
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
+from bertviz_core.models.safetensors.header import read_file_header
+from bertviz_core.models.sentence_folder import pickled_dense
 from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted
 
@@ -17,7 +19,10 @@ ACTIVATIONS: Mapping[str, str] = {
     "GELU": "gelu",
     "Sigmoid": "sigmoid",
 }
+WEIGHT = "linear.weight"
 SENTENCE_OUTPUT = "sentence_embedding"
+MAX_DIMENSIONS = 65_536
+"""Most numbers of a vector that a projection makes: a small file may widen every token's."""
 
 
 def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT) -> tuple[DenseLayer | None, str]:
@@ -42,10 +47,7 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
         layer = f"{quoted(module_folder)} ({quoted(name)})"
         return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
     if not present(folder, f"{module_folder}/{SINGLE_FILE}"):
-        return None, (
-            f"The checkpoint's dense layer {quoted(module_folder)} has no {SINGLE_FILE} (pickle files are not opened), "
-            "so it is left out; its vectors differ."
-        )
+        return None, pickled_dense(module_folder, SINGLE_FILE)
     return _read(folder, module_folder, activation), ""
 
 
@@ -81,19 +83,38 @@ def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
     return mapped
 
 
+def check_width(name: str, shape: Sequence[int]) -> None:
+    """Check how many numbers a projection makes, before its values are read.
+
+    Raises:
+        CheckpointError: they are too many.
+    """
+    if len(shape) == 2 and shape[0] > MAX_DIMENSIONS:
+        raise CheckpointError(f"{name} makes vectors of {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are computed.")
+
+
 def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
     from safetensors.torch import load
 
+    layer = f"The dense layer {quoted(module_folder)}"
+    own_file(folder, f"{module_folder}/{SINGLE_FILE}")
+    try:
+        listed, _ = read_file_header(folder / module_folder / SINGLE_FILE)
+    except CheckpointError as error:
+        raise CheckpointError(f"{layer} cannot be read: {error}") from error
+    for tensor in listed:
+        if tensor.name == WEIGHT:
+            check_width(layer, tensor.shape)
     raw = read_file(
         folder, f"{module_folder}/{SINGLE_FILE}", DENSE_NBYTES
     )  # load_file would memory-map it, and the file may change
     try:
         tensors = load(raw)
-        weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
+        weight, bias = tensors[WEIGHT], tensors.get("linear.bias")
     except Exception as error:  # safetensors raises undocumented errors for damaged files
-        raise CheckpointError(f"The dense layer {quoted(module_folder)} cannot be read: {first_line(error)}") from error
+        raise CheckpointError(f"{layer} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise CheckpointError(f"The dense layer {quoted(module_folder)} has a weight of shape {tuple(weight.shape)}.")
+        raise CheckpointError(f"{layer} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
 
 

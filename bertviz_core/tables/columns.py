@@ -1,5 +1,6 @@
 """Select the columns of a table: their names, the column of sentences, and why a column is left out."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -23,6 +24,10 @@ class Columns(Protocol):
 
     names: list[str]
     """Unique names of all columns."""
+    stored_names: list[str]
+    """Their names in the file."""
+    decimal_comma: bool
+    """Whether cells such as 3,5 are numbers."""
 
     def reason(self, index: int) -> str:
         """Why a column cannot be read; "" if it can."""
@@ -77,6 +82,20 @@ def unique_names(names: Sequence[str]) -> list[str]:
         used.add(name)
         unique.append(name)
     return unique
+
+
+def namesakes(stored_names: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Notices about columns of one name: which has it."""
+    notices = []
+    for name, count in Counter(each.strip() for each in stored_names).items():
+        if name and count > 1:
+            others = [names[place] for place, stored in enumerate(stored_names) if stored.strip() == name][1:]
+            be = "is" if len(others) == 1 else "are"
+            notices.append(
+                f"There are {counted(count, 'column')} of the name {quoted(name)}: the first has it, and the "
+                f"{'other' if len(others) == 1 else 'others'} {be} called {listed(others)}."
+            )
+    return notices
 
 
 def sentence_column(name: str, columns: Columns, requested: str | None, notices: list[str]) -> tuple[int, Cells]:

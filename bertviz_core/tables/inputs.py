@@ -9,7 +9,7 @@ import fsspec
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.tables.results import InputFile
-from bertviz_core.text import first_line, quoted
+from bertviz_core.text import LFS_NBYTES, first_line, pointer_message, quoted
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 PATTERN_SIGNS = frozenset("*?[")
@@ -110,6 +110,10 @@ def _paths(start: InputPlace) -> list[str]:
 
 def _described(file: InputPlace) -> InputFile:
     nbytes = int(file.system.info(file.path)["size"])
+    if nbytes <= LFS_NBYTES:
+        with file.opened() as handle:
+            if message := pointer_message(file.path, handle.read(LFS_NBYTES)):
+                raise CorpusError(message)
     if not file.local:
         return InputFile(str(file.system.unstrip_protocol(file.path)), nbytes, f"ukey:{file.system.ukey(file.path)}")
     with file.opened() as handle:

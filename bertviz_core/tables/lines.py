@@ -10,9 +10,10 @@ from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
 from bertviz_core.errors import CorpusError
-from bertviz_core.tables.columns import check_columns, unique_names
+from bertviz_core.tables.columns import check_columns, namesakes, unique_names
 from bertviz_core.tables.decoding import byte_order_mark, shown_encoding, zero_byte_message
 from bertviz_core.tables.inputs import InputPlace
+from bertviz_core.tables.text_tables import delimiter_of, separator_line
 from bertviz_core.text import first_line, quoted
 
 UTF8 = "utf-8"
@@ -36,6 +37,8 @@ class LineFiles:
             text_column: a column that is always read as text.
         """
         self._delimiter, self.text_column = delimiter, text_column
+        self.notices: tuple[str, ...] = ()
+        """Notices about the names of the columns that were read."""
 
     def positions(self, file: InputPlace, most: int) -> Iterator[list[int]]:
         """Byte offsets of the records, in lists of at most `most` records, followed by the end of the last one."""
@@ -56,7 +59,7 @@ class LineFiles:
                 yield starts
 
     def names(self, file: InputPlace) -> list[str] | None:
-        """The column names in the first row; None for JSON lines.
+        """The column names in the first row, each once; None for JSON lines.
 
         Raises:
             CorpusError: the row cannot be read, or has too many columns.
@@ -89,14 +92,32 @@ class LineFiles:
                 f"{quoted(file.path)} cannot be read between its bytes {start:,} and {stop:,}: {first_line(error)}."
             ) from error
 
+    def decimal_comma(self, file: InputPlace) -> bool:
+        """Whether cells such as 3,5 are numbers: beside semicolons.
+
+        Raises:
+            CorpusError: the first row cannot be read.
+        """
+        with file.opened() as handle:
+            return self._header(file, handle)[2] == ";"
+
     def _csv(self, raw: bytes, names: Sequence[str], delimiter: str, schema: pa.Schema | None) -> pa.Table:
-        types = schema or ({self.text_column: pa.string()} if self.text_column else None)
-        return arrow_csv.read_csv(
+        """A table of texts, and of bytes where a column is not in UTF-8; in the types of a schema, if there is one."""
+        table = arrow_csv.read_csv(
             io.BytesIO(raw),
             arrow_csv.ReadOptions(column_names=list(names), block_size=len(raw) + 1),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            arrow_csv.ConvertOptions(column_types=types),
+            arrow_csv.ConvertOptions(column_types={name: pa.binary() for name in names}, strings_can_be_null=False),
         )
+        for place, name in enumerate(names):
+            try:
+                column = table.column(place).cast(pa.string())
+            except pa.ArrowInvalid:
+                if name == self.text_column:
+                    raise
+                continue
+            table = table.set_column(place, name, column)
+        return table if schema is None else table.select([name for name in schema.names if name in names])
 
     def _records(self, file: InputPlace, handle: Any, start: int, encoding: str) -> Iterator[tuple[int, bool]]:
         """The end of every record from a position on, and whether it is blank."""
@@ -130,8 +151,14 @@ class LineFiles:
         start = len(mark)
         if self._delimiter is None:
             return start, encoding
-        ends = (stop for stop, blank in self._records(file, handle, start, encoding) if not blank)
-        return next(ends, start), encoding
+        for stop, blank in self._records(file, handle, start, encoding):
+            if not blank:
+                handle.seek(start)
+                line = handle.read(stop - start).decode(encoding, "replace")
+                start = stop
+                if not separator_line(line.strip("\r\n")):
+                    break
+        return start, encoding
 
     def _header(self, file: InputPlace, handle: Any) -> tuple[str, list[str] | None, str | None]:
         """The encoding, the column names and the delimiter; names and delimiter are None for JSON lines."""
@@ -142,14 +169,17 @@ class LineFiles:
         raw = handle.read(stop)
         try:
             text = _in_utf8(file, raw, 0, encoding).decode(UTF8).removeprefix("\ufeff").strip("\r\n")
-            delimiter = self._delimiter
-            if delimiter == "," and "," not in text:  # spreadsheets do this where the comma is the decimal separator
-                delimiter = next((other for other in (";", "\t") if other in text), delimiter)
+            first, _, rest = text.partition("\n")
+            separator = separator_line(first)
+            text = rest.strip("\r\n") if separator else text
+            delimiter = separator or delimiter_of(text.partition("\n")[0], self._delimiter)
             cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), [])
         except (UnicodeDecodeError, csv.Error) as error:
             raise CorpusError(f"The first row of {quoted(file.path)} cannot be read ({error}).") from error
         check_columns(file.path, len(cells))
-        return encoding, unique_names(cells), delimiter
+        names = unique_names(cells)
+        self.notices = tuple(dict.fromkeys([*self.notices, *namesakes(cells, names)]))
+        return encoding, names, delimiter
 
 
 def _in_utf8(file: InputPlace, raw: bytes, start: int, encoding: str) -> bytes:

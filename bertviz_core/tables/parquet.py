@@ -26,6 +26,8 @@ MAX_UNPACKED_NBYTES = 2 * MAX_FILE_NBYTES
 class ParquetTable:
     """A Parquet file whose columns are read on demand."""
 
+    decimal_comma = False
+
     def __init__(self, name: str, raw: bytes, check_count: Callable[[int], None]) -> None:
         """Read the footer.
 
@@ -53,9 +55,9 @@ class ParquetTable:
             )
             self._fields = list(self._file.schema_arrow)
             self._groups, self._leaves = groups, _first_leaves(self._fields)
-        self._stored_names = [field.name for field in self._fields]
-        check_columns(name, len(self._stored_names))
-        self.names = unique_names(self._stored_names)
+        self.stored_names = [field.name for field in self._fields]
+        check_columns(name, len(self.stored_names))
+        self.names = unique_names(self.stored_names)
         self._read: tuple[str, list[Any]] = "", []
 
     def reason(self, index: int) -> str:
@@ -69,8 +71,8 @@ class ParquetTable:
             return f"is of a type that is not read ({str(kind)[:60]})"
         alike = [
             other_index
-            for other_index, other_name in enumerate(self._stored_names)
-            if other_name == self._stored_names[index]
+            for other_index, other_name in enumerate(self.stored_names)
+            if other_name == self.stored_names[index]
         ]
         # Columns of the same name can only be read together.
         size = sum(self.declared_nbytes(namesake) for namesake in alike)
@@ -94,7 +96,7 @@ class ParquetTable:
             TextError: it is damaged.
         """
         with _refusals(self._name):
-            stored_name = self._stored_names[index]
+            stored_name = self.stored_names[index]
             if self._read[0] != stored_name or not self._read[1]:
                 self._read = "", []
                 table = self._file.read(columns=[stored_name], use_threads=False, use_pandas_metadata=False)
@@ -104,7 +106,7 @@ class ParquetTable:
                     if name == stored_name
                 ]
                 self._read = stored_name, namesakes
-            column = self._read[1][self._stored_names[:index].count(stored_name)]
+            column = self._read[1][self.stored_names[:index].count(stored_name)]
             if len(column) != self._rows:
                 raise ValueError(f"{len(column):,} rows where the footer names {self._rows:,}")
             return _cells(column)
@@ -172,8 +174,7 @@ def _cells(column: Any) -> Cells:
         numbers = _floats(column)
         # Without deduplication, since 0.0 equals -0.0.
         return Cells(numbers, array("i", range(len(numbers))))
-    words = column.cast("string").to_pylist()
-    return Cells.of(word and _without_zeros(word) for word in words)
+    return Cells.of(column.cast("string").to_pylist())
 
 
 def _text_cells(column: Any) -> Cells:
@@ -192,8 +193,3 @@ def _floats(column: Any) -> list[Value]:
     values = column.cast("string").to_pylist() if short else column.to_pylist()
     floats = (None if value is None else float(value) for value in values)
     return [None if number is None or number != number else number for number in floats]
-
-
-def _without_zeros(word: str) -> str:
-    """A time without trailing zeros."""
-    return word.rstrip("0").rstrip(".") if "." in word else word

@@ -7,12 +7,12 @@ from pathlib import PurePath
 import msgspec
 
 from bertviz_core.errors import TextError
-from bertviz_core.tables.cells import Cells, cell_texts
-from bertviz_core.tables.columns import Columns, check_names, listed, sentence_column
+from bertviz_core.tables.cells import Cells, cell_texts, comma_notice, decimal_commas, typed_cells
+from bertviz_core.tables.columns import Columns, check_names, listed, namesakes, sentence_column
 from bertviz_core.tables.decoding import decoded, zero_cell_message
 from bertviz_core.tables.parquet import ENDINGS, ParquetTable
 from bertviz_core.tables.text_tables import DELIMITERS, JSON, DelimitedTable, JsonTable
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import LFS_NBYTES, counted, pointer_message, quoted
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
@@ -77,6 +77,8 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     Raises:
         TextError: the file cannot be read, has no sentences, or exceeds a limit.
     """
+    if message := pointer_message(name, raw[:LFS_NBYTES]):
+        raise TextError(message)
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
     if ending not in (*ENDINGS, *DELIMITERS, *JSON):
@@ -96,6 +98,7 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     else:
         table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
     check_names(name, table.names)
+    notices.extend(namesakes(table.stored_names, table.names))
     column_index, cells = sentence_column(name, table, column, notices)
     texts = cell_texts(cells, table.names[column_index], notices)
     _check_zeros(name, table.names[column_index], texts)
@@ -157,17 +160,20 @@ def _other_columns(
     """The other columns that are readable and fit into memory; a notice lists the rest."""
     columns: list[ReadColumn] = []
     left_out: dict[str, list[str]] = {}
+    commas: dict[str, str] = {}
     for index, name in enumerate(table.names):
         if index == chosen:
             continue
         reason, column = table.reason(index), None
         if not reason and table.declared_nbytes(index) <= remaining_nbytes:
-            reason, column = _column(file, table, index, rows, remaining_nbytes)
+            reason, column = _column(file, table, index, rows, remaining_nbytes, commas)
         if column is not None:
             columns.append(column[0])
             remaining_nbytes -= column[1]
         else:
             left_out.setdefault(reason or "would take too much memory beside the others", []).append(name)
+    if commas:
+        notices.append(comma_notice(list(commas), next(iter(commas.values())), table.decimal_comma))
     notices.extend(
         f"{counted(len(names), 'column')} left out of the table: {listed(names)} {reason}."
         for reason, names in left_out.items()
@@ -176,9 +182,9 @@ def _other_columns(
 
 
 def _column(
-    file: str, table: Columns, index: int, rows: Sequence[int], max_nbytes: int
+    file: str, table: Columns, index: int, rows: Sequence[int], max_nbytes: int, commas: dict[str, str]
 ) -> tuple[str, tuple[ReadColumn, int] | None]:
-    """A column and its size in bytes, or why it is left out."""
+    """A column and its size in bytes, or why it is left out; `commas` gets a cell of one with decimal commas."""
     try:
         cells = table.cells(index)
         holds_bytes = any(isinstance(value, bytes) for value in cells.values)
@@ -189,6 +195,9 @@ def _column(
         return "holds zero bytes", None
     _check_zeros(file, table.names[index], cells)
     cells = cells.at(rows)
+    if cell := decimal_commas(cells):
+        commas[table.names[index]] = cell
+    cells = typed_cells(cells, table.decimal_comma)
     if cells.nbytes > max_nbytes:
         return "", None
     values = [value for value in cells.values if not isinstance(value, bytes)]

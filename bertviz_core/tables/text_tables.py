@@ -2,7 +2,9 @@
 
 import csv
 import io
+import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any
@@ -19,8 +21,6 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 LINES, ARRAY = (".jsonl", ".ndjson"), ".json"
 """Endings of files with an object a line, and of those that may also be one array of objects."""
 JSON = (*LINES, ARRAY)
-INT64 = 2**63
-"""Whole numbers beyond this are read as they are written."""
 
 
 class DelimitedTable:
@@ -39,11 +39,18 @@ class DelimitedTable:
             TextError: rows differ in length, a quotation mark is not closed, or there are too many columns.
         """
         self.names: list[str] = []
+        self.stored_names: list[str] = []
         self._rows: list[list[str]] = []
-        for first_line, row in _rows(name, text, delimiter):
+        first = text.partition("\n")[0]
+        if separator := separator_line(first):
+            delimiter, text = separator, text[len(first) + 1 :]
+        else:
+            delimiter = delimiter_of(first, delimiter)
+        self.decimal_comma = delimiter == ";"
+        for first_line, row in _rows(name, text, delimiter, 2 if separator else 1):
             if not self.names:
                 check_columns(name, len(row))
-                self.names = unique_names(row)
+                self.names, self.stored_names = unique_names(row), row
             elif row and len(row) != len(self.names):
                 raise TextError(
                     f"Line {first_line:,} of {quoted(name)} has {counted(len(row), 'cell')}, but the first row names "
@@ -73,6 +80,8 @@ class DelimitedTable:
 class JsonTable:
     """A table whose rows are JSON objects; a name that an object lacks is an empty cell."""
 
+    decimal_comma = False
+
     def __init__(self, name: str, text: str, check_count: Callable[[int], None]) -> None:
         """Parse the table; the columns are all names, in the order in which they first come.
 
@@ -95,7 +104,7 @@ class JsonTable:
             raise TextError(
                 f"{quoted(name)} is empty; write one JSON object with the text and its other values a line."
             )
-        self._keys = list(keys)
+        self._keys = self.stored_names = list(keys)
         self.names = unique_names(self._keys)
 
     def reason(self, index: int) -> str:
@@ -119,27 +128,43 @@ class JsonTable:
         values: list[Value] = [row.get(key) for row in self._rows]
         if float in kinds:  # without deduplication, since 0.0 equals -0.0
             return Cells([None if each is None else float(each) for each in values], array("i", range(len(values))))
-        if int in kinds and any(isinstance(each, int) and abs(each) >= INT64 for each in values):
-            values = [None if each is None else str(each) for each in values]
         return Cells.of(values)
 
     def _kinds(self, index: int) -> set[type]:
         return {type(value) for row in self._rows if (value := row.get(self._keys[index])) is not None}
 
 
-def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def separator_line(first: str) -> str:
+    """The delimiter that a first line of Excel such as sep=; names; "" if it is no such line."""
+    match = re.fullmatch(r'"?sep=([^\w"\r\n])"?\r?', first, re.IGNORECASE)
+    return match[1] if match else ""
+
+
+def delimiter_of(first: str, usual: str) -> str:
+    """The delimiter of a table, by its first line.
+
+    Spreadsheets use semicolons where the comma separates decimals, and tabs for "Unicode text".
+
+    Args:
+        first: the line with the names.
+        usual: the delimiter of files with this ending.
+    """
+    counts = Counter(re.sub('"[^"]*"', "", first))
+    others = [other for other in (usual, ",", ";", "\t") if counts[other]]
+    if usual != "," and counts[usual]:
+        return usual
+    return max(others, key=lambda other: counts[other], default=usual)
+
+
+def _rows(name: str, text: str, delimiter: str, first_line: int) -> Iterator[tuple[int, list[str]]]:
     """Rows with the numbers of their first lines."""
-    first = text.partition("\n")[0]
-    if delimiter == "," and "," not in first:
-        # Spreadsheets use ";" where the comma separates decimals, and tabs for "Unicode text".
-        delimiter = next((other for other in (";", "\t") if other in first), delimiter)
     csv.field_size_limit(MAX_FILE_NBYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    first_line = 1
+    before = first_line
     try:
         for row in reader:
             yield first_line, row
-            first_line = reader.line_num + 1
+            first_line = reader.line_num + before
     except csv.Error as error:
         raise TextError(
             f"{quoted(name)} is broken in the row that begins in line {first_line:,}: {error}. Close its quotation "

@@ -1,6 +1,9 @@
 """Write a table as LaTeX or Markdown, with every text escaped."""
 
 import re
+from typing import Any
+
+import numpy as np
 
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import escape_controls
@@ -23,7 +26,7 @@ def latex_table(table: "pd.DataFrame", caption: str = "") -> str:
     shown, more = _shown(table)
     words = " ".join(filter(None, (escape_controls(caption), more)))
     named = shown.rename(columns={column: _plain(column) for column in shown.columns})
-    cells = named.map(lambda cell: _plain(cell) if isinstance(cell, str) else cell)
+    cells = named.map(_latex_cell)
     text: str = cells.to_latex(
         index=False, escape=True, na_rep="--", caption=_latex(words) or None, position="tb", float_format=_latex_number
     )
@@ -57,6 +60,12 @@ def _shown(table: "pd.DataFrame") -> "tuple[pd.DataFrame, str]":
 def _plain(text: object) -> str:
     """A cell in one line."""
     return escape_controls(" ".join(str(text).split()))
+
+
+def _latex_cell(cell: Any) -> Any:
+    """A number or a missing value as it is; all else, lists and dictionaries too, as a text, which pandas escapes."""
+    is_number = isinstance(cell, int | float | np.number) or (pd.api.types.is_scalar(cell) and pd.isna(cell))
+    return cell if is_number else _plain(cell)
 
 
 def _latex_number(number: float) -> str:

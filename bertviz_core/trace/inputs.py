@@ -61,7 +61,7 @@ def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
     if table is not None and highest >= (size := len(table)):
         raise TextError(
             f"The tokenizer returned the id {highest:,}, but the vocabulary table of {loaded.name!r} has {size:,} "
-            "rows; use the tokenizer that belongs to the model."
+            "rows; use the tokenizer that belongs to the model, or the model that was resized for its added tokens."
         )
     types = columns.get("token_type_ids", ())
     known = getattr(loaded.model.config, "type_vocab_size", None)

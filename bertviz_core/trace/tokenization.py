@@ -1,6 +1,6 @@
 """Tokenize a text or a pair for a model, and report every truncation and replacement."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
@@ -13,10 +13,11 @@ from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
-from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
+from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource, verify_bundled
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
-from bertviz_core.trace.isolated.backend import read_backend
+from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, text_notice, tokenizer_notice
+from bertviz_core.trace.isolated.messages import TokenizerReceipt
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.word_alignment import own_span
@@ -99,6 +100,12 @@ class TextTokenizer:
     """Maximum number of tokens of a text or pair, and its reason."""
     max_characters: int
     """Maximum number of characters of a text."""
+    tokens_by_file: Callable[[str, str | None], Sequence[str]] | None = None
+    """Tokenizes a text or pair by tokenizer.json; None where that is the same, or there is no such file."""
+    receipt: TokenizerReceipt | None = None
+    """Comparison of AutoTokenizer's with the tokenizer of tokenizer.json; None without such a file."""
+    notices: tuple[str, ...] = ()
+    """How AutoTokenizer and tokenizer.json differ, one sentence."""
     lock: Lock = field(default_factory=Lock)
     """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
 
@@ -142,7 +149,10 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     sequence = encoded["sequence"]
     tokens_cut = (whole["sequence"].count(0) - sequence.count(0), whole["sequence"].count(1) - sequence.count(1))
     special, unknown = _flags(tokenizer.tokenizer, encoded)
-    notices += _notices(tokenizer.limit, encoded, tokens_cut, special, unknown)
+    notices += [
+        *_notices(tokenizer.limit, encoded, tokens_cut, special, unknown),
+        *_by_file(tokenizer, text, pair, whole),
+    ]
     return Tokens(
         text=text,
         pair=pair,
@@ -158,8 +168,17 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         limit=limit,
         limit_reason=tokenizer.limit.reason,
         tokens_cut=tokens_cut,
-        notices=tuple(notices),
+        notices=(*tokenizer.notices, *notices),
     )
+
+
+def _by_file(tokenizer: TextTokenizer, text: str, pair: str | None, whole: Mapping[str, Any]) -> list[str]:
+    """A notice if tokenizer.json reads this text otherwise, where it gives all sample texts the same ids."""
+    if tokenizer.tokens_by_file is None or (tokenizer.receipt is not None and tokenizer.receipt.difference):
+        return []
+    by_file = tokenizer.tokens_by_file(text, pair)
+    notice = text_notice(tokenizer.name, text, tokenizer.spelled(whole["input_ids"]), by_file, OWN_TOKENIZER)
+    return [notice] if notice else []
 
 
 def _repaired(text: str, notices: list[str]) -> str:
@@ -212,7 +231,8 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
             verbose=False,
         )
     except Exception as error:  # a text or a limit may lead to any exception
-        raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}") from error
+        sentences = (f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}", *tokenizer.notices)
+        raise TextError(" ".join(sentences)) from error
     ids = list(encoding["input_ids"])
     if not backend.is_fast:  # a fast one always returns integers
         check_ids(tokenizer.name, ids)
@@ -322,9 +342,13 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         verify_bundled(owner.name, TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
     backend: Any
+    by_file: Callable[[str, str | None], Sequence[str]] | None
     if settings.isolate_models and owner.kind not in ("bundled", "catalogue"):
         backend = IsolatedTokenizer(source, folder, settings)
+        receipt, by_file = backend.receipt, backend.tokens_by_file if backend.rebuilt else None
     else:
-        backend = read_backend(source.name, folder, source.config)
+        backend, file, receipt = read_tokenizer(source.name, folder, source.config, source.own_tokenizer)
+        by_file = None if file is None else lambda text, pair: list(file.encode(text, pair).tokens)
     limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
-    return TextTokenizer(source.name, backend, limit, settings.max_characters)
+    notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
+    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices)

@@ -25,7 +25,10 @@ their layer."""
 HALF = (3e-2, 1e-1)
 """The same for 16-bit formats."""
 
-RECEIPT = "Recorded attention checked against the model's own: equal within {} (hidden states and maps, {})."
+RECEIPT = (
+    "Recorded attention checked once for this model, on {} spread over its vocabulary and not on this text: its hidden "
+    "states and maps are the model's own within {}."
+)
 
 
 def may_wait(loaded: LoadedModel) -> bool:
@@ -38,7 +41,7 @@ def receipt(check: RecordingCheck) -> str:
     largest = max(check.attention_probs, check.hidden_states, SMALLEST_SHOWN)
     exponent = int(np.floor(np.log10(largest)))
     digit = int(np.ceil(round(largest / 10.0**exponent, 6)))
-    return RECEIPT.format(f"{digit * 10.0**exponent:.0e}".replace("e-0", "e-"), counted(check.tokens, "token"))
+    return RECEIPT.format(counted(check.tokens, "token"), f"{digit * 10.0**exponent:.0e}".replace("e-0", "e-"))
 
 
 def check_recording(loaded: LoadedModel) -> None:

@@ -13,7 +13,13 @@ import peft
 import pytest
 import sentence_transformers
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    CLIPProcessor,
+    PreTrainedTokenizerFast,
+    pipeline,
+)
 
 from bertviz_core import BertvizError, open_model
 from tests.helpers.tiny_models import save_tiny
@@ -39,6 +45,52 @@ def test_an_object_is_answered_as_its_folder_and_is_not_changed(own: tuple[Any, 
     assert model.training
     assert model.config._attn_implementation != opened._opened.loaded.model.config._attn_implementation
     assert all((before[name] == value).all() for name, value in model.state_dict().items())
+
+
+def test_model_and_tokenizer_are_opened_however_they_are_passed(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    expected = open_model(FOLDER).predict(TEXTS[0]).probabilities
+    processor = object.__new__(CLIPProcessor)
+    processor.tokenizer = tokenizer
+    ways = {
+        "as a pipeline takes them": open_model(model, tokenizer),
+        "the other way round": open_model(tokenizer, model),
+        "by the names of a pipeline": open_model(model=model, tokenizer=tokenizer),
+        "a processor": open_model(model, processor),
+        "a pipeline": open_model(pipeline("text-classification", model=model, tokenizer=tokenizer)),
+        "compiled": open_model(torch.compile(model), tokenizer),
+        "on several devices": open_model(torch.nn.DataParallel(model), tokenizer=tokenizer),
+        "a cross-encoder": open_model(sentence_transformers.CrossEncoder(FOLDER, device="cpu")),
+        "a path": open_model(model=Path(FOLDER)),
+    }
+    for way, opened in ways.items():
+        assert opened.predict(TEXTS[0]).probabilities == expected, way
+    for wrong in ({"name": model, "model": model}, {}):
+        with pytest.raises(BertvizError, match="Give one model"):
+            open_model(**wrong)
+    with pytest.raises(BertvizError, match="one tokenizer"):
+        open_model(model, tokenizer, tokenizer=tokenizer)
+
+
+class UnsavedRule(PreTrainedTokenizerFast):
+    """A tokenizer that changes the ids in a way that its files do not have."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Reverse the ids."""
+        encoded = super().__call__(*args, **kwargs)
+        return {**encoded, "input_ids": encoded["input_ids"][::-1]}
+
+
+def test_a_tokenizer_whose_ids_do_not_fit_is_one_sentence(own: tuple[Any, Any]) -> None:
+    model, tokenizer = own
+    reversing = UnsavedRule(tokenizer_object=tokenizer.backend_tokenizer, **tokenizer.special_tokens_map)
+    with pytest.raises(BertvizError, match="the files that its save_pretrained writes make"):
+        open_model(model, reversing)
+    tokenizer.add_tokens(["newest"])
+    opened, rows = open_model(model, tokenizer), model.get_input_embeddings().num_embeddings
+    assert tokenizer.convert_tokens_to_ids("newest") >= rows
+    with pytest.raises(BertvizError, match=f"has {rows:,} rows"):
+        opened.predict("the newest cat")
 
 
 def test_a_changed_weight_is_seen_by_the_next_question_and_by_no_earlier_answer(own: tuple[Any, Any]) -> None:

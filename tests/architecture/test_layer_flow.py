@@ -1,5 +1,6 @@
 """The data flow of one layer: its steps in the order of the run, and its blocks if they contain all of them."""
 
+import math
 from functools import cache
 
 import pytest
@@ -14,12 +15,13 @@ from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import Window
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.figures.architecture.layer_flow import flow_rows, unused_words
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
-from tests.helpers.decoders import decoder_config
+from tests.helpers.decoders import LAYOUTS, decoder_config
 from tests.helpers.dry_models import dry_tiny
-from tests.helpers.model_faces import SEQ, faces
-from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
+from tests.helpers.model_faces import SEQ, TYPES, faces
+from tests.helpers.tiny_models import HEADS, HIDDEN, tiny_config, tiny_model
 
 LISTED = ("flaubert", "xlm")
 """Families whose layers are not modules: their parts are in separate lists."""
@@ -31,13 +33,58 @@ def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
     return flows[min(layer, len(flows) - 1)]
 
 
-@pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.slow
-def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
+POOLED_OR_PADDED = {
+    "canine": SEQ // 4,  # downsampling_rate
+    "funnel": math.ceil(SEQ / 2),  # the second block
+    "longformer": 8,  # a multiple of the attention window
+    "led": 8,
+    "reformer": 8,  # of the chunk length
+}
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("model_type", [*TYPES, *LAYOUTS])
+def test_a_layer_has_the_text_s_vectors_its_heads_and_all_its_parameters(model_type: str) -> None:
     flow = flow_of(model_type)
-    assert sum(step.numel for step in flow.steps) <= flow.total
-    assert flow.seq == SEQ
-    assert flow.hidden == 12
+    vectors = POOLED_OR_PADDED.get(model_type, SEQ)
+    assert (flow.seq, flow.vectors, flow.hidden) == (SEQ, vectors, HIDDEN)
+    counts = [row.count or 0 for row in flow_rows(flow)]
+    assert sum(counts) == flow.total
+    assert sum(each.numel for each in (*flow.steps, *flow.remainders)) == flow.total
+    for step in flow.steps:
+        shape = step.leaves or ()
+        of_text = step.part in ("query", "key", "value", "query_key_value", "feed_forward")
+        assert not of_text or vectors in shape, (step.name, shape)
+        if step.part == "query":
+            width = shape[-2] if step.class_name == "Conv1d" else shape[-1]
+            assert width == (flow.num_attention_heads or 0) * (flow.head_dim or 0)
+    drawn = [box.detail for row in flow_rows(flow) for box in row.boxes if " heads, " in box.detail]
+    for detail in drawn:
+        assert detail.startswith(f"{HEADS} heads, {vectors} × {vectors}"), detail
+
+
+@pytest.mark.parametrize(
+    ("model_type", "unused"),
+    [
+        ("longformer", "query_global, key_global, value_global"),
+        ("led", "query_global, key_global, value_global"),
+        ("luke", "w2e_query, e2w_query, e2e_query"),
+    ],
+)
+def test_projections_that_a_plain_text_skips_are_named_with_their_number(model_type: str, unused: str) -> None:
+    flow = flow_of(model_type)
+    each = 3 * (HIDDEN * HIDDEN + HIDDEN)
+    row = flow_rows(flow)[-1]
+    assert (row.boxes[0].label, row.count) == (unused, each)
+    assert unused_words(flow) == f" {each:,} of them are not used for this text: {unused}."
+    assert unused_words(flow_of("bert")) == ""
+
+
+def test_attention_to_a_band_is_not_drawn_as_one_over_the_whole_text() -> None:
+    for layer, window in enumerate((2, 4, 2)):
+        flow = flow_of("led", layer)
+        assert not flow.softmax
+        assert flow.window == Window(window, window)
 
 
 @pytest.mark.sample(1)

@@ -4,7 +4,7 @@ Covers `bertviz_core/attention/rollout.py`.
 """
 
 from math import log
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from bertviz_core.attention.atlas import MEASURES, attention_atlas, pooled_map
 from bertviz_core.attention.one_head import attention_map
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.attention.results import MapOptions
+from bertviz_core.attention.results import OF_LAYERS, AttentionMap, MapOptions, Weights
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.trace.results import Trace
@@ -39,15 +39,16 @@ def split_max(cells: Any, side: int) -> Any:
     return np.array([[cells[np.ix_(row, column)].max() for column in columns] for row in rows])
 
 
-def counted(probs: Any, special: Any) -> dict[str, float]:
-    """The measures by their definitions, cell by cell."""
-    seq = len(probs)
-    cells = [(i, j, float(probs[i, j])) for i in range(seq) for j in range(seq)]
+def counted(drawn: AttentionMap, special: Any) -> dict[str, float]:
+    """The measures by their definitions, cell by cell of a map as it is drawn."""
+    queries, keys = ([places[0] for places in axis.positions] for axis in (drawn.queries, drawn.keys))
+    rows = zip(queries, drawn.weights.tolist(), strict=True)
+    cells = [(i, j, cell / (sum(row) or 1)) for i, row in rows for j, cell in zip(keys, row, strict=True)]
     return {
-        "entropy": sum(-p * log(p) for _, _, p in cells if p > 0) / seq,
-        "distance": sum(p * abs(i - j) for i, j, p in cells) / seq,
-        "special_share": sum(p for _, j, p in cells if special[j]) / seq,
-        "diagonal_share": sum(p for i, j, p in cells if i == j) / seq,
+        "entropy": sum(-p * log(p) for _, _, p in cells if p > 0) / len(queries),
+        "distance": sum(p * abs(i - j) for i, j, p in cells) / len(queries),
+        "special_share": sum(p for _, j, p in cells if special[j]) / len(queries),
+        "diagonal_share": sum(p for i, j, p in cells if i == j) / len(queries),
     }
 
 
@@ -104,11 +105,35 @@ def test_measures_are_what_is_counted(name: str) -> None:
         measures = attention_atlas(found).measures
         for layer in range(LAYERS):
             for head in range(HEADS):
-                expected = counted(attention_probs(found, layer, head), found.tokens.special)
+                expected = counted(attention_map(found, layer, head), found.tokens.special)
                 for measure in MEASURES:
                     assert getattr(measures, measure)[layer, head] == pytest.approx(expected[measure], abs=1e-5)
         assert (measures.entropy >= 0).all()
         assert (measures.entropy <= log(len(found.tokens))).all()
+
+
+LOOKS = [
+    MapOptions(weights, words, special, punctuation, block)
+    for weights in get_args(Weights)
+    for words in (False, True)
+    for special, punctuation in ((False, False), (True, False), (True, True))
+    for block in ("all", "A to B")
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.sample(9)
+def test_measures_are_those_of_the_map_that_is_drawn(look: MapOptions) -> None:
+    found, rng, count = random_trace(3, len(PIECES), tokens=PIECES), np.random.default_rng(7), len(PIECES)
+    norms = (9 * rng.random((2, 3, count))).astype(np.float32)
+    maps = rng.dirichlet(np.ones(count), size=(2, count)).astype(np.float32)
+    atlas = attention_atlas(found, look, norms, max_side=2, layer_maps=maps)
+    together = look.weights in OF_LAYERS
+    for layer, head in np.ndindex(*atlas.thumbnails.shape[:2]):
+        drawn = attention_map(found, layer, None if together else head, look, norms[layer], maps[layer])
+        expected = counted(drawn, PIECES.special)
+        measured = {name: float(getattr(atlas.measures, name)[layer, head]) for name in MEASURES}
+        assert measured == pytest.approx(expected, abs=1e-5)
 
 
 def measures_of_head(trace: Trace, layer: int, head: int) -> list[float]:
@@ -215,7 +240,7 @@ def test_rollout_is_read_like_attention_and_has_an_atlas_of_one_column() -> None
         np.testing.assert_array_equal(shown_map.weights, given.weights)
         np.testing.assert_allclose(shown_map.weights.sum(axis=1) + shown_map.hidden_share, 1, atol=1e-6)
         np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(shown_map.weights, 3))
-        expected = counted(rollout[layer], PIECES.special)
+        expected = counted(shown_map, PIECES.special)
         assert atlas.measures.entropy[layer, 0] == pytest.approx(expected["entropy"], abs=1e-5)
 
 
@@ -229,7 +254,7 @@ def test_value_zeroing_is_read_like_rollout() -> None:
         shown_map = attention_map(found, layer, None, reading, layer_map=zeroed[layer])
         np.testing.assert_allclose(shown_map.weights.sum(axis=1) + shown_map.hidden_share, 1, atol=1e-6)
         np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(shown_map.weights, 3))
-        expected = counted(zeroed[layer], PIECES.special)
+        expected = counted(shown_map, PIECES.special)
         assert atlas.measures.distance[layer, 0] == pytest.approx(expected["distance"], abs=1e-5)
     with pytest.raises(ValueError, match="without the map of the layer"):
         attention_atlas(found, reading)

@@ -3,6 +3,7 @@
 Covers `bertviz_core/attention/external_maps.py`.
 """
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,40 @@ def test_one_layer_and_one_map_are_layers_of_their_own() -> None:
 def test_what_does_not_fit_is_one_sentence(given: Any, sentence: str) -> None:
     with pytest.raises(TextError, match=sentence):
         stacked(given)
+
+
+class NeverConverted:
+    """What has the shape of many weights; a conversion fails."""
+
+    shape = (1, 1, 31_623, 31_623)
+
+
+SIDE = 31_623
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+@pytest.mark.parametrize(
+    "many",
+    [
+        NeverConverted(),
+        [NeverConverted()],
+        np.broadcast_to(np.float32(1), (1, 1, SIDE, SIDE)),
+        (np.broadcast_to(np.float32(1), (1, SIDE, SIDE)),),
+        torch.ones(1).expand(1, 1, SIDE, SIDE),
+        [torch.ones(1).expand(1, 4_000, 4_000)] * 40,
+        torch.sparse_coo_tensor(torch.zeros(2, 1, dtype=torch.long), torch.ones(1), (SIDE, SIDE)),
+        [[0.5] * SIDE] * SIDE,
+        [[[[]] * SIDE] * SIDE],
+        [(np.ones(SIDE),) * SIDE],
+    ],
+)
+def test_many_weights_are_refused_before_one_is_copied(many: Any) -> None:
+    tracemalloc.start()
+    with pytest.raises(TextError, match=r"more than 536,870,912 weights"):
+        stacked(many)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * 1024**2
 
 
 def test_each_row_and_column_has_one_token() -> None:

@@ -172,7 +172,7 @@ def test_the_list_of_heads_is_sorted_and_has_every_head_once(place: Path) -> Non
     assert found.divergences is not None
     for row in frame.itertuples():
         assert row.divergence == found.divergences[row.layer, row.head]
-    assert f"Layer {frame['layer'][0]}, head {frame['head'][0]} changed most" in heads_that_changed(found)
+    assert f"layer {frame['layer'][0]}, head {frame['head'][0]} changed most" in heads_that_changed(found)
     assert changed_heads_json(found)["sorted"][0]["layer"] == frame["layer"][0]
 
 

@@ -103,7 +103,14 @@ PAGES: dict[str, dict[str, list[str] | None]] = {
 }
 """Page -> view, in the order of the view links -> keys of its charts; None until they are drawn."""
 PAIRED = "?pair=I+love+coding+in+python."
-QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
+COMPARED = "?other=sre-embedding-model"
+QUERY = {
+    "predictions": "?model=splade-tiny",
+    "causes": PAIRED,
+    "words": PAIRED,
+    "checkpoint": COMPARED,
+    "sentences": COMPARED,
+}
 """Page -> query of its address, if its views need another model or text than the defaults."""
 TEXTS = ["Text", "Apply the text", "Second text, one input with the first"]
 """The fields of the sidebar, and their button."""
@@ -119,11 +126,9 @@ IN_DARK = {"parameters": 3}
 """Page -> number of views checked in the dark theme, if its last has a unique widget; otherwise the first one."""
 DRAWN = {
     "journey ": ".journey svg .label",
-    "sentences Rank": ".st-key-sentences_no_ranking [data-testid=stAlert]",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",
-    "words Classes": "[data-testid=stAlert]",
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }

@@ -16,9 +16,9 @@ DRAWN = (
     ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane, "
     ".stDataFrame"
 )
-FIGURES = f"{DRAWN}, .st-key-words_no_classes, .st-key-checkpoint_no_run, .st-key-sentences_no_ranking"
+FIGURES = f"{DRAWN}, .st-key-checkpoint_no_run"
 """Main content of a view: a chart, the attention view, the journey, the module tree, a corpus map, its rows; and the
-messages of a model without classes, of one that ranks no texts, and of a models folder without a training run."""
+message of a models folder without a training run."""
 LOWEST_START = 330
 """Most pixels from the top of the window to the start of the figure."""
 WINDOWS = ((1400, 900), (1366, 768))

@@ -5,6 +5,7 @@ import struct
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -126,6 +127,28 @@ def test_a_printed_difference_is_that_of_the_printed_numbers(layouts: Page) -> N
         assert float(difference) == pytest.approx(second - first, abs=5e-4)
 
 
+LARGEST = """([values, labels, token]) => largestWords(
+  { header: { labels, layers: values.length / labels.length }, path: { token } },
+  values, "x is largest", (at) => values[at],
+)"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_largest_number_is_of_all_tokens_and_equal_ones_are_counted(layouts: Page, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, 6, (4, 3))
+    labels, token = ["a", "b", "c"], seed % 3
+    words = layouts.evaluate(LARGEST, [values.ravel().tolist(), labels, token])
+
+    def place(numbers: np.ndarray) -> str:
+        others = int((numbers == numbers.max()).sum()) - 1
+        return f" ({numbers.max()}" + f"; {others} other{'s' * (others > 1)} as large" * bool(others) + ")"
+
+    layer, most = np.argwhere(values == values.max())[0]
+    assert f"in layer {layer} for “{labels[most]}”{place(values)}" in words
+    own = values[:, token]
+    assert (f"of the layers for “{labels[token]}”, in layer {own.argmax()}{place(own)}" in words) == (most != token)
+
+
 def opened(page: Page, server: str, **query: object) -> Page:
     """Open the journey, and wait for its drawing."""
     page.goto(f"{server}/journey?{urlencode(query)}")
@@ -153,8 +176,8 @@ def test_the_dashboard_opens_with_it_and_older_links_still_lead_where_they_did(p
 def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.")
     page.locator("[data-name^='Token'][data-name*='bank']").click()
-    expect(page.locator(".journey .live")).to_contain_text("turned “bank” most")
-    layer = re.search(r"Layer (\d+) turned “bank” most \((0\.\d{3})\)", sentence(page))
+    expect(page.locator(".journey .live")).to_contain_text("of the layers for “bank”")
+    layer = re.search(r"of the layers for “bank”, in layer (\d+) \((0\.\d{3})\)", sentence(page))
     assert layer is not None
     page.locator(f"[data-name='Open layer {layer[1]}']").click()
     for words in ("attention adds", "inside feed-forward", "feed-forward adds", "leaves, turn"):
@@ -349,13 +372,15 @@ def test_an_opened_layer_says_what_the_change_does_and_opens_again_with_its_head
 def test_the_sentence_is_about_what_the_cells_show(page: Page, server: str) -> None:
     opened(page, server)
     expect(page.locator(".journey svg")).to_contain_text("A turn of 0 keeps the direction")
-    table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).to_pandas().query("token == 5").set_index("layer")
-    page.locator(".journey select").first.select_option("length")
-    longest = f"is longest after layer {table['length'].idxmax()} ({table['length'].max():.2f})"
-    expect(page.locator(".journey svg")).to_contain_text(longest)
-    page.locator(".journey select").first.select_option("entropy")
-    spread = f"In layer {table['entropy'].idxmax()} “python” spreads its attention most"
-    expect(page.locator(".journey svg")).to_contain_text(spread)
+    table = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).to_pandas()
+    python = table.query("token == 5")
+    for measure, digits in (("turn", 3), ("length", 2), ("entropy", 3)):
+        page.locator(".journey select").first.select_option(measure)
+        most, own = (each.loc[each[measure].idxmax()] for each in (table, python))
+        words = f"is largest in layer {most['layer']} for “{most['label']}” ({most[measure]:.{digits}f})"
+        if most["token"] != 5:
+            words += f"; of the layers for “python”, in layer {own['layer']} ({own[measure]:.{digits}f})"
+        expect(page.locator(".journey .live")).to_contain_text(words)
 
 
 @pytest.mark.slow

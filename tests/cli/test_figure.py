@@ -62,6 +62,7 @@ LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 GOLD = ("A cat sat.\tA dog ran.\t2.0", "A river.\tA bank.\t2.5", "A tree.\tTwo trees.\t4.5", "Rain.\tMoney.\t0.0")
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
+TUNED = "sre-embedding-model"
 COPY = "itself, rounded to float8_e4m3fn"
 """The default comparison on the page if there is no other model."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
@@ -86,19 +87,19 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"changes --set 'other={COPY}' --set scale=even --set 'change_order=both by change'": (
         (),
-        ("checkpoint", {"view": "Compare with base", "scale": "even", "change_order": "both by change"}),
+        ("checkpoint", {"view": "Compare with base", "other": COPY, "scale": "even", "change_order": "both by change"}),
     ),
     f"change --set 'other={COPY}' --set changed=pooler.dense.bias": (
         (),
-        ("checkpoint", {"view": "Compare with base", "changed": "pooler.dense.bias"}),
+        ("checkpoint", {"view": "Compare with base", "other": COPY, "changed": "pooler.dense.bias"}),
     ),
     f"cosines --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"view": "Compare with base", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Compare with base", "other": COPY, "compared": "behaviour with the text"}),
     ),
     f"divergences --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"view": "Compare with base", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Compare with base", "other": COPY, "compared": "behaviour with the text"}),
     ),
     f"layer-similarity --set 'other={COPY}' --set 'layer_measure=nearest texts shared'": (
         (),
@@ -106,6 +107,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
             "checkpoint",
             {
                 "view": "Compare with base",
+                "other": COPY,
                 "compared": "layers over many texts",
                 "layer_measure": "nearest texts shared",
             },
@@ -113,7 +115,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"text-cosines --set 'other={COPY}'": (
         (),
-        ("checkpoint", {"view": "Compare with base", "compared": "layers over many texts"}),
+        ("checkpoint", {"view": "Compare with base", "other": COPY, "compared": "layers over many texts"}),
     ),
     "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
@@ -121,7 +123,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("representations", {"view": "Values", "layer": "embeddings", "first": "7", "window": "32"}),
     ),
-    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change in each layer"})),
+    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "turn in each layer"})),
     "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
     "pooler": ((TEXT,), ("representations", {"view": "Values", "vectors_of": "[CLS] and pooler"})),
@@ -154,12 +156,20 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"measure": "dot product", "order": "clustered"}),
     ),
     "blocks": (PAIRS, ("sentences", {})),
-    "sentences-compared --set other=sre-embedding-model": (PAIRS, ("sentences", {"view": "Two models"})),
+    "sentences-compared --set other=sre-embedding-model": (
+        PAIRS,
+        ("sentences", {"view": "Two models", "other": TUNED}),
+    ),
     "gold-cosines --set other=sre-embedding-model": (
         tuple(cell for line in GOLD for cell in line.split("\t")),
         (
             "sentences",
-            {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_pairs": "\n".join(GOLD)},
+            {
+                "view": "Two models",
+                "other": TUNED,
+                "two_models_of": "pairs with gold similarity",
+                "gold_pairs": "\n".join(GOLD),
+            },
         ),
     ),
     f"pair-cosines --set 'other={COPY}' --set pooling=max": (

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 
+from bertviz_core.cli.app import main
 from bertviz_core.cli.output import write_file
 from bertviz_core.errors import BertvizError
 
@@ -68,3 +70,20 @@ def test_a_folder_in_the_way_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BertvizError, match="cannot be written"):
         write_file(out, b"new")
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_the_parser_prints_no_direction_character(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (
+        ["parameters", "--x\u202ey\x9bz"],
+        ["parameters\u202e"],
+        ["--\u2066"],
+        ["parameters", "a", "b\u202e"],
+    ):
+        monkeypatch.setattr(sys, "argv", ["program", *words])
+        with pytest.raises(SystemExit):
+            main()
+        told = capsys.readouterr().err
+        assert told
+        assert not any(unicodedata.category(each) in ("Cc", "Cf") for each in told.removesuffix("\n"))

@@ -1,5 +1,6 @@
 """`inside-bert` and `inside-bert serve`: start of the dashboard by Streamlit, or a message about what is missing."""
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ ENTRY = str(Path(__file__).parents[2] / "app.py")
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_HOSTS", "")  # restored afterwards
+    monkeypatch.delenv("INSIDE_BERT_ALLOWED_HOSTS")
     """Arguments of the calls of Streamlit's command line."""
     calls: list[list[str]] = []
     monkeypatch.setattr(runpy, "run_module", lambda name, run_name: calls.append([name, run_name, *sys.argv]))
@@ -92,3 +95,18 @@ def test_the_version_is_that_of_the_package(
         app.inside_bert()
     assert (end.value.code or 0, started) == (0, [])
     assert capfd.readouterr().out == f"inside-bert {__version__}\n"
+
+
+def test_it_answers_under_loopback_names_alone_unless_others_are_allowed(
+    started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `make run`; a page elsewhere whose name points here is refused, its websocket too (DNS rebinding)."""
+    serve.serve()
+    assert os.environ["INSIDE_BERT_ALLOWED_HOSTS"] == "localhost"
+    for chosen in ("bert.example.org", ""):
+        monkeypatch.setenv("INSIDE_BERT_ALLOWED_HOSTS", chosen)
+        serve.serve()
+        assert os.environ["INSIDE_BERT_ALLOWED_HOSTS"] == chosen
+    assert len(started) == 3
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    assert "${INSIDE_BERT_ALLOWED_HOSTS-localhost}" in makefile

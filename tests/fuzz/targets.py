@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.checkpoints.training.log import STATE_FILE, log_of
-from bertviz_core.errors import TextError
+from bertviz_core.errors import LessonError, TextError
 from bertviz_core.interventions.targets.hidden_states import file_direction
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.models.local_files import weights_folder
@@ -51,7 +51,9 @@ from ui.address.navigation import left_query
 from ui.address.query import whole
 from ui.address.registry import TYPED
 from ui.lessons.library import lesson_file, lesson_names
-from ui.lessons.reading import read_lesson
+from ui.lessons.pins import PinnedViews
+from ui.lessons.reading import parse_lesson, read_lesson
+from ui.lessons.writing import file_name, lesson_yaml
 from ui.widgets.formatting import escape_markdown
 
 PAGES = sorted({page for page, _ in VIEWS})
@@ -107,7 +109,9 @@ def adapters(folder: Path) -> Case:
     """Adapters of a tiny BERT: settings and tensors, merged into their base."""
     settings = local_settings(folder)
     base = save_tiny("bert", folder / "base")
-    mine = write_adapter(folder / "mine", "base", base, alpha_pattern={"query": 4}, rank_pattern={"value": 3})
+    patterns = {"alpha_pattern": {"query": 4}, "rank_pattern": {"value": 3}, "layers_to_transform": [0, 1, 2]}
+    named = {"target_modules": ["query", "value"], "exclude_modules": "key", "modules_to_save": [], "bias": "none"}
+    mine = write_adapter(folder / "mine", "base", base, layers_pattern=["layer"], **patterns, **named)
     good = {path.name: path.read_bytes() for path in mine.iterdir()}
 
     def read() -> None:
@@ -260,6 +264,31 @@ def lessons(folder: Path) -> Case:
     return case
 
 
+def pins(_: Path) -> Case:
+    """Lessons that are opened among the pinned views, which are then edited and written to a file again."""
+    right = [path.read_bytes() for path in LESSONS]
+
+    def case(rng: Random) -> Brought:
+        content = rng.choice(right)
+        content = changed_bytes(rng, content) if rng.random() < 0.7 else content
+        texts = [changed_bytes(rng, b"a title").decode("utf-8", "replace") for _ in range(5)]
+        place, to = rng.randrange(9), rng.randrange(9)
+
+        def read() -> None:
+            views = PinnedViews().with_lesson(parse_lesson(content, "mine.yaml", PAGES)).moved(place, to)
+            with suppress(LessonError):
+                views = views.with_texts(place % len(views.pins), texts[0], texts[1])
+            written = lesson_yaml(views.lesson())
+            assert parse_lesson(written.encode(), "mine.yaml", PAGES).steps == views.lesson().steps
+            about = views.with_texts_of_lesson(*texts[1:])
+            lesson_yaml(about.lesson())
+            file_name(about.title)
+
+        return Brought(len(content) + sum(map(len, texts)), read)
+
+    return case
+
+
 def probes(folder: Path) -> Case:
     """Files of probes, the zip and its content."""
     weights = np.ones((2, 6), dtype=np.float32)
@@ -331,7 +360,7 @@ def directions(folder: Path) -> Case:
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
-        *(headers, adapters, configs, interactions, tokenizers, addresses, uploads, lessons, probes, directions),
+        *(headers, adapters, configs, interactions, tokenizers, addresses, uploads, lessons, pins, probes, directions),
         *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }

@@ -52,6 +52,45 @@ BOTH_STACKS: Mapping[str, Any] = {
 }
 WRITERS = ("bart", "blenderbot", "marian", "mbart", "pegasus", "plbart")
 
+LAYOUTS: Mapping[str, Mapping[str, Any]] = {
+    "fsmt": {**BOTH_STACKS, "src_vocab_size": 37, "tgt_vocab_size": 37, "langs": ["en", "de"]},
+    "led": {
+        **BOTH_STACKS,
+        "attention_window": [4, 8, 4],
+        "max_encoder_position_embeddings": POSITIONS,
+        "max_decoder_position_embeddings": POSITIONS,
+    },
+    "longt5": {
+        "d_model": HIDDEN, "d_kv": 6, "d_ff": INTERMEDIATE, "num_layers": LAYERS, "num_heads": HEADS, "local_radius": 3,
+    },
+    "prophetnet": {
+        "hidden_size": HIDDEN,
+        "num_encoder_layers": LAYERS,
+        "num_decoder_layers": 1,
+        "num_encoder_attention_heads": HEADS,
+        "num_decoder_attention_heads": HEADS,
+        "encoder_ffn_dim": INTERMEDIATE,
+        "decoder_ffn_dim": 16,
+        "max_position_embeddings": POSITIONS,
+    },
+    "reformer": {
+        "attention_head_size": 6,
+        "num_attention_heads": HEADS,
+        "hidden_size": HIDDEN,
+        "feed_forward_size": INTERMEDIATE,
+        "attn_layers": ["local", "lsh", "local"],
+        "local_attn_chunk_length": 4,
+        "lsh_attn_chunk_length": 4,
+        "num_hashes": 1,
+        "num_buckets": 2,
+        "axial_pos_shape": [4, 8],
+        "axial_pos_embds_dim": [4, 8],
+        "max_position_embeddings": 32,
+        "is_decoder": False,
+    },
+}  # fmt: skip
+"""Families that have the tokens before the batch, pad the text, attend in chunks, or name their sizes differently."""
+
 
 def decoder_config(model_type: str, **changes: Any) -> PreTrainedConfig:
     """The smallest config of a decoder-only family."""
@@ -59,8 +98,8 @@ def decoder_config(model_type: str, **changes: Any) -> PreTrainedConfig:
 
 
 def writer_config(model_type: str) -> PreTrainedConfig:
-    """The smallest config of an encoder with a decoder, 3 layers and 1."""
-    return _config(model_type, BOTH_STACKS)
+    """The smallest config of an encoder with a decoder, 3 layers and 1, or of one of LAYOUTS."""
+    return _config(model_type, LAYOUTS.get(model_type, BOTH_STACKS))
 
 
 def _config(model_type: str, sizes: Mapping[str, Any]) -> PreTrainedConfig:

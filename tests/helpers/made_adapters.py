@@ -24,7 +24,9 @@ def random_class(auto_class: Any, model_type: str, **changes: Any) -> PreTrained
     return model.eval()
 
 
-def save_adapter(model: PreTrainedModel, base: Path | str, folder: Path, **options: Any) -> PreTrainedModel:
+def save_adapter(
+    model: PreTrainedModel, base: Path | str, folder: Path, *, save_embedding_layers: bool | str = False, **options: Any
+) -> PreTrainedModel:
     """Wrap a model with peft, draw all trained numbers at random, save the adapter, and return the merged model.
 
     Its attribute peft_counts is peft's number of trained and of all parameters.
@@ -36,7 +38,7 @@ def save_adapter(model: PreTrainedModel, base: Path | str, folder: Path, **optio
             if parameter.requires_grad:
                 parameter.copy_(torch.randn_like(parameter) * 0.3)
     wrapped.peft_config["default"].base_model_name_or_path = str(base)
-    wrapped.save_pretrained(folder, save_embedding_layers=False)  # else the Hub is asked for the vocabulary
+    wrapped.save_pretrained(folder, save_embedding_layers=save_embedding_layers)  # "auto" may ask the Hub
     counts = wrapped.get_nb_trainable_parameters()
     merged: PreTrainedModel = wrapped.merge_and_unload()
     merged.peft_counts = counts

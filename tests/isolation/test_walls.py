@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.isolation import run, syscalls
+from bertviz_core.isolation.child import TASKS
 from bertviz_core.isolation.run import Limits, run_limited
+from bertviz_core.isolation.syscalls import filter_available
 from bertviz_core.isolation.walls import landlock_version, missing
 
 TASK = "bertviz_core.tables.reading.answered"
@@ -183,3 +185,40 @@ def test_a_filter_lets_a_thread_start_and_nothing_else_of_a_machine(machine: str
     assert verdict(read) == allowed
     assert verdict(read, convention=0x40000003) == syscalls.KILL
     assert machine == "aarch64" or verdict(0x40000000 + read) == refused
+
+
+WATCHED = """
+import json, resource, sys
+from types import SimpleNamespace
+from bertviz_core.isolation import child
+
+class Input:
+    def read(self, *_):
+        limits = {name: resource.getrlimit(getattr(resource, name))[0] for name in LIMITED}
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        sys.stderr.write(json.dumps({**limits, **{name: int(status[name]) for name in ("Seccomp", "NoNewPrivs")}}))
+        sys.stderr.flush()
+        return b""
+
+LIMITED = sys.argv.pop().split(",")
+sys.stdin = SimpleNamespace(buffer=Input())
+child.main()
+"""
+LIMITED = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CORE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its limits are those of Linux")
+@pytest.mark.parametrize("serves", [False, True], ids=["once", "serves"])
+@pytest.mark.parametrize(
+    "task", [TASK, *(pytest.param(each, marks=pytest.mark.slow) for each in sorted(TASKS - {TASK}))]
+)
+def test_every_limit_is_set_before_the_first_byte_of_a_stranger(task: str, serves: bool) -> None:
+    numbers = ["2000000000", "7", "1000", "4096"]
+    arguments = [task, *numbers, *(["serve"] if serves else []), ",".join(LIMITED)]
+    done = subprocess.run([sys.executable, "-c", WATCHED, *arguments], capture_output=True, text=True, check=True)
+    found, _ = json.JSONDecoder().raw_decode(done.stderr)
+    assert 2_000_000_000 <= found["RLIMIT_AS"] < 2**63 - 1
+    assert (found["RLIMIT_CPU"], found["RLIMIT_FSIZE"], found["RLIMIT_CORE"]) == (7, 4096, 0)
+    assert found["RLIMIT_NOFILE"] <= 64
+    assert found["NoNewPrivs"] == 1
+    assert found["Seccomp"] == (2 if filter_available() else 0)

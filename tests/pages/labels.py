@@ -85,7 +85,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "adapter-updates --set 'update_measure=stable rank'": (
         "adapter",
         (TEXT,),
-        {"view": "Compare with base", "update_measure": "stable rank"},
+        {"view": "Compare with base", "other": "classes", "update_measure": "stable rank"},
     ),
     "accuracy --set count=2": (
         "classes",

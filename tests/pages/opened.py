@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.questions.predictions.labelled_texts import TRAIN
+
 SHELL = Path(__file__).parents[2] / "ui" / "shell.py"
 
 
@@ -23,7 +25,14 @@ def opened(page: str, **query: str) -> AppTest:
     at.switch_page(f"../pages/{page}.py")
     for name, value in query.items():
         at.query_params[name] = value
-    return at.run()
+    return with_probes(at.run())
+
+
+def with_probes(at: AppTest) -> AppTest:
+    """Confirm that probes are trained, where a page asks."""
+    for button in [each for each in at.button if each.label == TRAIN]:
+        button.click().run()
+    return at
 
 
 def training_page(**query: str) -> AppTest:

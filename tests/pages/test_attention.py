@@ -161,7 +161,7 @@ def test_where_the_second_text_begins_is_sent_to_the_view() -> None:
 
 
 def test_a_head_that_looks_at_special_tokens_says_how_to_see_the_rest() -> None:
-    assert "73.2% of its attention on special tokens" in words(opened("attention", layer="3", head="5"))
+    assert "this head puts 73.2% on special tokens" in words(opened("attention", layer="3", head="5"))
     assert "on special tokens" not in words(opened("attention", layer="3", head="5", hide_special="true"))
     assert "of its attention on special tokens" not in words(opened("attention", layer="0", head="2"))
 
@@ -197,7 +197,7 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
 
 def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:
     st.cache_resource.clear()
-    assert "Recorded attention checked against the model's own: equal within" in words(opened("attention"))
+    assert "and not on this text: its hidden states and maps are the model's own within" in words(opened("attention"))
 
 
 def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

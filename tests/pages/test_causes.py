@@ -213,17 +213,16 @@ def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
+def test_a_patch_has_an_example_of_as_many_tokens_where_the_second_text_has_others() -> None:
     assert not shown(pair="A river.").error
     at = shown(view="Patch", pair="A river.")
     assert not at.error
-    assert "The texts have 8 tokens and 5 tokens" in visible_text(at.info[0].value)
-    at.button(key="put_example").click().run()
-    assert at.session_state["text"] == TEXT
-    assert at.session_state["pair"] == "I love my pet river."
-    assert cells(at, "causes_states").shape == (LAYERS, 8)
-    alone = shown(view="Patch", pair="")
-    assert "write a second text in the sidebar" in visible_text(alone.info[0].value)
+    assert "Example: second text “I love my pet river.”" in page_text(at).replace("**", "")
+    assert "yours has 5 where the text has 8" in page_text(at)
+    assert at.session_state["pair"] == "A river."
+    same = shown(view="Patch", pair="I love my pet river.")
+    np.testing.assert_array_equal(cells(at, "causes_states"), cells(same, "causes_states"))
+    assert "Example" not in page_text(same)
 
 
 @pytest.mark.slow

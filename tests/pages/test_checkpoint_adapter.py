@@ -38,7 +38,7 @@ def expected(place: Path) -> np.ndarray:
 
 
 def test_the_map_shows_every_update_beside_the_base(place: Path) -> None:
-    at = opened("checkpoint", view="Compare with base", model="mine", checkpoint_adapter_explained="true")
+    at = opened("checkpoint", view="Compare with base", model="mine", other="base", checkpoint_adapter_explained="true")
     assert not at.exception
     assert at.selectbox(key="other").value == "base"
     (cells,) = (each for each in charts(at)[0]["data"] if each["type"] == "heatmap")
@@ -46,7 +46,7 @@ def test_the_map_shows_every_update_beside_the_base(place: Path) -> None:
 
 
 def test_the_lines_of_python_give_the_singular_values(place: Path) -> None:
-    at = opened("checkpoint", view="Compare with base", model="mine", checkpoint_adapter_explained="true")
+    at = opened("checkpoint", view="Compare with base", model="mine", other="base", checkpoint_adapter_explained="true")
     code = next(each.value for each in at.code if "lora_A" in each.value)
     values, stable_rank = printed(code)
     shown = [float(value) for value in code.split("print(values)   # ")[1].split(", ...")[0].split(", ")]
@@ -75,7 +75,7 @@ def test_a_wrong_adapter_is_one_sentence(
 ) -> None:
     path = place / "mine" / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
-    at = opened("checkpoint", view="Compare with base", model="mine")
+    at = opened("checkpoint", view="Compare with base", model="mine", other="base")
     assert not at.exception
     assert any(message in visible_text(each.value) for each in at.error)
     if "base_model_name_or_path" in changed:

@@ -68,7 +68,7 @@ def test_scores_and_cells_are_those_of_scikit_learn(answers: tuple[list[str], li
     accuracies = [accuracy_score(GOLD, each) for each in answers]
     shown = metrics(at)
     assert shown["Accuracy"] == f"{accuracies[0]:.1%} → {accuracies[1]:.1%}"
-    assert shown["Macro-F1"] == " → ".join(f"{f1_score(GOLD, each, average='macro'):.3f}" for each in answers)
+    assert shown["Macro-F1"] == " → ".join(f"{f1_score(GOLD, each, average='macro'):.1%}" for each in answers)
     assert shown["Same answer"] == f"{accuracy_score(one, other):.1%}"
     mended = sum(a != g == b for g, a, b in zip(GOLD, one, other, strict=True))
     assert shown["Mended"] == str(mended)

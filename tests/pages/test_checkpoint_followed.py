@@ -98,7 +98,7 @@ def test_layers_and_heads_are_followed_over_a_list(run_folder: Path) -> None:
     assert np.array(chart(at, "cka")["data"][0]["z"]) == pytest.approx(found.cka.T, abs=1e-6)
     change = (found.entropy - found.entropy[0]).reshape(len(found.steps), -1).T
     assert np.array(chart(at, "entropy")["data"][0]["z"]) == pytest.approx(change, abs=1e-6)
-    assert "CKA with the first is lowest" in markdown(at)
+    assert "CKA with the first is, of all hidden states, lowest" in markdown(at)
 
 
 def test_a_run_with_a_single_checkpoint_is_run_too(run_folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_fine_tuned_classifier_opens_for_its_own_task(classifier: Path) -> Non
     assert "3 (config)" in at.number_input(key="labels").placeholder
     other = opened("checkpoint", model="mine", labels="2")
     assert metrics(other)["Wrong shape"] == "2"
-    assert "has 3 labels, 2 were requested" in words(other)
+    assert "has 3 labels, and 2 are expected" in words(other)
 
 
 def test_a_foreign_prefix_is_repaired_in_code(classifier: Path) -> None:

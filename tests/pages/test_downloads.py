@@ -75,8 +75,8 @@ VIEWS = {
     "change": of_text(
         "representations",
         {"view": "Change"},
-        f"representations-change-in-each-layer-{MODEL}",
-        colours="cosine distance, 0",
+        f"representations-turn-in-each-layer-{MODEL}",
+        colours="turn, 1 − cosine, 0",
     ),
     "similarity": of_text(
         "representations",

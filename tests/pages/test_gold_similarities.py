@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 
 def page(**query: str) -> AppTest:
-    return opened("sentences", view="Two models", two_models_of="pairs with gold similarity", **query)
+    return opened("sentences", view="Two models", other=FINE_TUNED, two_models_of="pairs with gold similarity", **query)
 
 
 def cosines(name: str) -> np.ndarray:

@@ -1,9 +1,12 @@
 """The guide of the Journey with models that lack something: each step is drawn, or says in a sentence why not."""
 
+import json
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened
@@ -11,9 +14,11 @@ from tests.pages.test_journey import array, header
 from tests.pages.test_lesson import card, component
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import GUIDE
+from ui.session import DEFAULT_TEXT
 from ui.widgets.lists import progress
 
 STEPS = lesson(GUIDE).steps
+LAST = {name: values[0] for name, values in STEPS[-1].query.items()}
 
 
 @pytest.mark.slow
@@ -61,9 +66,43 @@ def test_keys_belong_to_lessons_of_one_page() -> None:
     assert not card(opened("tokens", lesson="bert-from-the-outside-in", step="4", token="1"))["by_keys"]
 
 
-def test_it_ends_where_the_reader_is() -> None:
-    at = opened("journey", lesson=GUIDE, step="5", layer="0", head="0", query="3")
+def leave(at: AppTest) -> AppTest:
+    """Leave, and open the address that the browser then opens."""
     at.button(key="tour_leave").click().run()
-    assert not {"lesson", "step"} & set(at.query_params)
+    assert "tour" not in at.session_state
+    (proto,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-pages")]
+    query = parse_qs(json.loads(proto.json)["again"].removeprefix("?"))
+    at.query_params.clear()
+    at.query_params.update(query)
+    return at.run()
+
+
+def test_leaving_closes_what_the_steps_have_opened_and_keeps_the_readers_token() -> None:
+    at = leave(opened("journey", layer="0", head="0", query="3", lesson=GUIDE, step="5"))
+    assert dict(at.query_params) == {"query": "3"}
     path = header(at)["path"]
-    assert (path["token"], path["open"], path["head"]) == (3, "0", 0)
+    assert (path["token"], path["open"], path["head"]) == (3, "", None)
+
+
+def test_the_last_step_is_about_two_texts_and_leaves_neither_text_nor_target_behind() -> None:
+    at = opened("words")
+    at.button_group(key="target").set_value("state").run()
+    at.query_params.update({**LAST, "lesson": GUIDE, "step": str(len(STEPS))})
+    at.switch_page("../pages/journey.py").run().run()  # twice: the browser opens the whole address
+    assert (at.session_state["text"], at.session_state["pair"]) == (DEFAULT_TEXT, STEPS[-1].pair)
+    assert at.session_state["target"] == "cosine"
+    at = leave(at)
+    assert "rests_on" not in at.query_params
+    assert at.session_state["pair"] == ""
+    assert at.session_state["target"] == "state"
+
+
+def test_a_second_text_of_the_readers_own_stays_in_the_last_step() -> None:
+    at = opened("journey", pair="Mine.", lesson=GUIDE, step=str(len(STEPS)), **LAST)
+    assert at.session_state["pair"] == "Mine."
+
+
+def test_the_second_text_of_the_last_step_goes_with_it() -> None:
+    at = opened("journey", lesson=GUIDE, step=str(len(STEPS)), **LAST)
+    at.query_params.update({"step": str(len(STEPS) - 1)})
+    assert at.run().session_state["pair"] == ""

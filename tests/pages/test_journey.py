@@ -15,7 +15,7 @@ from bertviz_core import open_model
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
-from ui.session import DEFAULT_TEXT
+from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets.lists import progress
 from ui.widgets.models import run_model
 
@@ -130,10 +130,12 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     assert len(sent["labels"]) == 8  # the cosine reads the text without the second one
 
 
-def test_without_a_second_text_the_drawing_stays_below_the_sentence_that_asks_for_one() -> None:
+def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     at = opened("journey", rests_on="true")
-    assert "write a second text in the sidebar" in at.info[0].value
-    assert header(at)["ending"] is None
+    assert any("**Example:**" in each.value for each in at.markdown)
+    assert header(at)["ending"] == header(opened("journey", rests_on="true", pair=SECOND_TEXT))["ending"]
+    assert header(at)["ending"] is not None
 
 
 def test_the_drawing_stays_while_the_page_asks_whether_to_compute_what_the_answer_rests_on(

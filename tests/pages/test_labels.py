@@ -77,9 +77,6 @@ def test_whether_a_text_follows_is_asked_of_a_pair(heads: Path) -> None:
     check_view("predictions", "pretraining", {"predictions_next": check}, view="Next sentence", pair=CONTEXT)
     at = opened("predictions", model="pretraining", view="Next sentence")
     assert "BertForPreTraining, heads for masked words and next sentence" in page_text(at)
-    assert "write a second text" in at.info[0].value
-    at.button(key="put_example").click().run()
-    assert not at.info
     close(sum(chart(at, "predictions_next")[0]["x"]), 1.0)
 
 
@@ -130,14 +127,6 @@ def test_answers_are_spans_of_the_context(name: str, context: str) -> None:
     assert np.isfinite(cells).sum() == sum(max(0, min(4, len(cells) - row)) for row in range(len(cells)))
     assert ("longer than the model reads at once" in page_text(at)) == (context == LONG)
     assert bool([each for each in at.selectbox if each.key == "window"]) == (context == LONG)
-
-
-def test_an_empty_context_is_asked_for_and_an_example_is_offered() -> None:
-    at = opened("predictions", model="answers")
-    assert "write a second text" in at.info[0].value
-    at.button(key="put_example").click().run()
-    assert not at.exception
-    assert not at.info
 
 
 def test_a_question_that_fills_the_model_is_one_sentence() -> None:

@@ -21,7 +21,7 @@ from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.conftest import Gate
-from tests.pages.opened import opened, views, visible_text
+from tests.pages.opened import SHELL, opened, views, visible_text, with_probes
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
 from ui.widgets.lists import progress
@@ -60,9 +60,28 @@ def errors(at: AppTest) -> list[str]:
     return [visible_text(each.value) for each in at.error]
 
 
+@pytest.mark.parametrize("view", ["Train a probe", "Several texts"])
+def test_no_probe_is_trained_before_the_reader_asks_for_it(view: str) -> None:
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page("../pages/predictions.py")
+    at.query_params.update({"model": "tiny", "view": view, "labelled": "typed", "labelled_texts": TYPED})
+    at.run()
+    assert not errors(at)
+    assert not at.get("plotly_chart")
+    assert TRAINED_PROBE not in at.session_state
+    (asked,) = [visible_text(each.value) for each in at.info if "probes are trained" in each.value]
+    layers, folds = 4, 4  # the tiny model's hidden states, and the texts of each class
+    assert f"on {len(TEXTS)} labelled texts, and {2 * layers * folds} linear probes are trained" in asked
+    at.button(key="start_work").click().run()
+    assert at.get("plotly_chart") or at.dataframe
+    assert TRAINED_PROBE in at.session_state
+
+
 def test_layers_that_are_done_are_drawn_while_the_rest_is_fitted(gate: Gate) -> None:
     partly, end = gate.pages(1, trained)
     assert "Layers that are not done yet are missing." in [each.value for each in partly.caption]
+    assert any(each.value.startswith("**So far**") for each in partly.markdown)
+    assert not any("**So far**" in each.value for each in end.markdown)
     (first, *others), (whole, *_) = chart(partly, "predictions_probe_so_far"), chart(end, "predictions_probe")
     assert len(first["y"]) == 1
     assert len(whole["y"]) > 1
@@ -240,7 +259,7 @@ def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     data = f"words,kind\n{rows}\nlast,\n".encode()
     at = opened("predictions", model="tiny", labelled="file", view="Train a probe")
     assert not errors(at)
-    at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run()
+    with_probes(at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run())
     assert not errors(at)
     page_text = [visible_text(each.value) for each in at.caption]
     assert any("8 texts of 'own.csv'" in each for each in page_text)

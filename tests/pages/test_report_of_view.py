@@ -54,7 +54,7 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
     _, tree = report_of("architecture", view="Module tree")
     assert sections(tree) == [("view-table-0", "Modules of all-MiniLM-L6-v2")]
     assert '<td class="number">11,720,448</td>' in tree
-    at, nothing = report_of("words", pair="")
+    at, nothing = report_of("predictions", view="Several texts", texts_from="file")
     assert not nothing
     assert report.WAITING in [each.value for each in at.caption]
 

@@ -187,6 +187,7 @@ TRAINING: Mapping[str, Check] = {
     "checkpoint_training_log": training_log,
     "checkpoint_training_movement": training_movement,
 }
+COPY = "itself, rounded to float8_e4m3fn"
 VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str, Check]]] = {
     "overview": {("", ()): {"overview_stack": stack}},
     "architecture": {
@@ -205,9 +206,11 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
         ("Load report", ()): {"checkpoint_report": report},
         ("Weights", ()): {"checkpoint_weights": weights, "checkpoint_values": histogram},
         ("Fewer bits", (("formats", ("int8", "nf4")),)): {"checkpoint_formats": number_formats},
-        ("Compare with base", ()): {"checkpoint_changes": change},
-        ("Compare with base", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
-        ("Compare with base", (("compared", "layers over many texts"),)): {
+        ("Compare with base", (("other", COPY),)): {"checkpoint_changes": change},
+        ("Compare with base", (("other", COPY), ("compared", "behaviour with the text"))): {
+            "checkpoint_behaviour": behaviour
+        },
+        ("Compare with base", (("other", COPY), ("compared", "layers over many texts"))): {
             "checkpoint_text_cosines": layers_over_texts
         },
         ("Training run", (("scale", "even"),)): TRAINING,

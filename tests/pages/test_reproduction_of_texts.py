@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, views
@@ -107,7 +108,7 @@ VECTORS: Mapping[str, Check] = {
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.sample(2)
 def test_sentences(view: str, model: str) -> None:
-    check_view("sentences", model, VIEWS[view], view=view)
+    check_view("sentences", model, VIEWS[view], view=view, other=FINE_TUNED)
 
 
 @pytest.mark.parametrize("measure", ["dot product", "Euclidean"])

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 
 def page(sentences: tuple[str, ...] = THREE, **query: str) -> AppTest:
-    return opened("sentences", view="Two models", sentences="\n".join(sentences), **query)
+    return opened("sentences", view="Two models", sentences="\n".join(sentences), **{"other": FINE_TUNED, **query})
 
 
 def charts(at: AppTest) -> list[list[dict[str, Any]]]:
@@ -153,20 +153,3 @@ def test_a_fall_of_the_cosines_is_called_one() -> None:
     compared = sentence_comparison(("a", "b"), list("abcd"), together, apart, 1)
     assert "fell from" in what_changed(compared)
     assert "less alike" in where_pairs_lie(compared)
-
-
-def test_a_second_model_that_becomes_the_first_is_not_compared_with_itself() -> None:
-    at = page()
-    assert at.selectbox(key="other").value == FINE_TUNED
-    at.selectbox(key="model").set_value(FINE_TUNED).run()
-    assert at.selectbox(key="other").value == MODEL
-    assert page(model=MODEL, other=MODEL).selectbox(key="other").value == MODEL, "a link may ask for it"
-
-
-@pytest.mark.slow
-def test_the_default_of_another_page_is_not_taken_over() -> None:
-    at = opened("checkpoint", view="Compare with base")
-    assert at.selectbox(key="other").value.startswith("itself, rounded to ")
-    at.query_params.update({"view": "Two models", "sentences": "\n".join(THREE)})
-    at.switch_page("../pages/sentences.py").run()
-    assert at.selectbox(key="other").value == FINE_TUNED

@@ -111,9 +111,12 @@ def test_the_command_prints_the_ranking(
         assert err.count("\n") == 1
 
 
-def test_a_model_without_the_head_is_refused_in_a_sentence() -> None:
-    (info,) = page("all-MiniLM-L6-v2").info
-    assert "choose a cross-encoder" in visible_text(info.value)
+def test_a_model_without_the_head_ranks_by_late_interaction_and_says_why() -> None:
+    at = page("all-MiniLM-L6-v2")
+    assert any("has no such head, so late interaction" in visible_text(each.value) for each in at.caption)
+    made = open_model("all-MiniLM-L6-v2").rank(QUERY, TEXTS, ranked_by="late interaction")
+    scores = [float(row["score"]) for row in at.dataframe[0].value.to_dict("records")]
+    assert scores == pytest.approx(sorted(made.scores, reverse=True), abs=1e-5)
     with pytest.raises(BertvizError, match="choose a cross-encoder"):
         open_model("all-MiniLM-L6-v2").rank(QUERY, TEXTS)
 

@@ -26,7 +26,6 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.views.words.controls import EXAMPLE
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists import progress
 
@@ -152,14 +151,9 @@ def test_no_method_is_refused_in_a_sentence() -> None:
 
 @pytest.mark.slow
 def test_the_ledger_of_the_sidebars_two_texts_is_their_cosine() -> None:
-    at = shown(view="Pairs", pair="")
-    assert "write a second text in the sidebar" in visible_text(at.info[0].value)
-    assert not at.error
-    for button, texts in (("put_example", (TEXT, SECOND_TEXT)), ("put_example_1", EXAMPLE)):
-        at = shown(view="Pairs", pair="")
-        at.button(key=button).click().run()
-        assert (at.session_state["text"], at.session_state["pair"]) == texts
-        first, second = map(vector, texts)
+    for texts in ((TEXT, ""), ("It's not an exchange or return", "It's an exchange or return")):
+        at = shown(view="Pairs", text=texts[0], pair=texts[1])
+        first, second = map(vector, (texts[0], texts[1] or SECOND_TEXT))
         cells = next(each["z"] for each in charts(at)["words_pairs"]["data"] if each["type"] == "heatmap")
         numbers = metrics(at)
         assert numbers["Cosine"] == decimals(float(first @ second))
@@ -240,13 +234,6 @@ def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
     assert "mine" in page_text(at)
 
 
-def test_a_model_without_classes_is_told_how_to_get_them() -> None:
-    at = shown(view="Classes")
-    assert "on the page Predictions, view Train a probe" in visible_text(at.info[0].value)
-    assert not at.error
-    assert not at.get("plotly_chart")
-
-
 def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_models(tmp_path)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
@@ -257,10 +244,11 @@ def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.
     frame = folded(at, "words_shares")
     dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
     np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
-    for view in ({"view": "Remove word by word"}, {"view": "Pairs"}, {"target": "state"}):
-        at = shown(**address, **view)
-        assert not at.error
-        assert "no mask token" in visible_text(at.info[0].value)
+    assert views(at) == ["Words"]
+    assert "bytes has a tokenizer without a mask token" in page_text(at)
+    placed = shown(**address, target="state")
+    assert not placed.error
+    assert "no mask token" in visible_text(placed.info[0].value)
 
 
 def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:

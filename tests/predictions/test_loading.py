@@ -100,7 +100,7 @@ def test_half_a_head_is_refused_and_the_load_report_named(tmp_path: Path) -> Non
 
 def test_labels_that_lie_about_their_number_are_refused_with_the_right_one(tmp_path: Path) -> None:
     folder = save_tiny_head("bert", "sequence-classification", tmp_path / "tiny", num_labels=3)
-    with pytest.raises(CheckpointError, match="has 3 labels, 2 were requested; request 3"):
+    with pytest.raises(CheckpointError, match="has 3 labels, and 2 are expected, by id2label in config.json"):
         opened_head(changed(folder, id2label={"0": "a", "1": "b"}))
 
 

@@ -5,7 +5,7 @@ The questions themselves are tried by tests/cli/test_figure.py, which compares e
 `bertviz_core/questions/*/*.py`, `bertviz_core/questions/corpora.py`.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from bertviz_core.questions.question import (
     long_question,
     question,
     question_name,
+    with_notices,
 )
 
 
@@ -36,6 +37,15 @@ class CachedModel:
         if key not in self.values:
             self.values[key] = make()
         return self.values[key]
+
+    def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"{name}: a part is not followed." for name in models)
+
+
+def test_notices_of_the_models_of_an_answer_stand_before_its_own_and_once() -> None:
+    answer = question()(doubled)(CachedModel(), Options(("bank",)))
+    assert answer.notices == ("m: a part is not followed.",)
+    assert with_notices(("a", "b"), ("c", "a", "c")) == ("b", "c", "a")
 
 
 def test_every_figure_has_its_question() -> None:

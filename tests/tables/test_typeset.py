@@ -69,3 +69,11 @@ def test_missing_numbers_are_empty_or_a_dash() -> None:
     table = pd.DataFrame({"a": [1.5, float("nan")]})
     assert markdown_cells(markdown_table(table))[2] == [""]
     assert latex_cells(latex_table(table))[2] == ["--"]
+
+
+def test_cells_of_any_type_are_escaped_in_latex() -> None:
+    table = pd.DataFrame({"a": [["x_y", "\\input{z}"], {"k&": 1}, ("50%",), {"~"}, b"#", None, 1.5]})
+    rows = [line for line in latex_table(table).splitlines() if line.endswith(r"\\") and line != r"a \\"]
+    for row, mark in zip(rows, (r"\_", r"\&", r"50\%", "textasciitilde", r"\#", "--", "1.5"), strict=True):
+        assert mark in row
+    assert not any(re.search(r"(?<!\\)[_&%#~]|\\input", row) for row in rows)

@@ -119,8 +119,7 @@ def test_a_model_that_is_recorded_is_compared_before_its_first_run_and_once() ->
     assert check.attention_probs < 1e-5
     assert check.hidden_states < 1e-5
     assert found.attention_source == "recorded"
-    assert receipt(check).startswith("Recorded attention checked against the model's own: equal within ")
-    assert receipt(check).endswith(f"(hidden states and maps, {check.tokens} tokens).")
+    assert f"on {check.tokens} tokens spread over its vocabulary and not on this text" in receipt(check)
     trace(model, tokens_of(6))
     assert runs[3:] == [NAME]
 
@@ -147,7 +146,7 @@ def test_a_model_whose_recorded_run_differs_is_run_by_its_own_attention() -> Non
     [(2.1e-6, 1e-7, "3e-6"), (0.0, 0.0, "1e-8"), (9.5e-5, 1e-6, "1e-4"), (1e-7, 4e-5, "4e-5"), (0.02, 0.01, "2e-2")],
 )
 def test_a_receipt_names_a_bound_of_one_digit(probs: float, states: float, words: str) -> None:
-    assert f"equal within {words} " in receipt(RecordingCheck(12, probs, states))
+    assert f"the model's own within {words}." in receipt(RecordingCheck(12, probs, states))
 
 
 def test_the_comparison_of_a_family_compared_in_tests_may_come_after_the_first_run() -> None:

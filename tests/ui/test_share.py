@@ -40,7 +40,7 @@ LABELS = {
     "dot product": "dot",
     "distance (tokens)": "distance",
     "cosine to its own input": "input",
-    "change in each layer": "change",
+    "turn in each layer": "change",
     "vector length": "length",
     "Euclidean": "euclidean",
     "PCA": "pca",
@@ -52,6 +52,7 @@ OWN_WORDS = {"pooling", "corpus_pooling", "measure", "methods"}
 """Choices with special options on a page: some depend on the checkpoint, others allow several."""
 CONDITIONAL = {"model", "other", "view", "placed", "bfloat16"}
 """Two widgets on all pages; on most; only with umap installed; only for long lists on some processors."""
+COMPARED = {"view": "Compare with base", "other": "itself, rounded to float8_e4m3fn"}
 VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("overview", {"model": "bert-tiny"}, {}),
     (
@@ -73,8 +74,8 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"view": "Fewer bits", "rounded_by": "component", "formats": ["int8", "nf4"], "rounded_for": "weights alone"},
         {},
     ),
-    ("checkpoint", {"view": "Compare with base", "scale": "even", "change_order": "both by change"}, {}),
-    ("checkpoint", {"view": "Compare with base", "changed": "pooler.dense.bias"}, {}),
+    ("checkpoint", {**COMPARED, "scale": "even", "change_order": "both by change"}, {}),
+    ("checkpoint", {**COMPARED, "changed": "pooler.dense.bias"}, {}),
     (
         "checkpoint",
         {"view": "Compare with base", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
@@ -83,7 +84,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     (
         "checkpoint",
         {
-            "view": "Compare with base",
+            **COMPARED,
             "compared": "layers over many texts",
             "compared_list": "my own list",
             "layer_measure": "nearest texts shared",
@@ -167,10 +168,19 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
     (
         "sentences",
-        {"view": "Two models", "two_models_of": "pairs with gold similarity"},
+        {"view": "Two models", "other": "sre-embedding-model", "two_models_of": "pairs with gold similarity"},
         {"gold_pairs": "A cat.\tA dog.\t3\nA river.\tA bank.\t2\nA tree.\tA trees.\t5"},
     ),
-    ("sentences", {"view": "Two models", "two_models_of": "pairs with gold similarity", "gold_from": "file"}, {}),
+    (
+        "sentences",
+        {
+            "view": "Two models",
+            "other": "sre-embedding-model",
+            "two_models_of": "pairs with gold similarity",
+            "gold_from": "file",
+        },
+        {},
+    ),
     ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
     ("sentences", {"view": "Late interaction", "example": "negation"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Map"}, {}),

@@ -6,11 +6,11 @@ pages, and widgets whose value belongs to one text only, such as a token's posit
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import streamlit as st
 
-from ui.address.navigation import Visit, visit
+from ui.address.navigation import BROUGHT, Visit, visit
 from ui.address.values import put
 
 DRAWN, WRITTEN = "address_drawn", "address_written"
@@ -89,6 +89,20 @@ def bring_along(key: str) -> None:
     put(key, str(value))
 
 
+def write_brought(key: str, text: str | None) -> None:
+    """Write a value that was brought back to this page into the address; call this before the widget is drawn.
+
+    Args:
+        key: name of the widget.
+        text: the value in an address; None for the default, which is not written.
+    """
+    brought = st.session_state.get(BROUGHT, frozenset())
+    if key in brought:
+        st.session_state[BROUGHT] = brought - {key}
+        if key not in st.query_params:
+            put(key, text)
+
+
 def _drawn_now(control: str) -> Visit | None:
     """Record that a widget is drawn in this visit; returns the visit in which it was last drawn."""
     drawn: dict[str, Visit] = st.session_state.get(DRAWN, {})
@@ -109,46 +123,28 @@ def view_to_show(named: str | None, remembered: str | None, options: Sequence[st
     return options[0] if view is None or view not in options else view
 
 
-class Layer(NamedTuple):
-    """The value of the layer widget."""
-
-    put: str | None
-    """The value it is set to; None where it keeps its own or the one in the address."""
-    own: str
-    """Its value while the reader chooses nothing else."""
-    absent: str | None
-    """The requested layer, where the model does not have it."""
-
-
 def layer_to_show(
-    options: Sequence[str],
-    default: str,
-    requested: str | None,
-    shown: str | None,
-    chosen: str | None,
-    anew: bool,
-    complete: bool,
-) -> Layer:
+    options: Sequence[str], default: str, requested: str | None, stored: str | None, anew: bool, complete: bool
+) -> tuple[str | None, str | None]:
     """Choose the value of the layer widget.
 
     Args:
         options: the layers of the model, in order.
         default: the page's default.
         requested: layer in the address.
-        shown: current value of the widget.
-        chosen: layer that the reader chose last on any page.
+        stored: value of the widget when it was drawn last.
         anew: whether the widget is drawn for the first time in this visit.
         complete: whether the address describes the whole view.
+
+    Returns:
+        The value that it is set to, None where it keeps its own or the one in the address; and the requested or stored
+        layer, where the model does not have it.
     """
-    own = default if chosen is None or (anew and complete) else nearest(chosen, options, default)
-    put = own if anew and requested is None else None
-    view = str((requested if anew else None) or put or shown or default)
-    if view in options:
-        return Layer(put, own, None)
-    if anew and requested is None:
-        return Layer(own, own, None)
-    own = nearest(view, options, default)
-    return Layer(own, own, view)
+    named = requested if anew else None
+    view = str(named or (None if anew and complete else stored) or default)
+    if view not in options:
+        return nearest(view, options, default), view
+    return (view if anew and named is None else None), None
 
 
 def nearest(view: str, options: Sequence[str], default: str) -> str:

@@ -12,7 +12,7 @@ from ui.address.registry import ROWS
 
 Part = Literal["text", "model", "answer", "cause", "embeddings", "layer", "head", "cell"]
 """A place in the drawing: the text, the model, what comes out, what that depends on, or an opened part."""
-Default = Literal["first", "middle", "last", "longest"]
+Default = Literal["first", "last", "longest"]
 JOURNEY = "journey"
 PLACE = {"token": "query", "layer": "layer", "head": "head", "key": "key"}
 """Field of the drawing's selection -> its name in the address of the Journey."""
@@ -56,7 +56,7 @@ _ROWS = (
     JourneyLink("embeddings", "representations", "the sum of every token", "Input"),
     JourneyLink("embeddings", "parameters", "the size of the tables", "Layers", (Name("split", "components"),)),
     JourneyLink("layer", "representations", "all numbers that leave it", "Values", (Name("layer", "{layer}", "last"),)),
-    JourneyLink("layer", "architecture", "its modules", "One layer", (Name("layer", "{layer}", "middle"),)),
+    JourneyLink("layer", "architecture", "its modules", "One layer", (Name("layer", "{layer}", "first"),)),
     JourneyLink("layer", "parameters", "how many it has", "Layers"),
     JourneyLink("head", "attention", "its whole map", names=(*_HEAD, Name("query", "{token}"))),
     JourneyLink("head", "heads", "its weights", names=_HEAD),
@@ -121,7 +121,6 @@ def _standard(default: Default | None, layers: int | None, longest: int | None) 
         return None
     numbers: Mapping[Default, int | None] = {
         "first": 0,
-        "middle": None if layers is None else layers // 2,
         "last": None if layers is None else layers - 1,
         "longest": longest,
     }

@@ -9,11 +9,12 @@ lesson's step is complete; `ui/lessons/tour.py` has it opened again where Stream
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
+from ui.address.registry import NAMES, ROWS, SEVERAL, TYPED, owners
 from ui.components.navigation import ARRIVE, EXACT, LINK
 from ui.session import FIGURE, TOUR
 
@@ -21,8 +22,15 @@ BACK = "back"
 MOST_NAMES = 100
 VISIT = "address_visit"
 """Key of the session: the current visit."""
-LAST_ADDRESS, RETURN = "last_address", "address_return"
-"""Session keys: page and query of the last view outside a lesson; the query to which the browser returns."""
+LAST_ADDRESSES, RETURN = "last_addresses", "address_return"
+"""Session keys: page -> its last query outside a lesson, the latest page last; where the browser returns to."""
+VALUES, BEFORE = "values_of_pages", "values_before_lesson"
+"""Session keys: name and the pages that share its value -> the value; the values of all controls before a lesson."""
+EVERYWHERE = frozenset(row.param.key for row in ROWS if row.carried and not row.pages)
+"""Names whose value is that of all pages."""
+BROUGHT = "values_brought"
+"""Session key: names whose values were brought back to the open page, until their widgets have written them."""
+Values = dict[tuple[str, tuple[str, ...]], Any]
 Action = Literal["draw", "say again", "begin again", "open again"]
 """What a run does: draw the view; first send the address to the browser again; end, so that the script starts again;
 or end, so that the browser opens the query with which the view was left."""
@@ -76,8 +84,10 @@ def left_query(carried: str) -> dict[str, list[str]]:
 
 def arrive(page: str) -> str:
     """Start or continue a visit; returns the query that the browser must open before the page is drawn, or ""."""
-    carried = st.query_params.get(ARRIVE)
+    carried, before = st.query_params.get(ARRIVE), visit().page
     st.session_state[VISIT], action = reached(visit(), page, carried)
+    if before not in ("", page):
+        _show_values(page, _values(before))
     if carried is not None:
         del st.query_params[ARRIVE]
     if action == "begin again":
@@ -91,26 +101,80 @@ def arrive(page: str) -> str:
     return carried
 
 
+def _values(page: str) -> Values:
+    """The values of names that have several in this session: those of the open page, and those of all others."""
+    values: Values = dict(st.session_state.get(VALUES, {}))
+    for name, pages in owners(page).items():
+        values.pop((name, pages), None)
+        if name in st.session_state:
+            values[name, pages] = st.session_state[name]
+    return values
+
+
+def _show_values(page: str, values: Values) -> None:
+    """Let a page have its own values, and not those of the page that was open before it.
+
+    A widget's key is its name in the address, so it would start with the value of a widget of another page.
+    """
+    own = owners(page)
+    for name in SEVERAL:
+        st.session_state.pop(name, None)
+        if (name, own.get(name, ())) in values:
+            st.session_state[name] = values[name, own[name]]
+    st.session_state.update({VALUES: values, BROUGHT: SEVERAL & st.session_state.keys()})
+
+
 def remember_view() -> None:
     """Remember the current view, to which the reader returns after a lesson; nothing within one."""
     if st.session_state.get(TOUR) is None:
-        query = {name: st.query_params.get_all(name) for name in st.query_params}
-        st.session_state[LAST_ADDRESS] = (visit().page, query)
+        page, addresses = visit().page, dict(st.session_state.get(LAST_ADDRESSES, {}))
+        addresses.pop(page, None)
+        addresses[page] = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state[LAST_ADDRESSES] = addresses
 
 
-def return_to_view(preserved: Collection[str], place: Collection[str] = ()) -> None:
-    """Return, in the next run, to the view before a lesson, if it is on the current page.
+def remember_values() -> None:
+    """Remember the values of all controls, which are brought back after a lesson; nothing within one.
+
+    Texts are brought back by `ui/own_texts.py`.
+    """
+    if st.session_state.get(TOUR) is None:
+        single = {name: st.session_state[name] for name in _single() if name in st.session_state}
+        st.session_state[BEFORE] = (single, _values(visit().page))
+
+
+def bring_values_back(preserved: Collection[str] = ()) -> None:
+    """Bring back the values of all controls from before a lesson.
 
     Args:
         preserved: names whose current values are kept.
-        place: names of what is open, whose current values are kept where nothing was open before.
     """
-    page, query = st.session_state.pop(LAST_ADDRESS, ("", {}))
-    if page == visit().page:
-        preserved = preserved if any(name in query for name in place) else (*preserved, *place)
-        before = {name: value for name, value in query.items() if name not in preserved}
-        now = {name: st.query_params.get_all(name) for name in preserved if name in st.query_params}
-        st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
+    single, values = st.session_state.pop(BEFORE, ({}, {}))
+    for name in _single() - set(preserved):
+        st.session_state.pop(name, None)
+        if name in single:
+            st.session_state[name] = single[name]
+    now = {owned: value for owned, value in _values(visit().page).items() if owned[0] in preserved}
+    _show_values(visit().page, {**values, **now})
+
+
+def _single() -> frozenset[str]:
+    return NAMES - SEVERAL - set(TYPED)
+
+
+def return_to_view(preserved: Collection[str]) -> None:
+    """Return, in the next run, to the address that the current page had before a lesson, with the models of then.
+
+    Args:
+        preserved: names whose current values are kept.
+    """
+    addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
+    query = {name: value for name, value in addresses.get(visit().page, {}).items() if name not in EVERYWHERE}
+    last = next(reversed(addresses.values()), {})
+    query |= {name: value for name, value in last.items() if name in EVERYWHERE}
+    now = {name: st.query_params.get_all(name) for name in preserved if name in st.query_params}
+    before = {name: value for name, value in query.items() if name not in preserved}
+    st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
 
 
 def returning() -> str:

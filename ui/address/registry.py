@@ -1,13 +1,17 @@
 """Register every name that the address of a view may have: its parameter, its pages, and how links treat it.
 
 Parameters of questions are used as they are, so that address, command and library share one name. The validation of
-addresses, links, the hostile addresses of the tests and the table in docs/lessons.md are derived from these rows.
+addresses, links, the hostile addresses of the tests, the table in docs/lessons.md and which pages share a value are
+derived from these rows.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
@@ -55,10 +59,12 @@ class AddressName:
     """Pages that have a widget for it; () for every page."""
     linked: Linked = "shown"
     """How a link treats it."""
+    carried: bool = False
+    """Whether its pages have one value, which is in sight on each of them; otherwise each page has its own."""
 
 
-def _on(pages: str, *params: Param, linked: Linked = "shown") -> tuple[AddressName, ...]:
-    return tuple(AddressName(param, tuple(pages.split()), linked) for param in params)
+def _on(pages: str, *params: Param, linked: Linked = "shown", carried: bool = False) -> tuple[AddressName, ...]:
+    return tuple(AddressName(param, tuple(pages.split()), linked, carried) for param in params)
 
 
 def _words(key: str, help_text: str, *options: str) -> Param:
@@ -80,9 +86,9 @@ FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the lis
 SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 
 ROWS: tuple[AddressName, ...] = (
-    *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER),
+    *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER, carried=True),
     *_on("", _words("view", "the view of the page")),
-    *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="on request"),
+    *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="on request", carried=True),
     *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
     *_on("parameters architecture", TASK),
     *_on("parameters", parameters.FORM, parameters.DEPTH),
@@ -149,12 +155,13 @@ ROWS: tuple[AddressName, ...] = (
         _words("second_text", "the second one"),
         linked="on request",
     ),
-    *_on("journey heads attention", heads.LAYER, heads.HEAD, heads.QUERY),
+    *_on("journey", heads.LAYER, heads.HEAD, heads.QUERY, heads.KEY),
+    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY, carried=True),
     *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
     *_on("journey", journey_change.CHANGE),
-    *_on("journey predictions", EDITED, linked="on request"),
+    *_on("journey predictions", EDITED, linked="on request", carried=True),
     *_on("heads", heads.MATRIX, heads.CUT),
-    *_on("journey heads", heads.KEY),
+    *_on("heads", heads.KEY),
     *_on(
         "heads",
         _words("weights_of", "whose weights are shown: a matrix's, or norms of the heads", "one layer", "all layers"),
@@ -222,7 +229,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("answered_by", "the task of the head that answers, or probe"),
         _words("labelled", "where the labelled texts come from"),
     ),
-    *_on("causes words journey", targets.TARGET, targets.MEASURE),
+    *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
         "causes words journey",
         Param("target_at", "position", "the position of the target"),
@@ -230,6 +237,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("target_layer", "the hidden state that the target is in"),
         _whole("target_dimension", "one number of it"),
         _words("classes_of", "whether the classes of the head or of the probe are the target", "the head", "the probe"),
+        carried=True,
     ),
     *_on(
         "causes words journey",
@@ -237,6 +245,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("direction_from", "the text that the direction leads from"),
         _words("direction_to", "the text that it leads to"),
         linked="on request",
+        carried=True,
     ),
     *_on("causes", interventions.COUNT),
     *_on("causes journey", interventions.REMOVED_FOR),
@@ -289,6 +298,26 @@ NUMBERS = frozenset(row.param.key for row in ROWS if row.param.kind in WHOLE)
 """Names whose value is a whole number, or a pair of them."""
 TYPED = tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked == "on request"))
 """Texts that a reader types: links include them on request, and the browser's tab keeps them over a reload."""
+
+
+def _sharing() -> Mapping[str, frozenset[tuple[str, ...]]]:
+    """Name -> groups of pages, each of which has one value."""
+    groups: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in ROWS:
+        pages = row.pages or tuple(PAGES)
+        groups[row.param.key] |= {pages} if row.carried else {(each,) for each in pages}
+    return {name: frozenset(each) for name, each in groups.items()}
+
+
+SHARING = _sharing()
+"""Name -> groups of pages; the pages of a group have one value, and a change on one of them is seen on the others."""
+SEVERAL = frozenset(name for name, groups in SHARING.items() if len(groups) > 1)
+"""Names that have several values in a session."""
+
+
+def owners(page: str) -> dict[str, tuple[str, ...]]:
+    """Name -> the pages that share its value with a page, for names that have several values."""
+    return {name: group for name in SEVERAL for group in SHARING[name] if page in group}
 
 
 def is_of_page(name: str, page: str) -> bool:

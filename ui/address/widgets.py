@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 import streamlit as st
 
 from bertviz_core.questions.parameters import Param
+from ui.address.following import write_brought
 from ui.session import store, stored
 
 T = TypeVar("T", bound=str)
@@ -36,6 +37,7 @@ def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -
     """
     options = options or param.options
     keep_among(param.key, options, options[0])
+    _write_brought(param.key, options[0], more)
     chosen: str | None = st.segmented_control(
         label, options, default=options[0], required=True, key=param.key, **BOUND, **more
     )
@@ -64,6 +66,7 @@ def select(param: Param, label: str, options: Sequence[str] = (), first: str | N
     first = options[0] if first is None else first
     if not more.get("accept_new_options"):
         keep_among(param.key, options, first)
+    _write_brought(param.key, first, more)
     chosen: str | None = st.selectbox(label, options, index=options.index(first), key=param.key, **BOUND, **more)
     return first if chosen is None else chosen
 
@@ -80,6 +83,7 @@ def whole(param: Param, label: str, least: int, most: int, first: int, **more: A
         **more: arguments of `st.number_input`.
     """
     keep_within(param.key, least, most)
+    _write_brought(param.key, first, more)
     return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
 
 
@@ -88,6 +92,7 @@ def level(param: Param, label: str, most: int, first: int, least: int = 1, **mor
     if most <= least:
         return least
     keep_within(param.key, least, most)
+    _write_brought(param.key, min(first, most), more)
     return int(st.slider(label, least, most, min(first, most), key=param.key, **BOUND, **more))
 
 
@@ -127,6 +132,12 @@ def edited(param: Param, label: str, own: str, **more: Any) -> str:
         store(key, own)
     store(of, own)
     return str(st.text_area(label, key=key, height=68, persist_state="session", **more))
+
+
+def _write_brought(key: str, default: object, more: Mapping[str, Any]) -> None:
+    """Write a value that was brought back to this page into the address, in the words of its widget."""
+    value = stored(key, default)
+    write_brought(key, None if value == default else str(more.get("format_func", str)(value)))
 
 
 def keep_among(key: str, options: Container[Any], default: Any) -> None:

@@ -60,6 +60,8 @@ class ShownView:
     """Key of the chart -> the figure or drawing."""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Description of a table -> its rows."""
+    models: tuple[tuple[str, str], ...] = ()
+    """Name and revision of the models of the tables; () for the chosen one."""
     code: dict[str, str] = field(default_factory=dict)
     """Key of the chart -> lines of Python that reproduce its numbers."""
 
@@ -76,11 +78,11 @@ class ShownView:
 
         Args:
             theme: colours, and the width of the figures.
-            models: name and revision of the models of the tables.
+            models: name and revision of the chosen model.
         """
         if self.figures:
             return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
-        code, below = "\n".join(self.code.values()), Caption("", tuple(models))
+        code, below = "\n".join(self.code.values()), Caption("", self.models or tuple(models))
         return tuple(
             ReportSection(f"view-table-{place}", title, title, None, below, "" if place else code, HOW, rows)
             for place, (title, rows) in enumerate(self.tables.items())

@@ -10,7 +10,7 @@ from typing import NoReturn
 import streamlit as st
 
 from ui import session
-from ui.address.navigation import visit
+from ui.address.navigation import bring_values_back, visit
 from ui.address.values import take
 from ui.components.step_links import address, open_at_once
 from ui.lessons.handout import without_figures
@@ -68,6 +68,7 @@ def leave_after_the_last() -> None:
     drawing = current_drawing()
     if drawing is not None and drawing.is_over and drawing.to_open:
         restore_texts()
+        bring_values_back()
         st.session_state.pop(TOUR, None)
         take(NAMES)
 

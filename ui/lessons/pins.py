@@ -228,7 +228,7 @@ def _fits(values: Sequence[str]) -> bool:
 
 def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
     named = [f"{name} {query[name][-1]}" for name in IN_TITLES if name in query and _fits(query[name])]
-    parts = [current_view(page), *named]
+    parts = [current_view(), *named]
     about = ", ".join(part for part in parts if part)
     return f"{PAGES[page].title}: {about}"[:100] if about else PAGES[page].title
 

@@ -27,7 +27,7 @@ class View:
     text: str | None = None
     """The text; None keeps the current one."""
     pair: str | None = None
-    """The second text; None where the view has one text."""
+    """The second text; None for none. Without a text it is put beside a reader's own that is alone."""
     sentences: tuple[str, ...] | None = None
     """The list of the sentences page; None keeps the current one."""
     figure: str | None = None
@@ -248,8 +248,6 @@ def _view(fields: Mapping[Any, Any], pages: Collection[str], where: str) -> dict
     page = _words(fields, "page", TITLE, where)
     if page not in pages:
         _refuse(where, "page", f"{shown(page)} is no page; write one of {', '.join(pages)}")
-    if "pair" in fields and "text" not in fields:
-        _refuse(where, "pair", "a second text needs a first; add text")
     return {
         "page": page,
         "query": _query(fields.get("query", {}), where),

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from ui.address.journey_links import PLACE
-from ui.address.navigation import return_to_view, visit
+from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
 from ui.components.lesson_card import Card, lesson_card
@@ -30,6 +29,7 @@ from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.text_fields import pair
 
 KEYS = ("text", "pair", "sentences")
 
@@ -37,6 +37,8 @@ KEYS = ("text", "pair", "sentences")
 def _texts(view: View) -> dict[str, str]:
     """Key of a text field -> its text in the view; a view with one text clears the second one."""
     texts = {} if view.text is None else {"text": view.text, "pair": view.pair or ""}
+    if view.text is None and view.pair and pair() in (None, view.pair):
+        texts["pair"] = view.pair
     (example,) = view.query.get("example", ("",))[:1]
     if view.sentences is not None:
         texts["sentences"] = "\n".join(view.sentences)
@@ -142,6 +144,7 @@ def follow_address(here: str, pages: Pages) -> str:
     if way == "go":
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
         st.switch_page(pages[place.view.page], query_params=[*place.query(), *place.carried_values(), *typed])
+    remember_values()
     st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
         apply_texts(_texts(place.step) | _texts(place.view))
@@ -237,7 +240,7 @@ def _onward(lesson: Lesson) -> Link | None:
 
 
 def end_tour(preserved: Collection[str] = ()) -> None:
-    """End the tour on the current page, and restore the reader's texts, and on the page where it began the view.
+    """End the tour on the current page, and restore the reader's texts, and what every page showed before.
 
     Args:
         preserved: names in the address that stay as they are.
@@ -245,7 +248,8 @@ def end_tour(preserved: Collection[str] = ()) -> None:
     restore_texts()
     st.session_state.pop(TOUR, None)
     take((*NAMES, PRESENT))
-    return_to_view(preserved, [name for name in PLACE.values() if name not in preserved])
+    bring_values_back(preserved)
+    return_to_view(preserved)
 
 
 def lessons_panel() -> None:

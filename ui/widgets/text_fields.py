@@ -1,12 +1,12 @@
 """The fields of the text and the second text, in the sidebar and on a page, and buttons that fill them in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
 
 from bertviz_core.text import shortened
-from ui.session import DEFAULT_TEXT
+from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets.formatting import escape_markdown
 
 SECOND_LABEL = "Second text, one input with the first"
@@ -17,8 +17,22 @@ PAIR_HELP = (
 APPLY_HELP = "Ctrl + Enter in the field does the same."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
-MOST_QUOTED = 60
-"""Most characters of a text on a button."""
+MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
+"""Most characters of a text on a button, and of an example."""
+
+ANSWERED = "What does the python eat?", "My python sleeps all day. Once a week it eats a mouse."
+"""A question, and a text with its answer."""
+PAIRS: Mapping[str, tuple[str, str, str]] = {
+    "cosine": ("The cosine compares the text with a second one", DEFAULT_TEXT, SECOND_TEXT),
+    "late-interaction": ("The second text is the query that the text is scored for", ANSWERED[1], ANSWERED[0]),
+    "question-answering": ("The text is a question, and its answer is looked for in a second text", *ANSWERED),
+    "next-sentence": (
+        "Next-sentence prediction needs two texts",
+        DEFAULT_TEXT,
+        "It sleeps in a warm corner of the kitchen.",
+    ),
+}
+"""Task or kind of target that reads two texts -> why, as a sentence without a full stop, and an example of both."""
 
 
 def text_inputs(shown: bool = True) -> None:
@@ -89,40 +103,46 @@ def pair() -> str | None:
     return second if second.strip() else None
 
 
-def needs_pair(what: str, *examples: tuple[str | None, str]) -> bool:
-    """Return whether there is no second text; in that case, ask for one and offer examples.
+def two_texts(use: str) -> tuple[str, str]:
+    """The text and the second text; without a second one an example, which one line marks as such.
+
+    An example belongs to the view that shows it: it is written neither into the session nor into the address, and no
+    other page reads it.
 
     Args:
-        what: what needs two texts, as the start of a sentence.
-        examples: pairs of a first and a second text; None as the first text keeps the reader's own.
+        use: what reads both, one of PAIRS.
     """
-    if pair() is not None:
-        return False
-    way = ", or put in an example" if examples else ""
-    st.info(f"{what}: write a second text in the sidebar{way}.", icon=":material/info:")
-    for place, (first, second) in enumerate(examples):
-        put_text_button(second, first, f"put_example_{place}" if place else "put_example")
-    return True
+    if (own := pair()) is not None:
+        return text(), own
+    what, first, second = PAIRS[use]
+    read = first if text() == DEFAULT_TEXT else text()
+    second = next(each for each in (second, DEFAULT_TEXT) if each != read)
+    say_example(second, f"{what}. Write your own in the sidebar.", read if read != text() else None)
+    return read, second
 
 
-def put_text_button(second: str, first: str | None = None, key: str = "put_example") -> None:
-    """Show a button that fills in texts.
+def say_example(second: str, words: str, first: str | None = None) -> None:
+    """Mark an example of a second text as such, in one line.
 
     Args:
         second: the second text.
-        first: the text; None keeps the reader's own.
-        key: key of the button.
+        words: what it is for, in sentences.
+        first: the text that goes with it; None for the reader's own.
     """
-    label = f"Second text: {_quoted(second)}" if first is None else f"Texts: {_quoted(first)} and {_quoted(second)}"
-    st.button(label, key=key, on_click=put_texts, args=(first, second))
+    quoted = _quoted(second, LONGEST_EXAMPLE)
+    read = f"second text {quoted}" if first is None else f"{_quoted(first, LONGEST_EXAMPLE)} and {quoted}"
+    st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
 
 
-def put_texts(first: str | None, second: str) -> None:
-    """Fill in the texts of the sidebar; None as the first text keeps the reader's own."""
-    if first is not None:
-        st.session_state["text"] = first
-    st.session_state["pair"] = second
+def put_text_button(second: str) -> None:
+    """Show a button that fills in a second text."""
+    st.button(f"Second text: {_quoted(second)}", key="put_example", on_click=put_texts, args=(text(), second))
 
 
-def _quoted(text: str) -> str:
-    return f"“{escape_markdown(shortened(text, MOST_QUOTED))}”"
+def put_texts(first: str, second: str) -> None:
+    """Fill in the texts of the sidebar."""
+    st.session_state.update(text=first, pair=second)
+
+
+def _quoted(text: str, most: int = MOST_QUOTED) -> str:
+    return f"“{escape_markdown(shortened(text, most))}”"

@@ -1,7 +1,7 @@
 """Widgets for the view of a page and for the layer.
 
-The view is remembered for each page, the layer for all pages together. Layers are counted from 0. Hidden states are
-"embeddings", then "after layer 0" and so on.
+Which pages share a layer is in `ui/address/registry.py`. Layers are counted from 0. Hidden states are "embeddings",
+then "after layer 0" and so on.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
-from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show
+from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show, write_brought
 from ui.address.navigation import visit
 from ui.address.values import put
 from ui.address.widgets import BOUND
@@ -22,8 +22,6 @@ from ui.widgets.formatting import escape_markdown
 VIEW, LAYER = "view", "layer"
 WIDTH = 320
 """Pixels of the layer widget."""
-CHOSEN = "layer_chosen"
-"""Key of the session: the layer that the reader chose last on any page."""
 LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
 
@@ -31,12 +29,12 @@ T = TypeVar("T", bound=str)
 def reads_text(page: str) -> bool:
     """Whether the current view of a page reads the text of the sidebar."""
     without = PAGES[page].views_without_text
-    return without is not None and current_view(page) not in without
+    return without is not None and current_view() not in without
 
 
-def current_view(page: str) -> str:
-    """Name of the view that a page will show; "" for its first."""
-    return str(st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(f"view_of_{page}", "")))
+def current_view() -> str:
+    """Name of the view that the page will show; "" for its first."""
+    return str(st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(VIEW, "")))
 
 
 def view_choice(options: Sequence[T]) -> T:
@@ -44,9 +42,9 @@ def view_choice(options: Sequence[T]) -> T:
 
     The address names every view but the first. A link to a page without a view opens the one that was open last.
     """
-    view_key, named = f"view_of_{visit().page}", st.query_params.get(VIEW)
+    named = st.query_params.get(VIEW)
     anew = arrived(VIEW) and not visit().complete
-    shown = view_to_show(named, st.session_state.get(view_key), options, anew)
+    shown = view_to_show(named, st.session_state.get(VIEW), options, anew)
     view = next(option for option in options if option == shown)
     if named is not None and named != view:
         words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."
@@ -55,7 +53,7 @@ def view_choice(options: Sequence[T]) -> T:
         open_view(view)
     elif view == options[0] and named is not None:
         put(VIEW, None)
-    st.session_state[VIEW] = st.session_state[view_key] = view
+    st.session_state[VIEW] = view
     view_links(options, view, VIEW, "views")
     note(view=view)
     if (record := view_in_sight()) is not None:
@@ -91,32 +89,23 @@ def state_select(layers: int, help_text: str | None = None) -> int:
 
 def store_layer(layer: int) -> None:
     """Select a layer, as a click in a figure does."""
-    st.session_state[LAYER] = st.session_state[CHOSEN] = str(layer)
+    st.session_state[LAYER] = str(layer)
 
 
 def store_state(entry: int) -> None:
     """Select an entry of `hidden_states`, as a click in a figure does."""
-    st.session_state[LAYER] = st.session_state[CHOSEN] = str(entry - 1) if entry else EMBEDDINGS
+    st.session_state[LAYER] = str(entry - 1) if entry else EMBEDDINGS
 
 
 def _select(label: str, options: Sequence[str], default: str, help_text: str | None, width: int = WIDTH) -> str:
-    layer = layer_to_show(
-        options,
-        default,
-        st.query_params.get(LAYER),
-        st.session_state.get(LAYER),
-        st.session_state.get(CHOSEN),
-        arrived(LAYER),
-        visit().complete,
-    )
-    if layer.put is not None:
-        st.session_state[LAYER] = layer.put
-    if layer.absent is not None:
-        shown = "the embeddings are" if layer.own == EMBEDDINGS else f"layer {layer.own} is"
-        absent = layer.absent[:LONGEST_SHOWN]
-        words = f"There is no layer {absent} here, only {options[0]} to {options[-1]}; {shown} shown."
+    requested, stored = st.query_params.get(LAYER), st.session_state.get(LAYER)
+    layer, absent = layer_to_show(options, default, requested, stored, arrived(LAYER), visit().complete)
+    if layer is not None:
+        st.session_state[LAYER] = layer
+    if absent is not None:
+        shown = "the embeddings are" if layer == EMBEDDINGS else f"layer {layer} is"
+        words = f"There is no layer {absent[:LONGEST_SHOWN]} here, only {options[0]} to {options[-1]}; {shown} shown."
         st.toast(escape_markdown(words))
-    chosen = str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))
-    if chosen != layer.own:
-        st.session_state[CHOSEN] = chosen
-    return chosen
+    shown = str(st.session_state.get(LAYER, default))
+    write_brought(LAYER, None if shown == default else shown)
+    return str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))

@@ -56,9 +56,7 @@ class PredictionResult(Result[Prediction]):
         self._answer = answer
         self._about = {"model": source.model.name, "task": head.task, "model_class": head.model_class}
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the prediction, one sentence each."""
+    def _own_notices(self) -> Sequence[str]:
         return self._answer.notices
 
     @property

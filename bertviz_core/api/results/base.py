@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.questions.figures import no_figure
+from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import escape_controls
@@ -111,7 +112,8 @@ class Result(ABC, Generic[Data]):
 
     def to_json(self) -> dict[str, Any]:
         """The data as a JSON object, as printed by the corresponding command with `--json`."""
-        return json_object(self._json())
+        value = self._json()
+        return json_object({**value, "notices": self.notices} if "notices" in value else value)
 
     @abstractmethod
     def _json(self) -> dict[str, Any]:
@@ -123,7 +125,11 @@ class Result(ABC, Generic[Data]):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Remarks on the data, one sentence each."""
+        """Remarks on the model's files and the data, one sentence each."""
+        return with_notices(self._source.notices, self._own_notices())
+
+    def _own_notices(self) -> Sequence[str]:
+        """Remarks on the data."""
         return tuple(getattr(self.data, "notices", ()))
 
     def __repr__(self) -> str:

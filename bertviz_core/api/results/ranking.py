@@ -29,11 +29,6 @@ class RankingResult(Result[Ranking]):
         """Indices of the texts by descending score."""
         return self.data.order
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the ranking, one sentence each."""
-        return self.data.notices
-
     def to_pandas(self) -> pd.DataFrame:
         """One row per text by descending score.
 
@@ -68,11 +63,6 @@ class LateInteractionResult(Result[LateInteraction]):
     def largest(self) -> Float[np.ndarray, " query_tokens"]:
         """Largest cosine of each token of the query, its part of the sum."""
         return self.data.largest
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the model and its texts, one sentence each."""
-        return self.data.notices
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token of the query.

@@ -70,9 +70,7 @@ class TraceResult(Result[Trace]):
         "tokens",
     )
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the tokenization and the run, one sentence each."""
+    def _own_notices(self) -> Sequence[str]:
         return (*self.data.tokens.notices, *self.data.notices)
 
     @property

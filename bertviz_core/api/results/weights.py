@@ -48,10 +48,8 @@ class ParametersResult(Result[Ledger]):
 
     figures = ("parameters", "components", "layers")
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Remarks on the counts, at most one sentence."""
-        return (self.data.note,) if self.data.note else ()
+    def _own_notices(self) -> Sequence[str]:
+        return self.data.notices
 
     @property
     def total(self) -> int:
@@ -71,7 +69,7 @@ class ParametersResult(Result[Ledger]):
         return parameters_frame(self.data.parameters)
 
     def _json(self) -> dict[str, Any]:
-        return ledger_json(self.data)
+        return {**ledger_json(self.data), "notices": self.notices}
 
     def _lines(self) -> Sequence[str]:
         return ledger_text(self.data).splitlines()

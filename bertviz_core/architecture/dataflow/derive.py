@@ -306,13 +306,14 @@ class _Reader:
             positions.append("rotary")
         row = family(self.ledger.model_type)  # some approximate the softmax, or attend to a band
         plain = len(own) == 1 and (call is None or call.plain) and row.attention_maps in ("probabilities", "scores")
-        whole = scores is not None and scores.shape[-1] == scores.shape[-2]
+        # scores of chunks are put together to a band before the softmax (Longformer)
+        whole = scores is not None and scores.shape[-1] == scores.shape[-2] and softmax.shape[-2:] == scores.shape[-2:]
         return AttentionFacts(
             softmax=plain and whole,
             scaling=factor if scores is not None else None,
             positions=tuple(positions),
             types=TYPE in sources,
-            window=self._window(call, layer),
+            window=self._window(call, stack, layer),
         )
 
     def _call(self, modules: Sequence[str]) -> stepwise.AttentionCall | None:
@@ -320,11 +321,10 @@ class _Reader:
         inside = {id(module) for path in modules for module in named[path].modules()}
         return next((call for call in self.calls.attention if id(call.module) in inside), None)
 
-    def _window(self, call: stepwise.AttentionCall | None, layer: int) -> Window | None:
+    def _window(self, call: stepwise.AttentionCall | None, stack: str, layer: int) -> Window | None:
         """The window of the mask of a call."""
-        config = self.dry.model.config.to_dict()
-        if config.get("model_type") == "longformer":  # Beltagy et al. 2020, section 3.1: half to each side
-            sizes = config.get("attention_window") or 512
+        sizes = self.dry.model.config.to_dict().get("attention_window")  # Beltagy et al. 2020, section 3.1: half a side
+        if sizes and stack == "encoder":
             size = sizes if isinstance(sizes, int) else sizes[layer]
             return Window(int(size) // 2, int(size) // 2)
         if call is None or call.mask is None:

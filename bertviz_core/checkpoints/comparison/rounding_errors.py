@@ -21,7 +21,9 @@ BLOCKS = {**dict.fromkeys(ATTENTION_PARTS, "attention"), "feed_forward": "feed-f
 
 
 def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: CheckpointComparison) -> RoundedFormat:
-    """Sum the errors and the bytes of a rounded copy; buffers such as position ids are no weights and are left out.
+    """Sum the errors and the bytes of a rounded copy, as the ledger counts its parameters.
+
+    Buffers such as position ids are no weights, and a tied parameter that is stored again is one: both are left out.
 
     Args:
         checkpoint: the checkpoint.
@@ -30,7 +32,7 @@ def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: Checkpo
     """
     stored = {tensor.name: tensor for tensor in checkpoint.header.tensors}
     rows: dict[tuple[str, int | None, str], list[RoundedPart]] = {}
-    weights = [change for change in compared.tensors if not change.location.is_buffer]
+    weights = [change for change in compared.tensors if not (change.location.is_buffer or change.location.repeats)]
     for change in weights:
         place = _place(change.location)
         rows.setdefault(place, []).append(_part(change, stored[change.name], rounding, place))

@@ -86,7 +86,9 @@ def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
     if len(head) == len(rows) and report.num_labels is not None:
         labels = head[-1].checkpoint_shape or (0,)
         return [
-            f"The file's head has {labels[0]:,} labels, {report.num_labels:,} were requested; request {labels[0]:,}."
+            f"The file's head has {labels[0]:,} labels, and {report.num_labels:,} are expected, by id2label in "
+            f"config.json (without it 2) or by num_labels: name {labels[0]:,} in id2label, or give "
+            f"num_labels={labels[0]}."
         ]
     first_axes = {(row.checkpoint_shape or (0,))[0] for row in rows}
     words = [row for row in rows if row.component == "embeddings" and "position" not in row.name]

@@ -105,8 +105,10 @@ def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]
     for key in lost:
         for end in _ends(key):
             names = ends.get(end, ())
+            if len(names) > MAX_ENDS:
+                break  # no shorter ending has fewer
             fitting = [name for name in names if tuple(matcher.expected[name].shape) == stored[key]]
-            if fitting and len(names) <= MAX_ENDS:
+            if fitting:
                 votes.update(_changes(key, end, fitting))
                 break
     ranked = sorted(votes.items(), key=lambda item: (-item[1], _size(item[0]), item[0]))

@@ -8,10 +8,14 @@ ignore_mismatched_sizes=True.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import prod
+from pathlib import Path
 from typing import Any
 
-from bertviz_core.checkpoints.load_report.advice import suggestion
+import msgspec
+
+from bertviz_core.checkpoints.load_report.advice import VALUES_NOTE, suggestion
 from bertviz_core.checkpoints.load_report.matching import KeyMatch, KeyMatcher, Shape
 from bertviz_core.checkpoints.load_report.prefix_repair import best_repair, renamed_key
 from bertviz_core.checkpoints.load_report.results import (
@@ -22,19 +26,21 @@ from bertviz_core.checkpoints.load_report.results import (
     Mismatch,
     PrefixRepair,
 )
-from bertviz_core.errors import CheckpointError, HubError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, UnsupportedModelError
 from bertviz_core.isolation.sanitized.terms import changed
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.local_files import adapter_notices, weights_folder
+from bertviz_core.models.safetensors.folder import read_header, same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader
-from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly
+from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
-from bertviz_core.parameters.ledger import module_ledger
+from bertviz_core.parameters.ledger import balanced_ledger, module_ledger, stored_class
+from bertviz_core.parameters.naming import ties_of_file
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
 
 
 def key_rows(
@@ -187,26 +193,54 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
             f"The weights of {source.name!r} are quantized, so that its file does not hold the shapes of its "
             "parameters; give the checkpoint in float32 or bfloat16."
         )
-    header = stored_header(source, settings)
+    header, folder = stored_header(source, settings)
     config = with_labels(source.config, task, num_labels)
-    return report_of(source.name, config, task, header)
+    report = report_of(source.name, config, task, header, folder)
+    return replace(report, suggestion=" ".join((report.suggestion, *adapter_notices(source, settings))))
 
 
-def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:
-    """Return the header of a model's file, on this machine or from the Hub by range requests.
+def class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> str:
+    """Return a notice if a file does not hold exactly the parameters of the class of its config; "" if it does.
+
+    Args:
+        source: the model.
+        settings: settings of this instance.
+        ledger: the ledger of its file.
+
+    Raises:
+        BertvizError: the file cannot be read.
+    """
+    header, folder = stored_header(source, settings)
+    named = stored_class(source.config)
+    try:
+        task = task_of_class(source.name, source.config, named)
+        report = report_of(source.name, source.config, task, header, folder)
+    except BertvizError as error:
+        return f"The class of its config cannot be built, so its parameters are not compared with the file: {error}"
+    if ledger.total == report.total and not report.new and not report.mismatched:
+        return ""
+    why = f", the base class, since its config names {quoted(named) if named else 'no class'},"
+    loaded = f"{report.architecture}{'' if report.architecture == named else why} has {report.total:,}"
+    advice = report.suggestion.removesuffix(VALUES_NOTE).rstrip()
+    return f"The file holds {ledger.total:,} parameters; {loaded}. {advice}"
+
+
+def stored_header(source: ModelSource, settings: Settings) -> tuple[CheckpointHeader, Path | None]:
+    """Return the header of a model's file and its folder; without one if it comes from the Hub by range requests.
 
     Raises:
         BertvizError: there is no file, or it cannot be read.
     """
     try:
-        return read_header(weights_folder(source, settings))
+        folder = weights_folder(source, settings)
+        return read_header(folder), folder
     except CheckpointError as error:
         if source.has_weights or source.hub_id is None:
             raise  # the file exists, or should, and cannot be read
         if settings.allow_hub:
             revision = source.revision if source.kind == "hub" else None
             with suppress(HubError):  # offline
-                return hub.fetch_header(source.hub_id, revision, settings.hub_endpoint)
+                return hub.fetch_header(source.hub_id, revision, settings.hub_endpoint), None
         raise CheckpointError(
             f"{error} Without the file there is nothing to report on; what the head of a task adds needs no file."
         ) from error
@@ -231,11 +265,21 @@ def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) ->
     return changed(config, {**other, "id2label": names, "label2id": {label: int(i) for i, label in names.items()}})
 
 
-def report_of(name: str, config: Mapping[str, Any], task: str, header: CheckpointHeader) -> LoadReport:
+def report_of(
+    name: str, config: Mapping[str, Any], task: str, header: CheckpointHeader, folder: Path | None = None
+) -> LoadReport:
     """Compare a header with the class of a task.
 
+    Args:
+        name: name of the model.
+        config: its config.
+        task: task of the class.
+        header: the header of its file.
+        folder: the folder with that file, of which only tied tensors that are stored twice are compared; None if it is
+            not at hand.
+
     Raises:
-        BertvizError: the class cannot be built from the config.
+        BertvizError: the class cannot be built from the config, or a file cannot be read.
     """
     model = build_skeleton(name, config, task)
     ledger = module_ledger(name, model, source="config")
@@ -244,6 +288,10 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
         matcher = KeyMatcher(model)
         match = matcher.match(stored)
         repair = best_repair(matcher, match, stored, header.files)
+    if folder is not None and (apart := _stored_apart(ledger, match, header, folder)):
+        matcher.owner |= {alias: alias for alias in apart}
+        own = [msgspec.structs.replace(row, tied_to=None) if row.name in apart else row for row in ledger.parameters]
+        ledger = balanced_ledger(name, config, ledger.architecture, "config", own, list(ledger.buffers), None)
     rows = key_rows(matcher, match, ledger, stored, repair)
     shares = component_shares(rows)
     report = LoadReport(
@@ -271,6 +319,15 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
         header_nbytes=header.header_nbytes,
     )
     return replace(report, suggestion=suggestion(report))
+
+
+def _stored_apart(ledger: Ledger, match: KeyMatch, header: CheckpointHeader, folder: Path) -> set[str]:
+    """Return the tied names that the file stores with values of their own, so that transformers does not tie them."""
+    tensors = {tensor.name: tensor for tensor in header.tensors}
+    whole = {name: tensors[match.sources[name][0]] for name in match.filled if len(match.sources[name]) == 1}
+    pairs = [(row.name, row.tied_to) for row in ledger.parameters if row.tied_to is not None]
+    ties = ties_of_file(pairs, whole, partial(same_bytes, folder))
+    return set(ties.apart)
 
 
 def _mismatched(matcher: KeyMatcher, match: KeyMatch) -> tuple[Mismatch, ...]:

@@ -148,6 +148,8 @@ class LoadReport:
     """Size of their values in bytes; none is read."""
     header_nbytes: int
     """Bytes read for this report; 0 for a header from the Hub."""
+    notices: tuple[str, ...] = ()
+    """What of the model's files decides numbers and is not followed, and how its tokenizer differs from its file."""
 
     @property
     def fraction_from_file(self) -> float:

@@ -130,8 +130,10 @@ class RoundedFormat:
         return self._by(lambda part: (part.component, None, part.block))
 
     def _by(self, place: Callable[[RoundedPart], tuple[str, int | None, str]]) -> tuple[RoundedPart, ...]:
-        places = dict.fromkeys(map(place, self.parts))
-        return tuple(together((part for part in self.parts if place(part) == each), *each) for each in places)
+        groups: dict[tuple[str, int | None, str], list[RoundedPart]] = {}
+        for part in self.parts:
+            groups.setdefault(place(part), []).append(part)
+        return tuple(together(parts, *each) for each, parts in groups.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

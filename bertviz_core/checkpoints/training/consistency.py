@@ -69,7 +69,8 @@ def base_notices(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
         more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
         start = f"start{'s' if len(new) == 1 else ''}"
         notices.append(f"{quoted(new[0])}{more} {start} at {quoted(first.name)}, since the base has none.")
-    return notices
+    fits = [notice for each in checkpoints if each.merged is not None for notice in each.merged.adapter.notices]
+    return [*notices, *dict.fromkeys(fits)]
 
 
 def _shape(shape: tuple[int, ...] | None) -> str:

@@ -23,6 +23,8 @@ from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, 
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Endings of files that may hold texts with labels."""
 STEP = re.compile(r"(?<!\d)\d{1,15}$")
 """A step at the end of a folder's name."""
 WEIGHTS = (SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -54,6 +56,11 @@ class TrainingRun:
     def is_example(self) -> bool:
         """Whether it is the example run of this package, which is opened by its name."""
         return self.folder == EXAMPLE_FOLDER
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables in its folder, which may hold the texts of the training."""
+        return tuple(sorted(each.name for each in self.folder.iterdir() if each.suffix.lower() in TABLES))
 
     @property
     def start(self) -> RunCheckpoint | None:

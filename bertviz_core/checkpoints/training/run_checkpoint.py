@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace as replace_entry
 
 from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, open_checkpoint, tensor_slices
-from bertviz_core.models import catalog
+from bertviz_core.models.local_files import base_class
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.adapters.merging import merged_matrices
 from bertviz_core.models.safetensors.adapters.results import FittedAdapter
@@ -56,7 +56,8 @@ class MergedWeights:
         found = tensor_slices(self.base)
         for matrix in merged_matrices(self.adapter, self.base.folder):
             place = found[matrix.stored.name]
-            found[matrix.stored.name] = place._replace(tensor=_as_merged(matrix.stored), merged=matrix)
+            tensor = replace_entry(matrix.update.table or matrix.stored, name=matrix.stored.name)
+            found[matrix.stored.name] = place._replace(tensor=_as_merged(tensor), merged=matrix)
         folder = self.adapter.adapter.folder
         listed = CheckpointHeader(tuple(each.stored for _, each in self.adapter.saved), (), 0)
         own = tensor_slices(replace(self.base, folder=folder, header=listed))
@@ -110,8 +111,7 @@ def read_checkpoint(
     base = bases.get(part.base.name)
     if base is None:
         base = bases[part.base.name] = open_checkpoint(part.base, settings)
-    facts = catalog.type_facts(part.base.model_type)
-    adapter = fitted(read_adapter(name, folder), base.name, base.header, facts.prefix if facts else "")
+    adapter = fitted(read_adapter(name, folder), base.name, base.header, base_class(part))
     merged = MergedWeights(base, adapter)
     return Checkpoint(name, source.revision, source.config, folder, merged.header), merged
 

@@ -118,31 +118,30 @@ def compare(
     predicted = None
     if is_predicted:
         values = {**options.values, VIEW.key: view, JOINED.key: join}
-        predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values)).result
+        predicted = compared_predictions(opened, Options(options.texts, pair or None, task, values))
     ran = _compared_runs(opened, options, view, pair, place) if is_run else None
-    comparison = checkpoint_comparison(opened, Options(values=options.values)).result
+    comparison = checkpoint_comparison(opened, Options(values=options.values))
     if text is not None and task is None and file is None and not is_run:
         print_notices(_answering(opened, second))
-    behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options).result
-    answers = None if listed is None else compared_answers(opened, listed).result
+    behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options)
+    answers = None if listed is None else compared_answers(opened, listed)
     sliced = None if divided is None else answers_by_slice(opened, divided).result
-    print_notices(comparison.notices)
-    print_notices(behaviour.notices if behaviour else ())
-    print_notices(answers.notices if answers else ())
-    print_notices(predicted.notices if predicted else ())
-    print_notices(ran.notices if ran else ())
+    every = (comparison, behaviour, answers, predicted, ran)
+    ran_on_text = None if behaviour is None else behaviour.result
+    notices = list(dict.fromkeys(notice for each in every if each is not None for notice in each.notices))
+    print_notices(notices)
     if as_json:
-        about = {} if answers is None else answer_comparison_json(answers)
+        about = {} if answers is None else answer_comparison_json(answers.result)
         about |= {} if sliced is None else slices_json(sliced)
-        about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted)}
+        about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted.result)}
         about |= {} if ran is None else {view: RUNS[view][1](ran.result)}
-        print_json({**compare_json(comparison, behaviour), **about})
+        print_json({**compare_json(comparison.result, ran_on_text), **about, "notices": notices})
     else:
-        lines = [] if answers is None else ["", *answer_comparison_lines(answers)]
+        lines = [] if answers is None else ["", *answer_comparison_lines(answers.result)]
         lines += [] if sliced is None else ["", *slices_lines(sliced)]
-        lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted)]
+        lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted.result)]
         lines += [] if ran is None else ["", *RUNS[view][2](ran.result)]
-        print_lines([*compare_lines(comparison, behaviour), *lines])
+        print_lines([*compare_lines(comparison.result, ran_on_text), *lines])
 
 
 def _compared_runs(opened: Opened, options: Options, view: str, pair: str, place: Mapping[str, str]) -> Answer[Any]:

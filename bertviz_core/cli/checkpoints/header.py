@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.cli.opened import opened_model
 from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.models.skeleton import TASKS
-from bertviz_core.models.sources import resolve
-from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.questions.models.checkpoints import load_report_of
+from bertviz_core.questions.models.parameters import parameters as ledger_of
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
-from bertviz_core.settings import Settings
 
 TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
 
@@ -20,11 +20,11 @@ TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class
 @app.command()
 def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
     """List every named parameter and how the counts add up."""
-    settings = Settings.from_environment(any_folder=True)
-    ledger = source_ledger(resolve(model, settings), settings, task)
-    print_notices((ledger.note,) if ledger.note else ())
+    answer = ledger_of(opened_model(model), Options(task=task))
+    ledger, notices = answer.result, answer.notices
+    print_notices(notices)
     if as_json:
-        print_json(ledger_json(ledger))
+        print_json({**ledger_json(ledger), "notices": notices})
     else:
         sys.stdout.write(ledger_text(ledger))
 
@@ -40,8 +40,8 @@ def load_report_command(
     model: ModelArgument, task: TaskToLoad = "base", labels: LabelsOption = None, as_json: JsonOption = False
 ) -> None:
     """Tell which weights of a task's class the checkpoint has; only its header is read."""
-    settings = Settings.from_environment(any_folder=True)
-    report = source_load_report(resolve(model, settings), task, settings, labels)
+    report = load_report_of(opened_model(model), task, labels).result
+    print_notices(report.notices)
     if as_json:
         print_json(report_json(report))
     else:

@@ -57,10 +57,11 @@ def number_formats_command(
         print_notices(table.notices)
         texts = table.sentences
     options = formats_options(texts, formats.split(",") if formats else None, examples)
-    result = number_formats(opened_model(model), options).result
-    print_notices(result.notices)
+    answer = number_formats(opened_model(model), options)
+    result = answer.result
+    print_notices(answer.notices)
     print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
     if as_json:
-        print_json(number_formats_json(result))
+        print_json(number_formats_json(result), answer.notices)
     else:
         print_lines(number_formats_lines(result))

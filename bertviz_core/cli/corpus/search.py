@@ -39,7 +39,7 @@ def search_command(
     answer = searched(opened, text, int(count), where, index)
     print_notices(answer.notices)
     if as_json:
-        print_json(hits_json(answer.result))
+        print_json(hits_json(answer.result), answer.notices)
     else:
         print_lines(hit_lines(answer.result))
 

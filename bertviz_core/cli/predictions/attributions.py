@@ -40,7 +40,7 @@ def words(
     answer = word_attributions(opened_model(model), Options((text,), pair, values=values))
     print_notices(answer.notices)
     if as_json:
-        return print_json(shares_json(answer.result))
+        return print_json(shares_json(answer.result), answer.notices)
     return print_lines(shares_lines(answer.result))
 
 
@@ -63,5 +63,5 @@ def word_pairs(
     answer = pair_attributions(opened_model(model), Options((text,), pair, values={LAYER.key: str(from_layer)}))
     print_notices(answer.notices)
     if as_json:
-        return print_json(pairs_json(answer.result))
+        return print_json(pairs_json(answer.result), answer.notices)
     return print_lines(pairs_lines(answer.result))

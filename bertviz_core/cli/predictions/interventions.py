@@ -37,5 +37,5 @@ def causes(
     answer = ablation_effects(opened_model(model), Options((text,), pair, values=values))
     print_notices(answer.notices)
     if as_json:
-        return print_json(effects_json(answer.result))
+        return print_json(effects_json(answer.result), answer.notices)
     return print_lines(effects_lines(answer.result))

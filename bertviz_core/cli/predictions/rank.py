@@ -81,7 +81,7 @@ def rank(
         answer = ranked(opened_model(model), options, _Moved(bar.update))
     print_notices(answer.notices)
     if as_json:
-        return print_json(ranking_json(answer.result))
+        return print_json(ranking_json(answer.result), answer.notices)
     return print_lines(ranking_lines(answer.result))
 
 
@@ -93,5 +93,5 @@ def late_interaction_command(
     answer = late_interaction(opened_model(model), interaction_options(query, document))
     print_notices(answer.notices)
     if as_json:
-        return print_json(interaction_json(answer.result))
+        return print_json(interaction_json(answer.result), answer.notices)
     return print_lines(interaction_lines(answer.result))

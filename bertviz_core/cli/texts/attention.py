@@ -28,6 +28,6 @@ def attention(
     answer = attention_map(opened, Options((text,), pair, values=values))
     print_notices(answer.notices)
     if as_json:
-        print_json(attention_json(trace, answer.result))
+        print_json(attention_json(trace, answer.result), answer.notices)
     else:
         print_lines(attention_lines(trace, answer.result))

@@ -35,7 +35,7 @@ def hidden(
     check = recomputed_pooler(opened, options).result if pooler else None
     print_notices((*answer.notices, *(_pooler_notices(answer.result, check) if pooler else ())))
     if as_json:
-        print_json(hidden_json(answer.result, entry, pooler, check))
+        print_json(hidden_json(answer.result, entry, pooler, check), answer.notices)
     else:
         print_lines(hidden_lines(answer.result, entry, pooler, check))
 

@@ -8,7 +8,7 @@ from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, 
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.lazy_imports import leave_out_torch
 from bertviz_core.models.skeleton import quietly
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.tables.texts import tokens_json, tokens_lines
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens
@@ -24,18 +24,18 @@ PairOption = Annotated[
 @app.command()
 def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
     """List the tokens of a text, or of a pair, as the model reads them."""
-    read = _tokens(model, text, pair)
-    print_notices(read.notices)
+    source = resolve(model, Settings.from_environment(any_folder=True))
+    read = _tokens(source, text, pair)
+    notices = (*source.notices, *read.notices)
+    print_notices(notices)
     if as_json:
-        print_json({"model": model, **tokens_json(read)})
+        print_json({"model": model, **tokens_json(read), "notices": notices})
     else:
         print_lines(tokens_lines(read))
 
 
-def _tokens(model: str, text: str, pair: str | None) -> Tokens:
+def _tokens(source: ModelSource, text: str, pair: str | None) -> Tokens:
     """Tokenize with the tokenizer alone: torch would take most of the time, and no tokenizer needs it."""
-    settings = Settings.from_environment(any_folder=True)
-    source = resolve(model, settings)
     leave_out_torch()
     with quietly():
-        return tokenize(load_tokenizer(source, settings), text, pair)
+        return tokenize(load_tokenizer(source, Settings.from_environment(any_folder=True)), text, pair)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.column_values import plain_values
+from bertviz_core.tables.cells import label_text
 from bertviz_core.text import counted
 
 NAMED = 8
@@ -51,7 +52,7 @@ def column_values(column: pa.ChunkedArray, named: int = NAMED) -> ColumnValues:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.DictionaryArray.from_arrays([], pa.array([], kind))
     codes = np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    names = [str(value) for value in plain_values(encoded.dictionary)]
+    names = [label_text(value) for value in plain_values(encoded.dictionary)]
     codes[missing] = -1
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     order = sorted((place for place in range(len(names)) if counts[place]), key=lambda at: (-counts[at], names[at]))

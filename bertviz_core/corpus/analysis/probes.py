@@ -17,6 +17,7 @@ from bertviz_core.predictions.probing.fitting import layer_vectors, probe_scores
 from bertviz_core.predictions.probing.reading import LEAST_TEXTS, MAX_TEXTS, checked
 from bertviz_core.predictions.probing.results import LabelledTexts, ProbeScores
 from bertviz_core.sentences.results import Pooling
+from bertviz_core.tables.cells import label_text
 from bertviz_core.text import counted, quoted
 from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -75,7 +76,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     cells = corpus.column(column)
     having = _labelled_rows(cells)
     rows = having[sampled_rows(len(having), texts, seed)]
-    labels = ["" if cell is None else str(cell).strip() for cell in plain_values(cells.take(rows))]
+    labels = [label_text(cell) for cell in plain_values(cells.take(rows))]
     pairs = [
         (text, label) for text, label in zip(texts_of(corpus, rows), labels, strict=True) if text.strip() and label
     ]
@@ -99,7 +100,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
 def _labelled_rows(cells: pa.ChunkedArray) -> Int[np.ndarray, " labelled"]:
     """Indices of the cells that contain a label; a null or blank cell contains none."""
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
-    is_label = pc.is_valid(cells)
+    is_label = pc.invert(pc.is_null(cells, nan_is_null=True))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         is_label = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(cells.cast(kind)), ""), False)
     return np.asarray(pc.indices_nonzero(is_label).to_numpy(), dtype=np.int64)

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.corpus.folder import OWN_COLUMNS
 from bertviz_core.corpus.reading.cutting import Cut
-from bertviz_core.corpus.reading.types import joined, plain
+from bertviz_core.corpus.reading.types import joined, narrow, plain
 from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.cells import of_type
 from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, check_names, listed
 from bertviz_core.tables.decoding import zero_cell_message
 from bertviz_core.tables.inputs import InputPlace, ending, input_files, place
@@ -49,21 +50,32 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     text_column = _text_column(first, column, files[0].path, notices)
     reader.text_column = text_column
     as_text = not files[0].path.lower().endswith(JSON_ENDINGS)
-    cut, schema = Cut(rows_per_shard, MAX_SHARD_NBYTES), None
+    cut, stored, schema = Cut(rows_per_shard, MAX_SHARD_NBYTES), None, None
     for index, (file, where) in enumerate(zip(files, places, strict=True)):
-        rows = 0
+        rows, commas = 0, isinstance(reader, LineFiles) and reader.decimal_comma(where)
         for positions, table, types in _batches(reader, where, rows_per_shard):
             _check_zeros(table, file.path, rows)
             _check_texts(table, text_column, file.path, rows, max_characters)
-            schema = joined(schema or types, types, file.path, as_text)
+            stored = joined(stored or types, types, file.path, as_text)
+            found = narrow(types, table, text_column, commas)
+            schema = joined(schema or found, found, file.path, as_text=True)
             cut.take(index, positions, _sizes(reader, positions, table, text_column))
             rows += table.num_rows
-    if schema is None:
+    if stored is None or schema is None:
         raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
-    plain_schema = plain(schema)
+    plain_schema = plain(schema, stored)
+    if isinstance(reader, LineFiles):
+        notices.extend(reader.notices)
     columns, shards = _columns(plain_schema, text_column, notices), cut.shards()
     return InputSurvey(
-        files, plain_schema, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices)
+        files,
+        plain_schema,
+        plain(stored, stored),
+        text_column,
+        columns,
+        shards,
+        sum(shard.rows for shard in shards),
+        tuple(notices),
     )
 
 
@@ -83,17 +95,18 @@ def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
     Raises:
         CorpusError: the input is gone, cannot be read, or has changed since the survey.
     """
-    reader, schema = reader_for(survey.files), survey.schema
+    reader, schema, stored = reader_for(survey.files), survey.schema, survey.stored_schema
     reader.text_column = survey.text_column
     parts = []
     for part in shard.ranges:
         path = survey.files[part.file].path
-        table = reader.table(place(path), part.start, part.stop, schema)
-        for field in schema:
+        table = reader.table(place(path), part.start, part.stop, stored)
+        for field in stored:
             if field.name not in table.column_names:
                 table = table.append_column(field, pa.nulls(table.num_rows, field.type))
         try:
-            parts.append(table.select(schema.names).cast(schema))
+            columns = [of_type(table.column(field.name), field.type) for field in schema]
+            parts.append(pa.table(columns, schema=schema))
         except pa.ArrowException as error:
             raise CorpusError(f"{quoted(path)} has changed since it was looked at.") from error
     whole = pa.concat_tables(parts)
@@ -108,7 +121,8 @@ def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> pa.Schema:
         return reader.schema(places[0])
     for where in places:
         for positions in reader.positions(where, 4096):
-            return reader.table(where, positions[0], positions[-1]).schema
+            table = reader.table(where, positions[0], positions[-1])
+            return narrow(table.schema, table, None, reader.decimal_comma(where))
     return pa.schema([(name, pa.string()) for name in reader.names(places[0]) or []])
 
 
@@ -136,7 +150,7 @@ def _text_column(schema: pa.Schema, requested: str | None, path: str, notices: l
 
 
 def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[list[int], pa.Table, pa.Schema]]":
-    """Yield positions of rows, a table of them (only columns of texts for Parquet), and the types of all columns."""
+    """Yield positions of rows, a table of them (of Parquet its texts and floats), and the types of all columns."""
     if isinstance(reader, LineFiles):
         for positions in reader.positions(where, most):
             table = reader.table(where, positions[0], positions[-1])
@@ -153,7 +167,8 @@ def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[li
     _check_names(schema, where.path)
     if name not in schema.names:
         raise CorpusError(f"{quoted(where.path)} has no column {quoted(name)}; it has {listed(schema.names)}.")
-    names = [name, *(field.name for field in schema if field.name != name and column_kind(field.type) == "text")]
+    read = (field for field in schema if column_kind(field.type) == "text" or pa.types.is_floating(field.type))
+    names = [name, *(field.name for field in read if field.name != name)]
     for positions, texts in zip(reader.positions(where, most), reader.texts(where, names, most), strict=True):
         yield positions, texts, schema
 

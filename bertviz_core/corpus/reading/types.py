@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from bertviz_core.corpus.column_values import column_kind
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.cells import narrowed
 from bertviz_core.text import quoted
 
 
@@ -36,9 +37,32 @@ def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.
     return pa.schema(list(types.items()))
 
 
-def plain(schema: pa.Schema) -> pa.Schema:
-    """Return the columns with their types in a corpus; columns without values become texts."""
-    return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
+def narrow(schema: pa.Schema, table: pa.Table, text_column: str | None, decimal_comma: bool) -> pa.Schema:
+    """Return the columns with the types that their cells have in every format; the column of texts stays one.
+
+    Args:
+        schema: the columns and their types in the file.
+        table: rows of those that are texts or floats.
+        text_column: the column of the texts; None if it is not known yet.
+        decimal_comma: whether cells such as 3,5 are numbers.
+    """
+    texts_or_floats = {name for name in table.column_names if name != text_column}
+    return pa.schema(
+        (each.name, narrowed(table.column(each.name), decimal_comma))
+        if each.name in texts_or_floats
+        else (each.name, each.type)
+        for each in schema
+    )
+
+
+def plain(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
+    """Return the columns with their types in a corpus; those without values as stored, or as texts."""
+    return pa.schema((each.name, _plain(each.type, stored.field(each.name).type)) for each in schema)
+
+
+def _plain(dtype: pa.DataType, stored: pa.DataType) -> pa.DataType:
+    dtype = stored if pa.types.is_null(dtype) else dtype
+    return pa.string() if pa.types.is_null(dtype) else dtype
 
 
 def _common_type(first: pa.DataType, second: pa.DataType, as_text: bool) -> pa.DataType | None:

@@ -7,24 +7,47 @@ from math import isclose
 
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import FlowStep, LayerFlow, Shape
+from bertviz_core.architecture.results import FlowRemainder, FlowStep, LayerFlow, Shape
 from bertviz_core.architecture.structure.results import Block, Window
 from bertviz_core.figures.architecture.box_rows import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme
 
 MOST_EXTRAS = 2
+UNUSED = "not used for this text,"
 
 
 def flow_rows(flow: LayerFlow) -> list[Row]:
-    """Return the rows from top to bottom; one per step, in the order of the run, if no chain of blocks is known."""
+    """Return the rows from top to bottom, whose counts add up to the layer's.
+
+    One per step, in the order of the run, if no chain of blocks is known; last the parameters outside the steps.
+    """
     drawn: list[Row] = []
     norms: set[str] = set()
     for block in flow.blocks:
         drawn += _block_rows(flow, block, norms)
     if sum(row.count or 0 for row in drawn) != sum(step.numel for step in flow.steps) or not drawn:
-        return [_plain_row(step) for step in flow.steps]
-    return drawn
+        drawn = [_plain_row(step) for step in flow.steps]
+    return [*drawn, *_remainder_rows(flow)]
+
+
+def _remainder_rows(flow: LayerFlow) -> list[Row]:
+    """Return the rows of the parameters outside the steps: one per module, or per group of modules not in use."""
+    groups: dict[str, list[FlowRemainder]] = {}
+    for each in flow.remainders:
+        place = each.module if each.called else each.module.rpartition(".")[0]
+        use = "added" if each.called else UNUSED
+        groups.setdefault(f"{use} in {place or 'the layer'}", []).append(each)
+    return [
+        Row((Box(remainder_names(group), detail, "other"),), sum(each.numel for each in group), apart=True)
+        for detail, group in groups.items()
+    ]
+
+
+def remainder_names(remainders: Sequence[FlowRemainder]) -> str:
+    """Return the last parts of the names: of parameters, or of modules that are not in use."""
+    names = (each.names if each.called else (each.module.rpartition(".")[2],) for each in remainders)
+    return ", ".join(dict.fromkeys(name for group in names for name in group))
 
 
 def _block_rows(flow: LayerFlow, block: Block, counted: set[str]) -> list[Row]:
@@ -195,6 +218,15 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
     return draw_rows(picture, theme)
 
 
+def unused_words(flow: LayerFlow) -> str:
+    """Return a sentence about the parameters that the text does not use; "" if there are none."""
+    unused = [each for each in flow.remainders if not each.called]
+    if not unused:
+        return ""
+    count = sum(each.numel for each in unused)
+    return f" {count:,} of them are not used for this text: {remainder_names(unused)}."
+
+
 @figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text", reported=True)
 def layer_figure(flow: LayerFlow) -> FigureSpec:
     """Plot the data flow through one layer."""
@@ -202,5 +234,5 @@ def layer_figure(flow: LayerFlow) -> FigureSpec:
     steps = ", ".join(step.name for step in flow.steps)
     alt = f"{title}, top to bottom with the sizes of each step: {steps}"
     passes = f"; one run passes it {flow.applications} times" if flow.applications > 1 else ""
-    caption = f"{title}: {flow.class_name}, {flow.total:,} parameters{passes}."
+    caption = f"{title}: {flow.class_name}, {flow.total:,} parameters{passes}.{unused_words(flow)}"
     return FigureSpec(title, alt, partial(layer_drawing, flow), caption)

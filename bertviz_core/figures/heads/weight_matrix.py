@@ -43,7 +43,7 @@ def projection_heatmap(
 ) -> go.Figure:
     """Draw a projection's weights with outputs as rows: W_q, W_k, W_v are divided into heads by rows, W_o by columns.
 
-    The numbers do not show the boundaries of heads. With drawn boundaries, bars beside the blocks show the norm of each
+    The file has no mark at the boundaries of heads. With drawn boundaries, bars beside the blocks show the norm of each
     head's weights.
 
     Args:

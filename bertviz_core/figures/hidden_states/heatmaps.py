@@ -192,11 +192,11 @@ def _label_room(names: Sequence[str]) -> int:
     return min(int(max((label_width(name, TEXT_SIZE - 1) for name in names), default=8)) + 8, LONGEST)
 
 
-CHANGE, LENGTH = "change in each layer", "vector length"
+CHANGE, LENGTH = "turn in each layer", "vector length"
 BEFORE, INPUT = "cosine to the layer before", "cosine to its own input"
 """Keys of measures per token and layer."""
 WORDS = {
-    CHANGE: ("How much each layer changes each token", "cosine distance"),
+    CHANGE: ("How far each layer turns each token", "turn, 1 − cosine"),
     BEFORE: ("Cosine of each token's vector before and after each layer", "cosine"),
     INPUT: ("Cosine of each token's vector to its own input embedding", "cosine"),
     LENGTH: ("Length of each token's vector, layer by layer", "norm"),

@@ -11,6 +11,7 @@ from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, diverging, escape, layout
+from bertviz_core.figures.tokens.box_rows import WRITTEN
 from bertviz_core.figures.tokens.strip import token_strip
 from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
@@ -45,7 +46,8 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     """
     title = _title(word_attributions)
     draw = partial(shares_strip, word_attributions, word_pieces, title)
-    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, _caption(word_attributions, title))
+    caption = f"{_caption(word_attributions, title)} {WRITTEN}"
+    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
 
 
 @figure(

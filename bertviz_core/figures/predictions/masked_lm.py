@@ -10,6 +10,7 @@ from bertviz_core.figures.base.axes import token_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.tokens.box_rows import WRITTEN
 from bertviz_core.figures.tokens.strip import token_strip
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.text import decimals, escape_controls, shortened
@@ -37,7 +38,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
         fills = dict.fromkeys(places, theme.colours["task head"])
         return token_strip((("", text_pieces),), notes, title, theme, chosen=word_position, fills=fills)
 
-    caption = "Filled boxes are masked. Below each token is the probability of the original one."
+    caption = f"{WRITTEN} Filled boxes are masked. Below each token is the probability of the original one."
     return FigureSpec(title, alt, draw, caption)
 
 

@@ -141,6 +141,6 @@ def confusion_cells(
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
     """Plot the number of texts by gold label and answer."""
     title = f"Gold labels and answers of {counted(len(gold_scores.compared), 'text')} — {model_name}"
-    right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
+    right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.1%}"
     draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)
     return FigureSpec(title, f"{title}: {right}", draw, f"{title}: {right}")

@@ -9,6 +9,7 @@ from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, sequential
+from bertviz_core.figures.tokens.box_rows import WRITTEN
 from bertviz_core.figures.tokens.strip import token_strip
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.trace.results import TextPieces
@@ -35,7 +36,7 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
     )
     mean = f"mean {pseudo_likelihood.mean:.3f} nats, PPPL {pseudo_likelihood.perplexity:,.1f}"
     draw = partial(surprise_strip, pseudo_likelihood, text_pieces, title)
-    return FigureSpec(title, f"{title}, in nats: {listed}; {mean}", draw, f"{title}, in nats; {mean}.")
+    return FigureSpec(title, f"{title}, in nats: {listed}; {mean}", draw, f"{title}, in nats; {mean}. {WRITTEN}")
 
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:

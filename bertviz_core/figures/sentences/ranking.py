@@ -11,7 +11,7 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layo
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.labels import SIZE, name_rows, sentence_names
 from bertviz_core.predictions.scoring.results import Ranking
-from bertviz_core.text import counted, decimals, shortened
+from bertviz_core.text import counted, decimals, shortened, tied
 
 ROW, ROWS = 34, 20
 """Pixels of a row, and maximum number of texts."""
@@ -144,7 +144,8 @@ def moved_words(ranking: Ranking) -> str:
     best = int(np.argmax(rises))
     have = "has" if moved == 1 else "have"
     return (
-        f"{moved:,} of {counted(count, 'text')} {have} another place than by the cosine; text {best + 1} rises most, "
+        f"{moved:,} of {counted(count, 'text')} {have} another place than by the cosine; of all, "
+        f"text {best + 1}{tied(rises)} rises most, "
         f"from {int(ranking.cosine_rank[best]):,} to {int(ranking.rank[best]):,}."
     )
 

@@ -25,6 +25,10 @@ DRAWN = 600
 """Maximum number of drawn tokens."""
 LONGEST = 44
 PARTS = ("First text", "Second text")
+WRITTEN = "Boxes: the text as it is written."
+"""Part of the caption of figures with boxes, since the vocabulary may spell a token otherwise: sin for Sin."""
+SPELLED = f"{WRITTEN} Tables and sentences: each token as the vocabulary spells it."
+"""The same for a page that shows both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from bertviz_core.figures.tokens.box_rows import (
     EDGES,
     LONGEST,
     PAD,
+    WRITTEN,
     Below,
     Notes,
     TokenBox,
@@ -197,7 +198,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
     draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
-    return FigureSpec(title, alt, draw, f"{title}. Below each token is {WORDS_BELOW[below]}.")
+    return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
 
 
 @figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True)
@@ -211,4 +212,5 @@ def tokenizers_figure(
         for name, pieces in ((model_name, text_pieces), (second_name, second_pieces))
     )
     alt = f"{title}: {'; '.join(name for name, _ in parts)}"
-    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), f"{title}. Below each token is its id.")
+    caption = f"{title}. {WRITTEN} Below each token is its id."
+    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), caption)

@@ -49,6 +49,8 @@ CONFIG = re.compile(r"\w*config|\w*(encoder|decoder)|generator")
 """Names of nested configs."""
 ALWAYS: Mapping[str, str] = {"model_type": "s", "num_labels": "i"}
 """Common entries that are not fields of the config classes."""
+DTYPE_KEYS = ("dtype", "torch_dtype")
+DTYPES = ("float32", "bfloat16", "float16", "float64", "float", "half", "double")
 LABELS = ("num_labels", "id2label", "label2id")
 KINDS: Mapping[str, str] = {
     "i": "a whole number",
@@ -139,8 +141,12 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
     key, value = entry.key, entry.value
     if value is None:
         return ""
+    if key in DTYPE_KEYS and not isinstance(value, Mapping) and value not in DTYPES:
+        return f"a number format in which models are run is needed, such as {', '.join(DTYPES[:3])}"
     if entry.kinds and not any(_is(value, kind) for kind in entry.kinds):
         return f"{' or '.join(KINDS[kind] for kind in KINDS if kind in entry.kinds)} is needed"
+    if key == "architectures" and not all(isinstance(each, str) for each in value):
+        return "a list of names of classes is needed"
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"at most {MAX_TEXT:,} characters are read" if entry.kinds else ""
     if key in LABELS:
@@ -148,6 +154,8 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
         words = value.values() if isinstance(value, Mapping) else ()
         if any(isinstance(word, str) and len(word) > MAX_LABEL for word in words):
             return f"at most {MAX_LABEL:,} characters are read of a label"
+        if key == "id2label" and not all(number.strip().isdecimal() for number in map(str, value)):
+            return "its names must be the numbers of the labels, from 0"
         return _outside((count,), 0, bounds.max_labels, "INSIDE_BERT_MAX_LABELS")
     if REPEATED.fullmatch(key):
         least = int(key in LAYERS) if COUNT.fullmatch(key) else -MAX_WHOLE

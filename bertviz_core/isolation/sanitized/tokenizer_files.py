@@ -19,15 +19,18 @@ from bertviz_core.isolation.regular_files import (
     present,
     read_file,
 )
+from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.isolation.sanitized.tokenizer import (
     check_serialized,
     harmless_added_tokens,
     harmless_tokenizer_config,
 )
+from bertviz_core.text import quoted
 
 SERIALIZED = "tokenizer.json"
 SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
 ADDED = "added_tokens.json"
+SPECIAL_TOKENS = tuple(f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 VOCABULARIES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model"),
     *("sentencepiece.model", "tokenizer.model", "tiktoken.model", "spm_char.model", "prophetnet.tokenizer"),
@@ -99,10 +102,17 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
     if not isinstance(content, dict):
         raise CheckpointError(f"{name} is in another format: its JSON is not an object.")
     if name in SETTINGS:
+        _check_special_tokens(name, content)
         content = harmless_tokenizer_config(content)
     if name == ADDED:
         content = harmless_added_tokens(content)
     return json.dumps(content).encode()
+
+
+def _check_special_tokens(name: str, content: Mapping[str, Any]) -> None:
+    for key in SPECIAL_TOKENS:
+        if not isinstance(content.get(key), str | dict | None):
+            raise CheckpointError(f"{name} has {described(content[key])} as {quoted(key)}; a text is needed.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 FOLDER = Path(__file__).parent
-LIBRARY_FILE = "library.json"
+LIBRARY_FILE, TENSORS_FILE = "library.json", "tensors.json"
 FAMILIES = (
     *("bert", "roberta", "distilbert", "modernbert", "deberta-v3", "xlm-roberta", "electra", "albert", "minilm"),
     *("mpnet", "bert-miniatures", "fine-tuned"),
@@ -77,7 +77,9 @@ class TypeFacts:
     buffers: tuple[str, ...]
     """Buffers that are saved, with digits as *."""
     classes: Mapping[str, "ClassFacts"]
-    """Facts about single classes that differ from those of the type, by class name."""
+    """Facts about single classes that differ from those of their type, by class name."""
+    own_classes: tuple[str, ...]
+    """Names of the classes of this type."""
 
     def of_class(self, name: str) -> "ClassFacts":
         """The facts about a class; those of the type by default."""
@@ -163,13 +165,27 @@ def type_facts(model_type: str) -> TypeFacts | None:
         frozen=tuple(row.get("frozen", ())),
         buffers=tuple(row.get("buffers", ())),
         classes=classes,
+        own_classes=tuple(row.get("classes", ())),
     )
+
+
+@cache
+def type_tensors(model_type: str) -> Mapping[str, Any]:
+    """The parameters of the classes of a type, as `catalog.generate.model_type_tensors` writes them; {} if unknown."""
+    row: dict[str, Any] = orjson.loads((FOLDER / TENSORS_FILE).read_bytes()).get(model_type, {})
+    return row
 
 
 def is_known(model_type: str) -> bool:
     """Whether transformers knows a model type; transformers is not imported."""
     library = _library()
     return model_type in library["types"] or model_type in library["other_types"]
+
+
+@cache
+def is_causal(model_type: str) -> bool:
+    """Whether tokens of a model type read those before them only, unless the config says otherwise."""
+    return model_type in _library()["causal_types"]
 
 
 @cache

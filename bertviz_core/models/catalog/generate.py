@@ -1,11 +1,13 @@
 """Collect facts about the classes of transformers by model type.
 
-As a program, it writes those of text models to library.json, and the types of config entries to entry_kinds.json.
+As a program, it writes those of text models to library.json, the names and shapes of their parameters to tensors.json,
+and the types of config entries to entry_kinds.json.
 
 Checkpoints of a type in library.json are read without importing transformers; other types are inspected on demand. Run
 `python -m bertviz_core.models.catalog.generate` after a change of the pinned transformers.
 """
 
+import copy
 import dataclasses
 import re
 import sys
@@ -19,11 +21,13 @@ from typing import Any
 import orjson
 
 from bertviz_core.lazy_imports import import_libraries, torch, transformers
+from bertviz_core.models.catalog import entries
 from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, quietly, task_class
 from bertviz_core.models.transformers_internals import declares_attention_function, knows, not_saved, tied_names
 
 TABLE = Path(__file__).with_name("library.json")
+TENSORS_TABLE = Path(__file__).with_name("tensors.json")
 KINDS_TABLE = Path(__file__).parents[2] / "isolation" / "sanitized" / "entry_kinds.json"
 KINDS: Mapping[Any, str] = {int: "i", float: "f", bool: "b", str: "s", list: "l", tuple: "l", dict: "d", type(None): ""}
 """Python type -> letter in entry_kinds.json; null is always permitted."""
@@ -56,8 +60,20 @@ def library_table() -> dict[str, Any]:
             types[model_type] = row
             classes |= model_type_classes(model_type)
     others = sorted(set(transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
-    version = transformers.__version__
-    return {"transformers": version, "types": types, "classes": dict(sorted(classes.items())), "other_types": others}
+    return {
+        "transformers": transformers.__version__,
+        "types": types,
+        "classes": dict(sorted(classes.items())),
+        "other_types": others,
+        "causal_types": causal_types(),
+    }
+
+
+def causal_types() -> list[str]:
+    """The types whose tokens read those before them only, unless their config says otherwise."""
+    tables = transformers.models.auto.modeling_auto
+    reading_both_ways = {*tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "xlnet"}
+    return sorted(set(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - reading_both_ways)
 
 
 def table_bytes(table: Mapping[str, Any]) -> bytes:
@@ -157,6 +173,7 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
         "renames": _renames(name, model_type),
         "frozen": frozen,
         "buffers": buffers,
+        "classes": sorted(_classes(model_type)),
     }
     return {key: value for key, value in row.items() if value not in ([], {}, False) or key == "attention"}
 
@@ -168,23 +185,78 @@ def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
     """
     import_libraries()
 
+    base_name = _base_class(model_type)
+    base: Any = getattr(transformers, base_name, None)
+    rows = {}
+    for name, model_class in _classes(model_type).items():
+        row: dict[str, Any] = {"tied": _ties(model_class), "renames": _renames(name, model_type)}
+        if unsaved := not_saved(model_class):
+            row["unsaved"] = unsaved
+        if model_class.base_model_prefix != getattr(base, "base_model_prefix", ""):
+            row["prefix"] = model_class.base_model_prefix
+        if row["renames"] == _renames(base_name, model_type):
+            del row["renames"]
+        rows[name] = {key: value for key, value in row.items() if value != {}}
+    return {name: row for name, row in rows.items() if row}
+
+
+def model_type_tensors(model_type: str) -> dict[str, Any]:
+    """The parameters of the classes of a type, by the config of its first model in the catalogue, or the default one.
+
+    {} for a type that cannot be built so. tied and sizes are of that config. base maps a name (with digits as *) to
+    the number of such names and their shape; classes holds for each other class what it has beside the base model, and
+    what it has not of it.
+    """
+    import_libraries()
+
+    classes, base_name = _classes(model_type), _base_class(model_type)
+    base_class: Any = classes[base_name]
+    entry = next((each for each in entries().values() if each.config["model_type"] == model_type), None)
+    with quietly():
+        config = base_class.config_class.from_dict(dict(entry.config)) if entry else base_class.config_class()
+    base = _tensors(base_class, config)
+    if not base:
+        return {}
+    prefix, rows = f"{base_class.base_model_prefix}.", {}
+    for name, model_class in classes.items():
+        own = _tensors(model_class, config) if name != base_name else {}
+        if own:
+            images = {prefix + each if prefix + each in own else each: each for each in base}
+            rows[name] = {
+                "has": {each: row for each, row in own.items() if each not in images},
+                "lacks": sorted(each for image, each in images.items() if image not in own),
+            }
+    written = orjson.loads(config.to_json_string(use_diff=False)).items()
+    sizes = {key: value for key, value in written if type(value) is int and value > 0 and not key.endswith("token_id")}
+    return {"tied": bool(config.tie_word_embeddings), "sizes": sizes, "base": base, "classes": rows}
+
+
+def _tensors(model_class: Any, config: Any) -> dict[str, list[int]]:
+    """Name of a parameter, with digits as * -> how many there are, and their shape; {} if the class cannot be built."""
+    try:
+        with BUILD_LOCK, quietly(), torch.device("meta"):
+            model = model_class(copy.deepcopy(config))
+    except Exception:  # needs a package or a config of its own
+        return {}
+    rows: dict[str, list[int]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        if name not in model.all_tied_weights_keys:
+            row = rows.setdefault(_starred(name), [0, *parameter.shape])
+            row[0] += 1
+            if row[1:] != [*parameter.shape]:
+                return {}  # layers of different sizes
+    return rows
+
+
+def _classes(model_type: str) -> dict[str, Any]:
+    """Name -> class, for the classes of a type and those beside its base class."""
     found = [getattr(transformers.models.auto.modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
     base_name = _base_class(model_type)
     base: Any = getattr(transformers, base_name, None)
     beside = getattr(sys.modules[base.__module__], "__all__", ()) if _is_model_class(base) else ()
-    rows = {}
-    for name in sorted({base_name, *beside, *(name for names in found for name in _several(names))}):
-        model_class: Any = getattr(transformers, name, None)
-        if _is_model_class(model_class):
-            row: dict[str, Any] = {"tied": _ties(model_class), "renames": _renames(name, model_type)}
-            if unsaved := not_saved(model_class):
-                row["unsaved"] = unsaved
-            if model_class.base_model_prefix != getattr(base, "base_model_prefix", ""):
-                row["prefix"] = model_class.base_model_prefix
-            if row["renames"] == _renames(base_name, model_type):
-                del row["renames"]
-            rows[name] = {key: value for key, value in row.items() if value != {}}
-    return {name: row for name, row in rows.items() if row}
+    named = sorted({base_name, *beside, *(name for names in found for name in _several(names))})
+    classes = {name: getattr(transformers, name, None) for name in named}
+    return {name: each for name, each in classes.items() if _is_model_class(each)}
 
 
 def _base_class(model_type: str) -> str:
@@ -271,5 +343,7 @@ def _literal(pattern: str) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_bytes(table_bytes(library_table()))
+    library = library_table()
+    TABLE.write_bytes(table_bytes(library))
+    TENSORS_TABLE.write_bytes(table_bytes({name: model_type_tensors(name) for name in library["types"]}))
     KINDS_TABLE.write_bytes(table_bytes(entry_kinds_table()))

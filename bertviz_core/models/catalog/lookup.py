@@ -10,12 +10,15 @@ from bertviz_core.isolation.regular_files import CONFIG_FILE, local_folder
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.models import catalog
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.sentence_folder import STATIC
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
 JOIN = "+"
 """Sign between the name of an adapter and that of a base that is not the one it names."""
 NAME_LIMIT = 300
+STATIC_TYPES = ("model2vec", "static")
+"""Types of models that have no encoder."""
 NEAR = 0.75
 """Similarity of two names, 0 to 1, above which one is suggested for the other."""
 
@@ -101,6 +104,8 @@ def check_config(name: str, config: Mapping[str, Any], settings: Settings | None
             f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so the model's family is unknown."
         )
     if not catalog.is_known(model_type):
+        if model_type in STATIC_TYPES:
+            raise CheckpointError(f"{quoted(name)} is {STATIC}, so there is nothing to look into; open an encoder.")
         custom = " It needs custom code from the Hub, which is never run here." if "auto_map" in config else ""
         raise CheckpointError(
             f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "

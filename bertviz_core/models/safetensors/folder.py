@@ -1,6 +1,7 @@
 """Read the safetensors headers and JSON files of a checkpoint folder, without torch."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,17 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MAX_FILES = 2_000
+PIECE_NBYTES = 2**20
+"""Bytes that are compared at once."""
 ONNX, GGUF = ".onnx", ".gguf"
 ONNX_FOLDER = "onnx"
 """Folder in which exporters put ONNX files beside a checkpoint."""
-PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+KERAS_SUFFIXES = (".h5", ".keras", ".msgpack")
+"""Endings of files of TensorFlow, and of Flax."""
+PICKLED = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin")
+"""The files of pickled weights that from_pretrained finds."""
+MAX_CLASS = 80
 
 
 def read_header(folder: Path) -> CheckpointHeader:
@@ -86,7 +94,7 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     if len(unindexed) == 1:
         own_file(folder, unindexed[0])
         return (unindexed[0],)
-    if (other := other_format(names)) and not unindexed:
+    if (other := other_format(names, _model_class(folder))) and not unindexed:
         raise CheckpointError(f"{folder.name!r} holds its weights only as {other}")
     description = f"{len(unindexed)} safetensors files and no {INDEX_FILE}" if unindexed else "no safetensors file"
     raise CheckpointError(
@@ -94,28 +102,48 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     )
 
 
-def other_format(names: Sequence[str]) -> str:
+def other_format(names: Sequence[str], model_class: str = "AutoModel") -> str:
     """The first file of weights in a format that is not opened, why not, and how to convert it; "" if there is none.
 
     Args:
         names: names of the files of a checkpoint, with the folder of those in one.
+        model_class: class of the model, with its head.
     """
-    pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
-    if pickles:
+    listed = [name for name in names if name not in ("training_args.bin", "optimizer.pt", "scheduler.pt")]
+    kinds = (PICKLE_SUFFIXES, KERAS_SUFFIXES, (ONNX,), (GGUF,))
+    name = next((name for ends in kinds for name in listed if name.endswith(ends)), "")
+    shown = quoted(name, 80)[1:-1]
+    if name.endswith(PICKLE_SUFFIXES):
+        first = "" if PICKLED.fullmatch(name) else "rename it to pytorch_model.bin if it is a state_dict, and "
         return (
-            f"{quoted(pickles[0], 80)[1:-1]}, a format that can run code when opened, so it is not opened here; "
-            "convert it where you trust it, with AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which "
-            f"writes {SINGLE_FILE}."
+            f"{shown}, a format that can run code when opened, so it is not opened here; {first}convert it where you "
+            f"trust it, with {model_class}.from_pretrained(FOLDER).save_pretrained(FOLDER), which writes {SINGLE_FILE}."
         )
-    exported = next((name for end in (ONNX, GGUF) for name in names if name.endswith(end)), "")
-    if not exported:
+    if name.endswith(KERAS_SUFFIXES):
+        source, package = ("from_tf", "tensorflow") if name.endswith(KERAS_SUFFIXES[:2]) else ("from_flax", "flax")
+        return (
+            f"{shown}, weights of {'TensorFlow' if package == 'tensorflow' else 'Flax'}, which transformers 5 does not "
+            f'read; convert them with an older one (pip install "transformers<5" torch {package}) and '
+            f"{model_class}.from_pretrained(FOLDER, {source}=True).save_pretrained(FOLDER), which writes {SINGLE_FILE}."
+        )
+    if not name:
         return ""
-    what = "an exported graph" if exported.endswith(ONNX) else "a file for llama.cpp"
+    what = "an exported graph" if name.endswith(ONNX) else "a file for llama.cpp"
     return (
-        f"{quoted(exported, 80)[1:-1]}, {what} without the modules of transformers, which is not opened here; convert "
-        "the checkpoint that it was made from, with AutoModel.from_pretrained(CHECKPOINT).save_pretrained(FOLDER), "
-        f"which writes {SINGLE_FILE}."
+        f"{shown}, {what} without the modules of transformers, which is not opened here; convert the checkpoint that "
+        f"it was made from, with {model_class}.from_pretrained(CHECKPOINT).save_pretrained(FOLDER), which writes "
+        f"{SINGLE_FILE}."
     )
+
+
+def _model_class(folder: Path) -> str:
+    """The class that a config names, for advice; AutoModel if it names none."""
+    try:
+        named = read_json(folder, CONFIG_FILE).get("architectures")
+    except CheckpointError:
+        named = None
+    first = named[0] if isinstance(named, list) and named else ""
+    return first if isinstance(first, str) and first.isidentifier() and len(first) < MAX_CLASS else "AutoModel"
 
 
 def no_model_folder(folder: Path) -> str:
@@ -144,6 +172,24 @@ def _names(folder: Path) -> list[str]:
     if inside.is_dir() and not inside.is_symlink():
         names += sorted(f"{ONNX_FOLDER}/{entry.name}" for entry in inside.iterdir())
     return names
+
+
+def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor) -> bool:
+    """Whether two tensors of a folder's files are of one shape and format, and equal bit by bit.
+
+    Raises:
+        CheckpointError: a file cannot be read.
+    """
+    if (first.shape, first.dtype) != (second.shape, second.dtype):
+        return False
+    with opened(folder, first.file) as one, opened(folder, second.file) as two:
+        for file, tensor in ((one, first), (two, second)):
+            file.seek(8 + int.from_bytes(file.read(8), "little") + tensor.begin)
+        for begin in range(0, first.nbytes, PIECE_NBYTES):
+            count = min(PIECE_NBYTES, first.nbytes - begin)
+            if one.read(count) != two.read(count):
+                return False
+    return True
 
 
 def weights_sha256(folder: Path) -> str:

@@ -47,14 +47,17 @@ DTYPE_BITS: Mapping[str, tuple[str, int]] = {
 
 DTYPE_NBYTES: Mapping[str, float] = {name: bits / 8 for name, bits in DTYPE_BITS.values()}
 
+REAL_NUMBERS = frozenset(("float64", "float32", "float16", "bfloat16"))
+"""Formats of weights that need no scale."""
+
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_TENSORS = 200_000
 """Maximum tensors of a checkpoint; the largest mixtures of experts have half as many."""
 MAX_SIGNS: Mapping[bytes, int] = {b"{": MAX_TENSORS + 50_000, b":": 6 * MAX_TENSORS, b",": 10 * MAX_TENSORS}
 """Maximum of some characters in a header; a tensor has 1 of the first, 4 of the second, 5 to 8 of the third."""
-MAX_AXES, MAX_NAME = 32, 1_000
-"""Maximum axes of a tensor, and length of its name."""
+MAX_AXES, MAX_NAME, MAX_PARTS = 32, 1_000, 48
+"""Maximum axes of a tensor, length of its name, and modules in it; the deepest of transformers are in 16."""
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 ABSENT = (-1, -1)
 """Placeholder for a missing shape or range."""
@@ -193,6 +196,11 @@ def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
         raise CheckpointError(
             f"{file} is damaged: a tensor's name, {quoted(name, 40)}, has {len(name):,} characters; at most "
             f"{MAX_NAME:,} are read."
+        )
+    if name.count(".") >= MAX_PARTS:
+        raise CheckpointError(
+            f"{file} is damaged: a tensor's name, {quoted(name, 40)}, has {name.count('.') + 1:,} parts; at most "
+            f"{MAX_PARTS:,} are read."
         )
     if len(shape) > MAX_AXES:
         raise CheckpointError(

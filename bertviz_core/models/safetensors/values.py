@@ -74,10 +74,13 @@ def raw_values(folder: Path) -> Iterator[tuple[StoredTensor, UInt8[np.ndarray, "
         CheckpointError: there are no safetensors files, or one is damaged or became shorter.
     """
     header = read_header(folder)
-    for file in header.files:
+    by_file: dict[str, list[StoredTensor]] = {file: [] for file in header.files}
+    for tensor in header.tensors:
+        by_file[tensor.file].append(tensor)
+    for file, tensors in by_file.items():
         with opened(folder, file) as stream:
             start = 8 + int.from_bytes(stream.read(8), "little")
-            for tensor in (each for each in header.tensors if each.file == file):
+            for tensor in tensors:
                 values = np.empty(tensor.nbytes, dtype=np.uint8)
                 stream.seek(start + tensor.begin)
                 if stream.readinto(values.data) != tensor.nbytes:

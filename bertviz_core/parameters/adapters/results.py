@@ -57,3 +57,5 @@ class AdapterUpdates:
     """One row per changed matrix, in the order of the adapter's file."""
     saved: tuple[str, ...]
     """Names of the tensors that it replaces or adds as a whole: biases, a classifier."""
+    notices: tuple[str, ...] = ()
+    """What the adapter's file lacks of what its settings name, one sentence each."""

@@ -13,7 +13,7 @@ from bertviz_core.text import counted, quoted
 
 def merged_header(base: CheckpointHeader, fit: FittedAdapter) -> CheckpointHeader:
     """The header of the base with the tensors that the adapter replaces or adds."""
-    saved = {name: replace(each.stored, name=name) for name, each in fit.saved}
+    saved = {name: replace(stored, name=name) for name, stored in fit.replaced().items()}
     known = {tensor.name for tensor in base.tensors}
     tensors = (saved.get(tensor.name, tensor) for tensor in base.tensors)
     return CheckpointHeader(
@@ -29,7 +29,7 @@ def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Paramete
         fit: the adapter.
     """
     updates = {stored.name: update for stored, update in fit.updates}
-    saved = {name for name, _ in fit.saved}
+    saved = {name for name, each in fit.saved if each.is_trained}
     listed = []
     for row in rows:
         listed.append(replace(row, trainable=row.stored_name in saved))
@@ -53,6 +53,7 @@ def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
     return (
         f"This is an adapter (LoRA): it changes {matrices}{whole}. Its own {ledger.trainable:,} parameters, "
         f"{share:.1f} % of all that are listed, are the trained ones; those of the base are frozen."
+        + "".join(f" {notice}" for notice in fit.notices)
     )
 
 

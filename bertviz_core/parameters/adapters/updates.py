@@ -4,10 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.models import catalog
-from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
-from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.local_files import fitted_adapter
 from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
@@ -27,24 +24,26 @@ def adapter_updates(source: ModelSource, settings: Settings) -> AdapterUpdates:
             f"{quoted(source.name)} is not an adapter on this machine, so it has no updates; open a folder with an "
             "adapter_config.json and an adapter_model.safetensors."
         )
-    base = source.adapter.base
-    folder, facts = weights_folder(base, settings), catalog.type_facts(base.model_type)
-    adapter = read_adapter(source.name, source.folder)
-    fit = fitted(adapter, base.name, read_header(folder), facts.prefix if facts else "")
+    fit, folder = fitted_adapter(source, source.adapter, settings)
     with TensorReader(source.folder) as own, TensorReader(folder) as whole:
         updates = tuple(
             AdapterUpdate(
                 name=stored.name,
-                shape=stored.shape,
+                shape=(update.table or stored).shape,
                 rank=update.rank,
                 scale=update.scale,
                 stored_names=(update.first.name, update.second.name),
-                base_norm=float(np.linalg.norm(whole.read(stored).astype(np.float64))),
+                base_norm=_norm(whole.read(stored) if update.table is None else own.read(update.table)),
                 singular_values=singular_values(own.read(update.second), own.read(update.first), update.scale),
             )
             for stored, update in fit.updates
         )
-    return AdapterUpdates(source.name, base.name, updates, tuple(name for name, _ in fit.saved))
+    saved = tuple(name for name, _ in fit.saved)
+    return AdapterUpdates(source.name, source.adapter.base.name, updates, saved, fit.notices)
+
+
+def _norm(values: Float[np.ndarray, "..."]) -> float:
+    return float(np.linalg.norm(values.astype(np.float64)))
 
 
 @np.errstate(over="ignore")

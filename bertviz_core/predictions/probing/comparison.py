@@ -15,7 +15,7 @@ from bertviz_core.predictions.probing.results import (
     ScorePair,
     TextPredictions,
 )
-from bertviz_core.predictions.probing.scores import MAX_CONFUSED, gold_scores
+from bertviz_core.predictions.probing.scores import MAX_CONFUSED, class_places, gold_scores
 from bertviz_core.text import counted, escape_controls, quoted, shortened
 
 RESAMPLES = 5_000
@@ -209,11 +209,7 @@ def unmatched_labels(models: tuple[str, str], first: Sequence[str], second: Sequ
 
 def _check_numbers(first: Sequence[str], second: Sequence[str], gold: Sequence[str]) -> None:
     """Raise TextError if gold labels are numbers of classes and the two models number their classes differently."""
-    gold_labels = {label.strip() for label in gold} - {""}
-    are_numbers = (
-        bool(gold_labels) and all(label.isdecimal() for label in gold_labels) and not gold_labels & {*first, *second}
-    )
-    if are_numbers and tuple(first) != tuple(second):
+    if tuple(first) != tuple(second) and (class_places(gold, first) or class_places(gold, second)):
         raise TextError(
             "The gold labels are numbers, and the two models number their classes differently; give a column with "
             "the names of the classes."

@@ -5,6 +5,7 @@ LogisticRegression), so that one regularisation strength suits layers with vecto
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -98,7 +99,8 @@ def probe_scores(
         progress: called as progress(fits done, fits); may raise to cancel.
         on_partial: called with the scores of the layers done so far, after each layer but the last.
     """
-    gold = np.array([labelled.classes.index(label) for label in labelled.labels])
+    places = {label: place for place, label in enumerate(labelled.classes)}
+    gold = np.array([places[label] for label in labelled.labels])
     shuffled = np.random.default_rng(seed).permutation(gold)
     count, layers = fold_count(labelled), probed_layers(loaded, pooling)
     done: list[_LayerScores] = []
@@ -184,7 +186,8 @@ def fitted_probe(
         ValueError: the layer was not scored.
     """
     place = scores.layers.index(layer)
-    gold = np.array([scores.classes.index(label) for label in labelled.labels])
+    places = {label: place for place, label in enumerate(scores.classes)}
+    gold = np.array([places[label] for label in labelled.labels])
     (scaler, regression), _ = _fit(vectors[place], gold)
     weight = regression.coef_ / scaler.scale_
     bias = regression.intercept_ - weight @ scaler.mean_
@@ -211,7 +214,8 @@ def fitted_probe(
 
 def fold_count(labelled: LabelledTexts) -> int:
     """Return the number of folds, so that each contains a text of every class."""
-    return min(FOLDS, *(labelled.labels.count(label) for label in labelled.classes))
+    counts = Counter(labelled.labels)
+    return min(FOLDS, *(counts[label] for label in labelled.classes))
 
 
 def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

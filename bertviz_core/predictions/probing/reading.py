@@ -1,17 +1,20 @@
 """Read and check labelled texts: the example set, typed lines, or two columns of a table."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from csv import DictReader
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.errors import TextError
+from bertviz_core.models.catalog.example_run import TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.tables.cells import label_text
 from bertviz_core.text import counted, quoted
 
 EXAMPLE_SET = "topics"
@@ -32,6 +35,33 @@ def example_set() -> LabelledTexts:
     with Path(__file__).with_name(f"{EXAMPLE_SET}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(DictReader(file))
     return LabelledTexts(EXAMPLE_SET, tuple(row["text"] for row in rows), tuple(row["label"] for row in rows))
+
+
+@cache
+def example_sets() -> tuple[LabelledTexts, ...]:
+    """Return all labelled texts of this package: the example set, and those that the example run is tested on."""
+    rows = list(DictReader(example_texts().decode().splitlines()))
+    places = LabelledTexts(TEXTS_FILE, tuple(row["text"] for row in rows), tuple(row["label"] for row in rows))
+    return example_set(), places
+
+
+def fitting_set(classes: Sequence[str]) -> LabelledTexts | None:
+    """Return the labelled texts whose labels are all classes of a head, in its spelling; None if there are none.
+
+    Args:
+        classes: names of the classes, whose case does not matter.
+    """
+    spelling = {name.casefold(): name for name in reversed(classes)}
+    for labelled in example_sets():
+        if {label.casefold() for label in labelled.labels} <= spelling.keys():
+            return replace(labelled, labels=tuple(spelling[label.casefold()] for label in labelled.labels))
+    return None
+
+
+def config_classes(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of a head's classes in a config; () if it names none."""
+    named = config.get("id2label")
+    return tuple(map(str, named.values())) if isinstance(named, Mapping) else ()
 
 
 def typed_labels(lines: SentenceTable) -> LabelledTexts:
@@ -105,7 +135,7 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
         raise TextError(
             f"{quoted(table.name)} has no column {quoted(column, 60)} beside its texts; those it has: {known}."
         )
-    return tuple(map(_label, table.frame[column].tolist()))
+    return tuple(map(label_text, table.frame[column].tolist()))
 
 
 def label_column(table: SentenceTable) -> str | None:
@@ -146,10 +176,3 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
             "tried on others. Add a second one, or leave it out."
         )
     return LabelledTexts(name, tuple(texts), tuple(labels), tuple(notices))
-
-
-def _label(value: object) -> str:
-    """Format a cell as a label: whole numbers without a fraction, missing values as ""."""
-    if value is None or value != value:  # NaN
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

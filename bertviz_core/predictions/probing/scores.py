@@ -1,7 +1,8 @@
 """Score predictions: accuracy, F1 of every class, confusion matrix, most confident mistakes."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, TextPredictions
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, escape_controls, quoted, shortened, tied
 
 MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
@@ -30,11 +31,16 @@ def accuracy_table(scores: ProbeScores) -> "pd.DataFrame":
     )
 
 
+def most_accurate(scores: ProbeScores) -> str:
+    """The hidden state with the greatest mean accuracy, and how many others have the same."""
+    return state_name(scores.layers[scores.best]) + tied(scores.accuracy.mean(axis=1))
+
+
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
     """Score predictions against gold labels; texts without a label are left out.
 
-    Labels match classes regardless of case. A whole number that is no class name is taken as the index of a class, as
-    in many data sets.
+    Labels match classes regardless of case. If none is a class name, 2, 2.0 and LABEL_2 are taken as the index of a
+    class, as in many data sets, and True and False as those of two classes.
 
     Args:
         predictions: one answer for each text.
@@ -115,13 +121,13 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
     stripped = [label.strip() for label in gold]
     if not labels:
         return [_plain(label) for label in stripped], []
-    by_name = {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
-    numbered = [label for label in stripped if label and label.casefold() not in by_name]
-    places = {str(place): label for place, label in enumerate(labels)}
-    if numbered and len(numbered) == sum(map(bool, stripped)) and all(label in places for label in numbered):
-        words = f"The gold labels are numbers and are read as the classes' places: 0 is {quoted(labels[0], 40)}."
-        return [places.get(label, "") for label in stripped], [words]
-    unknown = Counter(numbered)
+    if places := class_places(stripped, labels):
+        first = min(places, key=lambda label: places[label])
+        words = f"{shortened(escape_controls(first), 40)} is {quoted(labels[places[first]], 40)}"
+        notice = f"The gold labels are read as the classes' places: {words}."
+        return [labels[places[label]] if label else "" for label in stripped], [notice]
+    by_name = _by_name(labels)
+    unknown = Counter(label for label in stripped if label and label.casefold() not in by_name)
     spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
     if not unknown:
         return spelled, []
@@ -130,6 +136,40 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
         f"{counted(unknown.total(), 'text')} with a gold label that is no class of this head ({named}); any "
         f"answer there counts as a mistake. Its classes are {_named(labels, 8)}."
     ]
+
+
+def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
+    """Gold label -> place of its class, if no gold label is the name of a class and each stands for one; else {}."""
+    by_name = _by_name(labels)
+    places = {label: _place(label, labels) for each in gold if (label := each.strip())}
+    known = {label: place for label, place in places.items() if place is not None and label.casefold() not in by_name}
+    return known if len(known) == len(places) else {}
+
+
+def _by_name(labels: Sequence[str]) -> dict[str, str]:
+    return {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
+
+
+def _place(label: str, labels: Sequence[str]) -> int | None:
+    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes."""
+    plain = label.casefold().removeprefix("label_")
+    if len(labels) == 2 and plain in ("false", "true"):
+        return int(plain == "true")
+    try:
+        number = float(plain if plain.isascii() and plain != "nan" else "")
+    except ValueError:
+        return None
+    numbers = [_number(each) for each in labels]
+    if number in numbers:  # 2 where a class is called 2.0
+        return numbers.index(number)
+    return int(number) if number in range(len(labels)) else None
+
+
+def _number(label: str) -> float:
+    try:
+        return float(label)
+    except ValueError:
+        return math.nan
 
 
 def _named(labels: Sequence[str], most: int) -> str:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.isolation.regular_files import present
-from bertviz_core.models.local_files import weights_folder
+from bertviz_core.isolation.regular_files import MODULES_FILE, present
+from bertviz_core.models.local_files import modules_folder, weights_folder
+from bertviz_core.models.receipt import PROMPTS_FILE
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.scoring.results import ScoreName
-from bertviz_core.sentences.plan import MODULES_FILE, PROMPTS_FILE, sentence_config
+from bertviz_core.sentences.plan import SCORE_TASK, sentence_config
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -48,14 +49,14 @@ def pair_settings(source: ModelSource, settings: Settings) -> PairSettings:
     Raises:
         CheckpointError: the weights are not on this machine, or a file is damaged.
     """
-    folder = weights_folder(source, settings)
+    folder = modules_folder(source, settings)
     saved: Mapping[str, Any] = {}
     if present(folder, MODULES_FILE) and present(folder, PROMPTS_FILE):
         saved = read_json(folder, PROMPTS_FILE)
     if saved.get("model_type") != CROSS_ENCODER:
         score_name, notices = _activation(source.config, {})
         return PairSettings(score_name, None, "", notices)
-    config = sentence_config(folder)
+    config = sentence_config(folder, weights_folder(source, settings), SCORE_TASK)
     score_name, notices = _activation(source.config, saved)
     if config.lower_case:
         notices += ("The checkpoint lowercases its texts, which is not followed here; its scores differ.",)

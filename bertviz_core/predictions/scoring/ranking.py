@@ -90,7 +90,8 @@ def pair_scores(
         array.setflags(write=False)
     truncated = sum(any(row.tokens_cut) for row in rows)
     prompted = (f"The checkpoint puts {quoted(read.prompt)} in front of the query.",) if read.prompt else ()
-    return PairScores(name, score_name, logits, scores, truncated, (*head.notices, *notices, *read.notices, *prompted))
+    every = (*head.notices, *tokenizer.notices, *notices, *read.notices, *prompted)
+    return PairScores(name, score_name, logits, scores, truncated, every)
 
 
 def ranking_class(head: HeadModel, label: str = "") -> tuple[int, str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.comparison import label_spelling, unmatched_labels
 from bertviz_core.predictions.results import (
+    NO_ANSWER,
     AnswerPrediction,
     AnswerSpan,
     ClassPrediction,
@@ -122,6 +123,10 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
         for side, prediction in zip(sides, (first, second), strict=True)
         if (absent := [place for place in places if place not in side])
     ]
+    numbers = [[side[place].score if place in side else None for place in places] for side in sides]
+    if first.is_null or second.is_null:  # its logit is in a notice; no softmax has it beside the spans
+        names = [*names, NO_ANSWER]
+        numbers = [[*each, None] for each in numbers]
     return PredictionComparison(
         first=first.model,
         second=second.model,
@@ -131,9 +136,9 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
         names=tuple(names),
         first_answers=("",) * len(names),
         second_answers=("",) * len(names),
-        first_numbers=_numbers([sides[0][place].score if place in sides[0] else None for place in places]),
-        second_numbers=_numbers([sides[1][place].score if place in sides[1] else None for place in places]),
-        answers=(first.answers[0].text.strip(), second.answers[0].text.strip()),
+        first_numbers=_numbers(numbers[0]),
+        second_numbers=_numbers(numbers[1]),
+        answers=(first.answer.strip(), second.answer.strip()),
         notices=_notices(first, second, missing),
     )
 

@@ -1,6 +1,7 @@
 """Ablations over many texts: mean and spread of the effects of heads, and accuracy as heads are removed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from bertviz_core.errors import TextError
 from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS, accuracy_steps
@@ -13,7 +14,7 @@ from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.interventions.targets.target import Target, class_target, probe_target
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.probing.probe import probe_predictions
-from bertviz_core.predictions.probing.reading import drawn, example_set, optional_labels
+from bertviz_core.predictions.probing.reading import config_classes, drawn, example_set, fitting_set, optional_labels
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe
 from bertviz_core.questions.interventions.single_text import (
     COUNT,
@@ -38,10 +39,13 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
 from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 
 OF_LISTS = ("cosine", "late-interaction", "class", "probe")
 """Kinds of targets that are supported for many texts."""
+NAMED = 5
+"""Maximum number of classes named in a notice."""
 TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
 
 
@@ -54,7 +58,8 @@ def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
 @long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
 def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
     """Mean and spread of the effect of every head over a list of texts; intermediate results cover the first texts."""
-    pair, texts = options.pair, listed_texts(opened, options).texts
+    pair, listed = options.pair, listed_texts(opened, options)
+    texts = listed.texts
     if parse_target(options.values.get(TARGET.key), pair is not None).kind not in OF_LISTS:
         raise TextError(
             "This figure is of many texts; take the cosine, the late interaction, a class or a probe as the target."
@@ -71,7 +76,7 @@ def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[Effect
             so_far = spread_of(found)
             job.show(answered(opened, so_far, effect_spread=so_far))
     spread = spread_of(found)
-    return answered(opened, spread, effect_spread=spread)
+    return answered(opened, spread, listed.notices, effect_spread=spread)
 
 
 def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
@@ -100,10 +105,27 @@ def accuracy_curves(
 
 
 def listed_texts(opened: Opened, options: Options) -> LabelledTexts:
-    """The given texts, each a sentence with an optional tab and label; by default a part of the example set."""
+    """The given texts, each a sentence with an optional tab and label; by default a part of an example set."""
     if options.texts:
         return optional_labels(read_sentences("The list", "\n".join(options.texts), opened.settings))
-    return drawn(example_set(), int(options.choice(TEXTS_DRAWN)))
+    return drawn(listed_examples(opened, options), int(options.choice(TEXTS_DRAWN)))
+
+
+def listed_examples(opened: Opened, options: Options) -> LabelledTexts:
+    """The example set whose labels are the classes of the target; if there is none, the first, with a notice."""
+    kind, _, argument = options.get(TARGET.key).partition(":")
+    if kind not in ("", "class", "probe"):
+        return example_set()
+    classes = opened.probe(argument)[0].classes if kind == "probe" else config_classes(opened.source.config)
+    examples, fitting = example_set(), fitting_set(classes)
+    if fitting is not None or kind != "class":
+        return fitting or examples
+    named = ", ".join(quoted(each, 40) for each in classes[:NAMED]) or "not named in its config"
+    notice = (
+        f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and the classes of this head are "
+        f"{named}: its effects may have another sign on texts like those of its training. Give a list of your own."
+    )
+    return replace(examples, notices=(*examples.notices, notice))
 
 
 def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:

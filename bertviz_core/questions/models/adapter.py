@@ -43,8 +43,9 @@ def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> Tensor
 
 
 def _notices(updates: AdapterUpdates) -> tuple[str, ...]:
-    """A notice about updates that are not finite."""
+    """Notices about the adapter, and about updates that are not finite."""
     bad = [each.name for each in updates.updates if not math.isfinite(each.norm)]
     if not bad:
-        return ()
-    return (f"{len(bad):,} of the updates hold NaN or infinity ({quoted(bad[0])}, ...); they have no norm.",)
+        return updates.notices
+    broken = (f"{len(bad):,} of the updates hold NaN or infinity ({quoted(bad[0])}, ...); they have no norm.",)
+    return (*updates.notices, *broken)

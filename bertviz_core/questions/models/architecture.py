@@ -44,7 +44,7 @@ from bertviz_core.trace.tokenization import position_limit as limit_of
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 ONE_BY_ONE = flag("one_by_one", "every layer in rows of its own, equal layers together otherwise")
 HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass")
-LAYER = Param("layer", "layer", "the layer that is drawn, the middle one by default")
+LAYER = Param("layer", "layer", "the layer that is drawn, the first by default")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ def layer(opened: Opened, options: Options) -> Answer[LayerFlow]:
     """Dataflow of one layer, with the shapes for the text, or for 128 tokens without a text."""
     task, ledger, read = class_task(opened, options), class_ledger(opened, options), _read(opened, options)
     layers = layer_count(opened, options)
-    number = options.numbered("layer", max(layers, 1), layers // 2, opened.name)
+    number = options.numbered("layer", max(layers, 1), 0, opened.name)
     run, sizes = shapes(opened, options), architecture(opened, Options()).result
     tree = modules(opened, Options(task=task, values={ONE_BY_ONE.key: "true"})).result
     flow = layer_flow(tree, ledger, run, sizes, facts_of(opened, task), number)

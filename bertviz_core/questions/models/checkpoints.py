@@ -1,6 +1,7 @@
 """Questions about checkpoints: load report, statistics of tensors, and differences to another checkpoint."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints
@@ -19,7 +20,7 @@ from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import BertvizError, Named, Progress, TextError
 from bertviz_core.figures.checkpoints.comparison import most_changed
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
@@ -28,15 +29,18 @@ from bertviz_core.figures.checkpoints.weights import (
     first_matrix,
     statistic_numbers,
 )
+from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.text import escape_controls
+from bertviz_core.trace.isolated.file_tokenizer import receipt_sentence
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
+FOLLOWED_IN_PART = "Not all that decides the model's numbers is followed, though: see the notices."
 LABELS = Param("labels", "whole", "labels of a classification head, those of the config by default")
 OTHER = Param("other", "text", "the second model, or a rounded copy of the first")
 STATISTIC = choice("statistic", tuple(STATISTICS), "the number of every tensor that is drawn")
@@ -60,7 +64,15 @@ def load_report(opened: Opened, options: Options) -> Answer[LoadReport]:
 def load_report_of(opened: Opened, task: str, labels: int | None) -> Answer[LoadReport]:
     """The load report for a number of labels; None for that of the config."""
     report = source_load_report(opened.source, task, opened.settings, labels)
-    return answered(opened, report, (report.suggestion,), report=report)
+    try:
+        compared = opened.tokenizer.receipt
+    except BertvizError:  # the report is about the weights, and the tokenizer may be elsewhere, or in no file
+        compared = None
+    sentences = [report.suggestion, *([FOLLOWED_IN_PART] if opened.notices else [])]
+    sentences += [] if compared is None else [receipt_sentence(compared)]
+    notices = (*opened.notices, *(() if compared is None else opened.tokenizer.notices))
+    report = replace(report, suggestion=" ".join(sentences), notices=notices)
+    return answered(opened, report, (report.suggestion, *notices), report=report)
 
 
 @question(figures=("task-head",), params=(LABELS,))
@@ -77,7 +89,7 @@ def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
     drawn = {"statistic": statistic, "model_name": opened.source.name, "statistic_logarithmic": logarithmic}
-    return answered(opened, grid, statistic_grid=grid, **drawn)
+    return answered(opened, grid, count_notices(opened), statistic_grid=grid, **drawn)
 
 
 @question(figures=("values",), params=(TENSOR,))
@@ -97,8 +109,11 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
 @question(params=(OTHER,))
 def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    compared = comparison_of(opened, options)
-    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=compared.notices)
+    compared, other = comparison_of(opened, options), other_name(options)
+    both = (opened,) if other in COPIES else (opened, opened.other(other))
+    counts = (f"{each.name}: {notice}" for each in both for notice in count_notices(each))
+    notices = tuple(dict.fromkeys((*compared.notices, *counts)))
+    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=notices)
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from bertviz_core.architecture.dataflow.bundled import facts_of as facts_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
+from bertviz_core.checkpoints.load_report.report import class_notice
 from bertviz_core.errors import BertvizError, Named, TextError
 from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, SOURCES, tree_figure
@@ -98,7 +100,15 @@ COMPARE = (
 def parameters(opened: Opened, options: Options) -> Answer[Ledger]:
     """Ledger of the parameters of a model or of a task class."""
     ledger = source_ledger(opened.source, opened.settings, options.task)
-    return answered(opened, ledger, ledger=ledger)
+    if not ledger.fits:
+        notice = class_notice(opened.source, opened.settings, ledger)
+        ledger = replace(ledger, note=" ".join(filter(None, (ledger.note, notice))))
+    return answered(opened, ledger, ledger.notices, ledger=ledger)
+
+
+def count_notices(opened: Opened) -> tuple[str, ...]:
+    """Remarks on the parameters of a checkpoint, at most one."""
+    return parameters(opened, Options()).result.notices
 
 
 @question(figures=("layers",))
@@ -107,7 +117,7 @@ def layered_parameters(opened: Opened, options: Options) -> Answer[Ledger]:
     ledger = parameters(opened, options).result
     if not ledger.layers:
         raise TextError(f"No numbered layers were found among the names of {opened.name!r}; draw its parameters.")
-    return answered(opened, ledger, layered_ledger=ledger)
+    return answered(opened, ledger, ledger.notices, layered_ledger=ledger)
 
 
 @question(figures=("parameters",), params=(FORM, DEPTH))
@@ -118,7 +128,7 @@ def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, .
         raise TextError("There is no ", Named(FORM.key), f" {escape_controls(form[:20])!r}; choose {', '.join(FORMS)}.")
     depth = max(options.whole(DEPTH.key, 10**9, FIRST_DEPTH), 1)
     nodes = tree_of(ledger, min(depth, levels(opened, options)))
-    return answered(opened, nodes, ledger=ledger, nodes=nodes, form=form)
+    return answered(opened, nodes, ledger.notices, ledger=ledger, nodes=nodes, form=form)
 
 
 def levels(opened: Opened, options: Options) -> int:
@@ -137,7 +147,8 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
     every = [opened.other(name) for name in names]
     ledgers = [parameters(each, Options(task=options.task)).result for each in every]
     models = tuple((each.source.name, each.source.revision) for each in every)
-    return Answer(ledgers, models, drawn={"ledgers": ledgers})
+    notices = tuple(f"{each.model}: {notice}" for each in ledgers for notice in each.notices)
+    return Answer(ledgers, models, notices=notices, drawn={"ledgers": ledgers})
 
 
 @question(figures=("overview",))
@@ -145,7 +156,7 @@ def architecture(opened: Opened, options: Options) -> Answer[Architecture]:
     """Sizes of a model, and the capabilities of its family."""
     ledger = parameters(opened, options).result
     sizes = describe(opened.source, ledger, facts_of(opened, options.task))
-    return answered(opened, sizes, architecture=sizes, ledger=ledger)
+    return answered(opened, sizes, ledger.notices, architecture=sizes, ledger=ledger)
 
 
 def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:

@@ -1,14 +1,14 @@
 """The question how two models answer the same texts, and which answers better where gold labels are known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared
-from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.predictions.probing.reading import config_classes, example_set, fitting_set
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers, TextPredictions
 from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, check_division, sliced_answers
 from bertviz_core.predictions.probing.table import text_predictions
@@ -88,7 +88,7 @@ def labelled_columns(
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = answered_columns(options).texts, other_name(options)
+    texts, other = answered_columns(options, opened.source.config).texts, other_name(options)
     _ = opened.head(_task(opened, options))  # load before the work begins
     if other not in COPIES:
         second = opened.other(other)
@@ -101,7 +101,7 @@ def compared_answers(
     opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
 ) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
-    texts, pairs, gold, _ = answered_columns(options)
+    texts, pairs, gold, _ = answered_columns(options, opened.source.config)
     other, total = other_name(options), 2 * len(texts)
     second = opened if other in COPIES else opened.other(other)
     first = _answers(opened, options, texts, pairs, after(job, 0, total))
@@ -128,7 +128,7 @@ def score_difference(opened: Opened, options: Options) -> Answer[AnswerCompariso
 @question(figures=("slices-compared",), params=(*PARAMS, SLICES))
 def answers_by_slice(opened: Opened, options: Options) -> Answer[SlicedAnswers]:
     """The agreement, or with gold labels the accuracies, of two models on parts of the texts."""
-    rows = answered_columns(options)
+    rows = answered_columns(options, opened.source.config)
     if options.texts:
         whole = compared_options(other_name(options), rows.texts, rows.gold, rows.pairs, options.task)
     else:
@@ -161,10 +161,15 @@ class TextColumns(NamedTuple):
     values: tuple[str, ...] | None
 
 
-def answered_columns(options: Options) -> TextColumns:
-    """Texts, second texts, gold labels and values; by default the texts and labels of the example set."""
+def answered_columns(options: Options, config: Mapping[str, Any]) -> TextColumns:
+    """Texts, second texts, gold labels and values; by default those of the example set that fits the head.
+
+    Args:
+        options: the texts.
+        config: config of the model with the head.
+    """
     if not options.texts:
-        examples = example_set()
+        examples = fitting_set(config_classes(config)) or example_set()
         return TextColumns(examples.texts, None, examples.labels, None)
     present = (True, options.flag(PAIRED), options.flag(WITH_GOLD), options.get(SLICES.key) == COLUMN)
     step = sum(present)

@@ -153,7 +153,8 @@ def _numbers(values: Sequence[float | None]) -> np.ndarray | None:
 
 
 def _labels_cost(opened: TrainingSubject, options: Options) -> AnswerCost:
-    return follow_cost(opened, len(answered_columns(options).texts), retained_nbytes(options.texts))
+    texts = answered_columns(options, opened.run.checkpoints[-1].checkpoint.config).texts
+    return follow_cost(opened, len(texts), retained_nbytes(options.texts))
 
 
 @long_question(_labels_cost, figures=("training-scores",), params=(PAIRED, WITH_GOLD), noun="answers")
@@ -161,7 +162,8 @@ def followed_labels(
     opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedLabels]]
 ) -> Answer[FollowedLabels]:
     """Accuracy and macro-F1 of every checkpoint on texts with gold labels, and how many answers changed."""
-    texts, pairs, gold, _ = answered_columns(options)
+    texts, pairs, gold, _ = answered_columns(options, opened.run.checkpoints[-1].checkpoint.config)
+    tables = opened.run.tables
     if gold is None:
         raise TextError("Scores need gold labels; give each text with its own.")
 
@@ -172,14 +174,20 @@ def followed_labels(
     def compute(model: OpenedModel, progress: Progress) -> _ScoredAnswers:
         head = model.head(options.task)
         predictions = text_predictions(head, model.tokenizer, texts, pairs, progress=progress)
-        return _scored(predictions, gold)
+        return _scored(predictions, gold, tables)
 
     show = (lambda series: job.show(answer(series))) if shows_answers(job) else None
     return answer(follow(opened, (__name__, "labels", *options.key()), compute, job, len(texts), show))
 
 
-def _scored(predictions: TextPredictions, gold: Sequence[str]) -> _ScoredAnswers:
-    """Score the answers of a checkpoint; raises TextError if no gold label is a class of its head."""
+def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[str]) -> _ScoredAnswers:
+    """Score the answers of a checkpoint; raises TextError if no gold label is a class of its head.
+
+    Args:
+        predictions: the answers.
+        gold: gold label of each text.
+        tables: names of the tables in the folder of the run.
+    """
     scores = gold_scores(predictions, gold)
     labels = set(predictions.labels)
     if labels and not any(scores.gold[at] in labels for at in scores.compared.tolist()):
@@ -187,7 +195,10 @@ def _scored(predictions: TextPredictions, gold: Sequence[str]) -> _ScoredAnswers
             ", ".join(quoted(each, 40) for each in list(each_of)[:NAMED])
             for each_of in (predictions.labels, Counter(label for label in gold if label))
         )
-        raise TextError(f"No gold label ({pair_texts}) is a class of the head ({required}), so nothing can be scored.")
+        there = f" The folder of the run has {', '.join(map(quoted, tables[:NAMED]))}." if tables else ""
+        raise TextError(
+            f"No gold label ({pair_texts}) is a class of the head ({required}), so nothing can be scored.{there}"
+        )
     notices = _once(predictions.notices, scores.notices)
     return _ScoredAnswers(predictions.answers, scores.gold, scores.accuracy, scores.macro_f1, notices)
 

@@ -20,11 +20,12 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after
 from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
-from bertviz_core.text import escape_controls
+from bertviz_core.text import counted, escape_controls, quoted
 
 MOST_SEEDS = 10_000
 POOLING = Param("pooling", "choice", "how tokens become one vector, the mean by default", POOLINGS)
 LAYER = Param("layer", "layer", "entry of the hidden states that is chosen, the last by default")
+TRAIN = "Train the probes"
 SEED = Param("seed", "whole", "seed of the division into folds")
 PAIRED = flag("paired", "whether each text is followed by its second text")
 SET = Param("labelled_set", "text", "name of a set of texts, each followed by its label, and what must be known of it")
@@ -40,10 +41,27 @@ class FittedProbes:
     """The probe of every layer; () in an intermediate answer."""
 
 
+def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
+    """What training probes takes, in two sentences: the texts that are run, and the fits.
+
+    Args:
+        name: name of the model.
+        texts: number of texts.
+        layers: number of hidden states with a probe.
+        folds: number of parts on each of which a probe is tried.
+    """
+    where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
+    return (
+        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {2 * layers * folds:,} linear probes are "
+        f"trained: {where}, with the labels and with shuffled ones. It can be stopped."
+    )
+
+
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
-    labelled = _labelled_set(opened, options)
-    folds = 2 * len(probed_layers(opened.loaded, _pooling(options))) * fold_count(labelled)
-    return AnswerCost(len(labelled.texts) + folds, nbytes=retained_nbytes(labelled))
+    labelled, layers = _labelled_set(opened, options), len(probed_layers(opened.loaded, _pooling(options)))
+    slow = probe_work(opened.name, len(labelled.texts), layers, fold_count(labelled))
+    steps = len(labelled.texts) + 2 * layers * fold_count(labelled)
+    return AnswerCost(steps, slow=slow, nbytes=retained_nbytes(labelled), action=TRAIN)
 
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))

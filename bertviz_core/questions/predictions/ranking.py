@@ -162,7 +162,8 @@ def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) ->
     directions = unit(vectors.vectors)
     cosines = np.clip(directions[1:] @ directions[0], -1, 1).astype(np.float32)
     cosines.setflags(write=False)
-    notices = [*scored.notices, *(f"{beside.source.name}: {each}" for each in vectors.notices)]
+    named = f"{beside.source.name}: "
+    notices = [*scored.notices, *(f"{named}{each.removeprefix(named)}" for each in vectors.notices)]
     if scored.truncated:
         notices.insert(0, f"{counted(scored.truncated, 'text')} cut to the length that the model reads.")
     result = Ranking(

@@ -12,7 +12,7 @@ from bertviz_core.figures.base.export import description, font_face
 from bertviz_core.figures.base.style import FONT, Theme
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.report.sections import Report, ReportSection
-from bertviz_core.text import digits
+from bertviz_core.text import NO_TEXT, digits
 
 # In a narrower window figures scroll horizontally: at a smaller size their texts would overlap.
 STYLE = """
@@ -62,7 +62,7 @@ def report_page(report: Report, theme: Theme) -> str:
         narrowest=theme.pixels,
         grid=theme.grid,
     )
-    title = _text(report.title or f"{report.model}: a report")
+    title = _text(report.title or f"{report.model}: a report").translate(NO_TEXT)
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
     named = f" — {report.model}"  # suffix of most titles, redundant here
     listed = [each for each in report.sections if each.note] or report.sections
@@ -70,14 +70,17 @@ def report_page(report: Report, theme: Theme) -> str:
         f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in listed
     )
     sections = "".join(_section(each, theme) for each in report.sections)
+    body = (
+        f"<body><header><h1>{title}</h1><p>{_text(report.about)}</p>"
+        f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
+        f"<main>{sections}</main>{_left_out(report)}"
+    ).translate(NO_TEXT)
     fit = FIT if any(each.page for each in report.sections) else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{font_face()}{style}</style><script>{get_plotlyjs()}</script></head>\n"
-        f"<body><header><h1>{title}</h1><p>{_text(report.about)}</p>"
-        f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
-        f"<main>{sections}</main>{_left_out(report)}{fit}</body></html>\n"
+        f"{body}{fit}</body></html>\n"
     )
 
 

@@ -156,7 +156,7 @@ def report_of(
         TextError: there are no other sections and no figure can be drawn; the message has the reason of the first.
     """
     sections = list(first)
-    notices: list[str] = []
+    notices = list(opened.notices)
     left_out: dict[str, tuple[str, ...]] = {}
     for place, name in enumerate(names):
         if progress is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.text import counted, escape_controls, shortened
+from bertviz_core.text import counted, escape_controls, shortened, tied
 
 MAX_ROWS, MAX_LABELS = 30, 12
 """Maximum number of texts, and of rows of the confusion matrix, in a terminal."""
@@ -146,7 +146,8 @@ def slices_sentence(sliced: SlicedAnswers) -> str:
     if not scored:
         least = min(sliced.slices, key=lambda each: each.agreement)
         share = f"the same answer to {least.agreement:.1%} of {counted(len(least.places), 'text')}"
-        return f"The models agree least on the texts of the slice {least.name}: {share}."
+        same = tied(-each.agreement for each in sliced.slices)
+        return f"Of all slices the models agree least on the texts of {least.name}{same}: {share}."
     clear = [(each, score) for each, score in scored if score.low > 0 or score.high < 0]
     if not clear:
         return "No slice shows that one model is more accurate there: every interval contains 0, or texts are too few."

@@ -125,6 +125,7 @@ def report_json(report: LoadReport) -> dict[str, Any]:
         ],
         "repair": None if report.repair is None else repair_json(report.repair),
         "suggestion": report.suggestion,
+        "notices": report.notices,
         "stored_tensors": report.stored_tensors,
         "stored_bytes": report.stored_nbytes,
         "bytes_read": report.header_nbytes,

@@ -1,6 +1,6 @@
 """Format predictions of a task head as JSON, text tables and data frames, by the type of the result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -8,10 +8,12 @@ import numpy as np
 
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
+    NO_ANSWER,
     AnswerPrediction,
     ClassPrediction,
     LogitLens,
     PseudoLikelihood,
+    Scoring,
     TagPrediction,
     TermLedger,
     TermWeights,
@@ -22,6 +24,14 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import escape_controls
 
+ENTITY = ("label", "start", "end", "text", "score", "sequence")
+"""Fields of an entity; sequence is 0 for the text and 1 for its pair."""
+PROBABILITIES: Mapping[Scoring, str] = {
+    "softmax": "probability",
+    "sigmoid": "probability of each class by itself (sigmoid)",
+    "number": "value",
+}
+"""Heading of the scores of a classifier."""
 Rows = tuple[list[tuple[str, ...]], str]
 """Rows of a table, starting with the header, and the alignment of its columns."""
 
@@ -52,8 +62,8 @@ def prediction_frame(answer: Answer[Any]) -> "pd.DataFrame":
         LogitLens: lambda: _lens_frame(shown),
         TermWeights: lambda: pd.DataFrame(shown["terms"]),
         TermLedger: lambda: pd.DataFrame(shown["shares"]),
-        TagPrediction: lambda: pd.DataFrame(shown["entities"]),
-        AnswerPrediction: lambda: pd.DataFrame(shown["answers"]),
+        TagPrediction: lambda: pd.DataFrame(shown["entities"], columns=list(ENTITY)),
+        AnswerPrediction: lambda: _answer_frame(answer.result),
         ClassPrediction: lambda: _class_frame(shown),
     }
     return frames[type(answer.result)]()
@@ -214,27 +224,37 @@ def _(result: TermLedger, answer: Answer[Any]) -> Rows:
 
 @_json.register
 def _(result: TagPrediction, answer: Answer[Any]) -> dict[str, Any]:
-    names = ("label", "start", "end", "text", "score")
     entities: Any = answer.drawn["entities"]
     return {
         "text": result.tokens.text,
         "tokens": result.tokens.tokens,
         "labels": result.labels,
         "logits": result.logits,
-        "entities": [{name: getattr(each, name) for name in names} for each in entities],
+        "entities": [{name: getattr(each, name) for name in ENTITY} for each in entities],
     }
 
 
 @_rows.register
 def _(result: TagPrediction, answer: Answer[Any]) -> Rows:
-    return _spans(prediction_json(answer)["entities"])
+    in_pair = result.tokens.pair is not None
+    rows = [
+        (
+            each["label"],
+            _characters(each) + (" of the second text" if each["sequence"] else " of the first text") * in_pair,
+            number_cell(each["score"], 3),
+            escape_controls(each["text"]),
+        )
+        for each in prediction_json(answer)["entities"]
+    ]
+    return [("label", "characters", "score", "text"), *rows], "lrrl"
 
 
 @_json.register
 def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
-    names, best = ("text", "start", "end", "score", "logit"), result.windows[result.answers[0].window]
+    names, best = ("text", "start", "end", "score", "logit", "window"), result.windows[result.answers[0].window]
     return {
         "text": result.question,
+        "answer": result.answer,
         "answers": [{name: getattr(each, name) for name in names} for each in result.answers],
         "null_logit": result.null_logit,
         "windows": len(result.windows),
@@ -246,20 +266,38 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
 
 @_rows.register
 def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
-    return _spans(prediction_json(answer)["answers"])
-
-
-def _spans(spans: Sequence[dict[str, Any]]) -> Rows:
     rows = [
         (
-            each.get("label", "answer"),
-            f"{each['start']}:{each['end']}",
-            number_cell(each["score"], 3),
+            each["label"],
+            _characters(each),
+            "" if each["score"] is None else number_cell(each["score"], 3),
+            number_cell(each["logit"], 3),
             escape_controls(each["text"]),
         )
-        for each in spans
+        for each in answer_rows(result)
     ]
-    return [("label", "characters", "score", "text"), *rows], "lrrl"
+    return [("label", "characters", "score", "logit", "text"), *rows], "lrrrl"
+
+
+def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
+    """The spans and, by its logit among them, the answer that there is none, which has no place and no score."""
+    names = ("text", "start", "end", "score", "logit", "window")
+    rows = [{"label": "answer", **{name: getattr(each, name) for name in names}} for each in prediction.answers]
+    null = prediction.null_logit
+    if null is not None:
+        before = sum(each.logit >= null for each in prediction.answers)
+        none = dict.fromkeys(("start", "end", "score"))
+        rows.insert(before, {"label": NO_ANSWER, "text": "", **none, "logit": null, "window": None})
+    return rows
+
+
+def _answer_frame(prediction: AnswerPrediction) -> "pd.DataFrame":
+    frame = pd.DataFrame(answer_rows(prediction))
+    return frame.astype({"start": "Int64", "end": "Int64", "score": float, "window": "Int64"})
+
+
+def _characters(span: dict[str, Any]) -> str:
+    return "" if span["start"] is None else f"{span['start']}:{span['end']}"
 
 
 @_json.register
@@ -276,14 +314,15 @@ def _(result: ClassPrediction, answer: Answer[Any]) -> dict[str, Any]:
 @_rows.register
 def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
     scores = result.logits if result.probabilities is None else result.probabilities
-    name = "value" if result.probabilities is None else "probability"
+    name = PROBABILITIES[result.scoring]
     rows = [(printable_token(label), number_cell(value)) for label, value in zip(result.labels, scores, strict=True)]
     return [("label", name), *rows], "lr"
 
 
 def _class_frame(shown: dict[str, Any]) -> "pd.DataFrame":
     columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
-    return pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
+    frame = pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
+    return frame.rename_axis(columns=shown["scoring"])
 
 
 def ranking_json(ranking: Ranking) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from bertviz_core.checkpoints.tensor_statistics import Tell
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.number_formats import PARTS
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.models.local_files import adapter_notices
 from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
 from bertviz_core.predictions.probing.results import TextPredictions
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.questions.models.checkpoints import comparison_of, copied_from, opened_checkpoint
+from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
@@ -116,7 +118,8 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         rows.append(rounded_format(checkpoint, rounding, compared))
         unread = compared.unread
         not_finite = [each.name for each in compared.tensors if not isfinite(each.first_norm)]
-    notices = [f"{tensors_not_finite(not_finite)}, so no error is measured there."] if not_finite else []
+    notices = [*count_notices(opened), *adapter_notices(opened.source, opened.settings)]
+    notices += [f"{tensors_not_finite(not_finite)}, so no error is measured there."] if not_finite else []
     notices += [DESCRIPTION] if any(each.name in SCALED for each in rows) else []
     notices += [_uneven(each) for each in rows if each.uneven]
     pooling, nbytes = "", 0

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from bertviz_core.errors import TextError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.receipt import PROMPTS_FILE
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.sentences.plan import PROMPTS_FILE
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.two_models.comparison import (
     LEAST_SENTENCES,

@@ -8,7 +8,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.isolation.sanitized.entries import described
-from bertviz_core.isolation.sanitized.tokenizer_files import sanitized_tokenizer_folder
+from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, sanitized_tokenizer_folder
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.transformers_internals import names_a_tokenizer, set_base_name
@@ -20,21 +20,26 @@ NO_LIMIT = 10**30
 ID_NAMES = tuple(f"{role}_token_id" for role in ("unk", "bos", "eos", "cls", "sep", "pad", "mask"))
 
 
-def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "transformers.PreTrainedTokenizerBase":
+def read_backend(
+    name: str, folder: Path, raw_config: Mapping[str, Any], own: bool = False
+) -> "transformers.PreTrainedTokenizerBase":
     """Load the tokenizer of a folder from sanitized copies of its files.
 
     Args:
         name: the name of the model, for error messages.
         folder: the folder of the model.
         raw_config: its config.json.
+        own: whether tokenizer.json is read as it is, where AutoTokenizer may build another tokenizer from it.
 
     Raises:
         CheckpointError: the tokenizer is damaged, has no valid model_max_length, or needs code or a package that is not
             available.
     """
+    if own and not present(folder, SERIALIZED):
+        raise CheckpointError(f"{name!r} has no {SERIALIZED}; leave out the end of its name, which asks for that file.")
     config = model_config(name, raw_config)
     with BUILD_LOCK, quietly(), sanitized_tokenizer_folder(folder, raw_config) as copies:
-        backend = _from_pretrained(name, raw_config, copies, config)
+        backend = _from_pretrained(name, raw_config, copies, config, own)
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(copies, file) for file in {*vocabulary, "tokenizer.json"}):
             # transformers 5 would create an empty tokenizer, whose every token is [UNK].
@@ -71,13 +76,15 @@ def _check_special(name: str, backend: Any) -> None:
 
 
 def _from_pretrained(
-    name: str, raw_config: Mapping[str, Any], folder: Path, config: "transformers.PreTrainedConfig"
+    name: str, raw_config: Mapping[str, Any], folder: Path, config: "transformers.PreTrainedConfig", own: bool
 ) -> "transformers.PreTrainedTokenizerBase":
     _set_base_model(config, raw_config.get("_name_or_path"))
     try:
         with unplugged():
-            backend: transformers.PreTrainedTokenizerBase = transformers.AutoTokenizer.from_pretrained(
-                str(folder), config=config, local_files_only=True, trust_remote_code=False
+            auto: Any = transformers.PreTrainedTokenizerFast if own else transformers.AutoTokenizer
+            options = {} if own else {"config": config}
+            backend: transformers.PreTrainedTokenizerBase = auto.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False, **options
             )
     except ImportError as error:
         raise CheckpointError(
@@ -86,7 +93,7 @@ def _from_pretrained(
     except Exception as error:  # a damaged file may lead to any exception
         why = first_line(error, {str(folder): name})
         raise CheckpointError(
-            f"The tokenizer of {name!r} cannot be read: {why} "
+            f"The tokenizer of {name!r} cannot be read: {why.rstrip('.')}. "
             "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
         ) from error
     if not isinstance(backend, transformers.PreTrainedTokenizerBase):  # such as RAG's, which is a pair of tokenizers

@@ -8,15 +8,17 @@ import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
-from bertviz_core.isolation.sanitized.tokenizer_files import tokenizer_files
+from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, tokenizer_files
 from bertviz_core.isolation.walls import confine_files
 from bertviz_core.lazy_imports import import_libraries, leave_out_torch
-from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
+from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix
+from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer
 from bertviz_core.trace.isolated.messages import (
     Encoded,
     Encoding,
     Joining,
     Loading,
+    ReadingByFile,
     Request,
     Spelling,
     TokenizerFacts,
@@ -26,6 +28,7 @@ from bertviz_core.trace.isolated.messages import (
 TOKENS_PER_CHARACTER, FURTHER_TOKENS = 8, 20_000
 """Limits for the number of tokens: per character, and in addition per text."""
 _BACKEND: list[Any] = []
+_BY_FILE: list[Any] = []
 
 
 def answered(request: bytes) -> bytes:
@@ -45,6 +48,11 @@ def answered(request: bytes) -> bytes:
         return msgspec.msgpack.encode(_BACKEND[0].convert_ids_to_tokens(message.ids))
     if isinstance(message, Joining):
         return msgspec.msgpack.encode(str(_BACKEND[0].convert_tokens_to_string(message.tokens)))
+    if isinstance(message, ReadingByFile):
+        encoding = _BY_FILE[0].encode(message.text, message.pair)
+        if len(encoding.ids) > TOKENS_PER_CHARACTER * len(message.text + (message.pair or "")) + FURTHER_TOKENS:
+            raise TextError(f"its {SERIALIZED} makes {len(encoding.ids):,} tokens of it, which is too many")
+        return msgspec.msgpack.encode(encoding.tokens)
     return msgspec.msgpack.encode(_encode(_BACKEND[0], message))
 
 
@@ -52,10 +60,10 @@ def _load(message: Loading) -> TokenizerFacts:
     _import_transformers()
     folder = Path(message.folder)
     confine_files(tokenizer_files(folder), Path(message.scratch))
-    backend: Any = read_backend(
-        message.name, folder, OpenedConfig(message.config, Terms(message.max_layers, message.max_labels))
-    )
-    _BACKEND[:] = [backend]
+    config = OpenedConfig(message.config, Terms(message.max_layers, message.max_labels))
+    read = read_tokenizer(message.name, folder, config, message.own)
+    backend: Any = read.backend
+    _BACKEND[:], _BY_FILE[:] = [backend], [read.by_file]
     try:
         _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))
     except TextError as error:
@@ -69,6 +77,8 @@ def _load(message: Loading) -> TokenizerFacts:
         special_tokens_map={str(role): str(token) for role, token in backend.special_tokens_map.items()},
         all_special_ids=[int(each) for each in backend.all_special_ids],
         ids={name: getattr(backend, name, None) for name in ID_NAMES},
+        receipt=read.receipt,
+        rebuilt=read.by_file is not None,
     )
 
 

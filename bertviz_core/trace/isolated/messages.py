@@ -5,6 +5,19 @@ from typing import Any
 import msgspec
 
 
+class TokenizerReceipt(msgspec.Struct, frozen=True):
+    """Whether AutoTokenizer and tokenizer.json give the same ids."""
+
+    texts: int
+    """Number of sample texts."""
+    same: int
+    """Number of them with the same ids."""
+    class_name: str
+    """Class of transformers that AutoTokenizer chooses."""
+    difference: str
+    """The first difference, in words; "" if there is none."""
+
+
 class Loading(msgspec.Struct, frozen=True, tag=True):
     """Load a tokenizer."""
 
@@ -18,6 +31,8 @@ class Loading(msgspec.Struct, frozen=True, tag=True):
     """Its config.json."""
     max_layers: int
     max_labels: int
+    own: bool = False
+    """Whether tokenizer.json is read as it is."""
 
 
 class Encoding(msgspec.Struct, frozen=True, tag=True):
@@ -42,7 +57,14 @@ class Joining(msgspec.Struct, frozen=True, tag=True):
     tokens: list[str]
 
 
-Request = Loading | Encoding | Spelling | Joining
+class ReadingByFile(msgspec.Struct, frozen=True, tag=True):
+    """Tokenize a text or pair by tokenizer.json."""
+
+    text: str
+    pair: str | None
+
+
+Request = Loading | Encoding | Spelling | Joining | ReadingByFile
 
 
 class TokenizerFacts(msgspec.Struct, frozen=True):
@@ -59,6 +81,10 @@ class TokenizerFacts(msgspec.Struct, frozen=True):
     all_special_ids: list[int]
     ids: dict[str, int | None]
     """Name, such as pad_token_id -> id."""
+    receipt: TokenizerReceipt | None
+    """Comparison of AutoTokenizer's with the tokenizer of tokenizer.json."""
+    rebuilt: bool
+    """Whether transformers takes only the vocabulary from tokenizer.json."""
 
 
 class TokenPlaces(msgspec.Struct, frozen=True):

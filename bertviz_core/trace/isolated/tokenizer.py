@@ -18,7 +18,16 @@ from bertviz_core.isolation.sanitized.tokenizer_files import check_tokenizer_fil
 from bertviz_core.isolation.worker import Worker
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
-from bertviz_core.trace.isolated.messages import Encoded, Encoding, Joining, Loading, Request, Spelling, TokenizerFacts
+from bertviz_core.trace.isolated.messages import (
+    Encoded,
+    Encoding,
+    Joining,
+    Loading,
+    ReadingByFile,
+    Request,
+    Spelling,
+    TokenizerFacts,
+)
 
 TASK = "bertviz_core.trace.isolated.child.answered"
 ANSWER_NBYTES = 64 * 1024**2
@@ -52,11 +61,17 @@ class IsolatedTokenizer:
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
         terms = terms_of(source.config)
         loading = Loading(
-            source.name, str(folder), self._scratch.name, dict(source.config), terms.max_layers, terms.max_labels
+            name=source.name,
+            folder=str(folder),
+            scratch=self._scratch.name,
+            config=dict(source.config),
+            max_layers=terms.max_layers,
+            max_labels=terms.max_labels,
+            own=source.own_tokenizer,
         )
         limits = _limits(settings)
         self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits, spare_of(TASK, limits))
-        self._facts = self._loaded((TASK, str(folder), source.revision, settings))
+        self._facts = self._loaded((TASK, str(folder), source.revision, settings, source.own_tokenizer))
 
     def __call__(
         self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | str | None
@@ -102,6 +117,16 @@ class IsolatedTokenizer:
             CheckpointError: it takes too long.
         """
         return msgspec.msgpack.decode(self._request(Joining(list(tokens))), type=str)
+
+    def tokens_by_file(self, text: str, pair: str | None) -> list[str]:
+        """The tokens of a text or pair by tokenizer.json.
+
+        Raises:
+            ChildError: it needs too much time or memory.
+        """
+        return msgspec.msgpack.decode(
+            self._worker.ask(msgspec.msgpack.encode(ReadingByFile(text, pair))), type=list[str]
+        )
 
     def _request(self, request: Request) -> bytes:
         try:

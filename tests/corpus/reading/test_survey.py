@@ -152,9 +152,9 @@ def test_types_hold_the_values_of_all_files(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("text,number,mixed,empty\nc,2.5,x,\n")
     found = survey(str(tmp_path), None, 2, MOST)
     assert rows_of(found) == [
-        {"text": "a", "number": 1.0, "mixed": "1", "empty": ""},
-        {"text": "b", "number": None, "mixed": "2", "empty": ""},
-        {"text": "c", "number": 2.5, "mixed": "x", "empty": ""},
+        {"text": "a", "number": 1.0, "mixed": "1", "empty": None},
+        {"text": "b", "number": None, "mixed": "2", "empty": None},
+        {"text": "c", "number": 2.5, "mixed": "x", "empty": None},
     ]
     parquet.write_table(pa.table({"text": ["a"], "n": pa.array([1], pa.int8())}), tmp_path / "1.parquet")
     parquet.write_table(pa.table({"text": pa.array(["b"]).dictionary_encode(), "m": [[1]]}), tmp_path / "2.parquet")

@@ -2,14 +2,17 @@
 
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from bertviz_core.errors import TextError
+from bertviz_core.models.catalog import example_run
 from bertviz_core.predictions.probing.reading import (
     checked,
     column_labels,
     drawn,
     example_set,
+    fitting_set,
     gold_column,
     label_column,
     optional_labels,
@@ -28,6 +31,23 @@ def test_the_example_set_is_short_different_sentences_in_classes_of_equal_size()
     assert all(10 < len(text) < 80 and text[-1] == "." for text in examples.texts)
     openings = Counter(" ".join(text.split()[:2]).casefold() for text in examples.texts)
     assert max(openings.values()) < 8  # not filled in from a few patterns
+
+
+def test_the_set_that_fits_a_head_is_the_one_whose_labels_are_all_its_classes() -> None:
+    places = example_run.EXAMPLE_FOLDER / example_run.TEXTS_FILE
+    table = pd.read_csv(places)
+    topics = ("Weather", "SPORT", "cooking", "Music", "travel", "politics")
+    for classes in (("good", "bad"), ("Bad", "neutral", "GOOD")):
+        fitting = fitting_set(classes)
+        assert fitting is not None
+        assert (fitting.name, fitting.texts) == (places.name, tuple(table["text"]))
+        assert [each.lower() for each in fitting.labels] == table["label"].tolist()
+        assert set(fitting.labels) <= set(classes)
+    found = fitting_set(topics)
+    assert found is not None
+    assert (found.name, found.texts, set(found.labels)) == ("topics", example_set().texts, set(topics[:5]))
+    for classes in ((), ("good",), ("LABEL_0", "LABEL_1"), ("0", "1"), topics[1:], ("positive", "negative")):
+        assert fitting_set(classes) is None
 
 
 def test_typed_lines_and_columns_give_the_same_set() -> None:

@@ -34,6 +34,13 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
     numbered = gold_scores(answers, ["2", "0", "0"])
     assert numbered.accuracy == pytest.approx(2 / 3)
     assert "0 is 'NEGATIVE'" in numbered.notices[0]
+    for gold in (["2.0", "0.0", "0"], ["LABEL_2", "label_0", "LABEL_0"], ["2", "0.0", "LABEL_0"]):
+        assert gold_scores(answers, gold).accuracy == pytest.approx(2 / 3)
+    for labels in (("1.0", "2.0"), ("LABEL_0", "LABEL_1"), ("false", "true")):
+        two = gold_scores(predictions([labels[1], labels[0]], labels=labels), ["True", "False"])
+        assert two.accuracy == 1
+    assert gold_scores(predictions(["1.0", "2.0"], labels=("1.0", "2.0")), ["1", "2"]).accuracy == 1
+    assert "no class of this head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
 
 
 def test_numbers_are_not_right_or_wrong() -> None:

@@ -84,7 +84,7 @@ def test_a_saved_cross_encoder_keeps_its_length_activation_and_prompt(family: st
     own, result = CrossEncoder(str(tmp_path / "saved"), device="cpu"), scored(tmp_path / "saved")
     assert result.score_name == "logit"
     np.testing.assert_allclose(result.scores, own.predict(PAIRS), atol=1e-5)
-    assert "'my pet ' in front of the query" in " ".join(result.notices)
+    assert result.notices == ("The checkpoint puts 'my pet ' in front of the query.",)
     assert not np.allclose(result.scores, longest, atol=1e-3)
 
 

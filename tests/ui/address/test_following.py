@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from ui.address.following import EMBEDDINGS, Layer, Source, Written, layer_to_show, nearest, source, view_to_show
+from ui.address.following import EMBEDDINGS, Source, Written, layer_to_show, nearest, source, view_to_show
 from ui.address.navigation import Visit
 
 HERE, LATER = Visit("heads", 3, first_run=False), Visit("heads", 5)
@@ -69,35 +69,34 @@ def test_the_view_of_a_page(named: str | None, remembered: str | None, anew: boo
 
 
 @pytest.mark.parametrize(
-    ("address", "shown", "chosen", "anew", "complete", "expected"),
+    ("address", "stored", "anew", "complete", "expected"),
     [
-        (None, None, None, True, False, Layer("2", "2", None)),  # a page's default
-        (None, "2", "4", True, False, Layer("4", "4", None)),  # what was chosen on another page
-        (None, "2", EMBEDDINGS, True, False, Layer("0", "0", None)),  # where there are no embeddings
-        (None, "4", "4", True, True, Layer("2", "2", None)),  # back to where none was named
-        ("3", "1", "4", True, True, Layer(None, "2", None)),  # Streamlit seeds it from the address
-        ("3", "1", None, True, False, Layer(None, "2", None)),
-        (None, "5", "4", False, False, Layer(None, "4", None)),  # a click
-        ("9", None, None, True, False, Layer("5", "5", "9")),  # beyond the last, with a message
-        ("-1", None, None, True, False, Layer("0", "0", "-1")),
-        ("x", None, "4", True, False, Layer("2", "2", "x")),
-        ("5", "9", None, False, False, Layer("5", "5", "9")),  # a smaller model while the page is open
+        (None, None, True, False, ("2", None)),  # a page's default
+        (None, "4", True, False, ("4", None)),  # what was chosen on this page
+        (None, "4", True, True, ("2", None)),  # back to where none was named
+        ("3", "1", True, True, (None, None)),  # Streamlit seeds it from the address
+        ("3", None, True, False, (None, None)),
+        (None, "5", False, False, (None, None)),  # a click
+        ("9", None, True, False, ("5", "9")),  # beyond the last, with a message
+        ("-1", None, True, False, ("0", "-1")),
+        ("x", None, True, False, ("2", "x")),
+        (None, "9", True, False, ("5", "9")),  # a smaller model since the page was left
+        ("5", "9", False, False, ("5", "9")),  # a smaller model while the page is open
     ],
 )
 def test_the_layer(
-    address: str | None, shown: str | None, chosen: str | None, anew: bool, complete: bool, expected: Layer
+    address: str | None, stored: str | None, anew: bool, complete: bool, expected: tuple[str | None, str | None]
 ) -> None:
-    assert layer_to_show(LAYERS, "2", address, shown, chosen, anew, complete) == expected
+    assert layer_to_show(LAYERS, "2", address, stored, anew, complete) == expected
 
 
 def test_the_layer_is_always_one_that_there_is() -> None:
     words = (None, "0", "5", "9", "-3", "x", EMBEDDINGS)
-    for address, shown, chosen in product(words, words, words):
+    for address, stored in product(words, words):
         for options, anew, complete in product((LAYERS, STATES), (False, True), (False, True)):
-            layer = layer_to_show(options, options[2], address, shown, chosen, anew, complete)
-            assert layer.own in options
-            seeded = address if anew and address is not None else shown
-            assert (layer.put or seeded or options[2]) in options
+            layer, _ = layer_to_show(options, options[2], address, stored, anew, complete)
+            seeded = address if anew and address is not None else stored
+            assert (layer or seeded or options[2]) in options
 
 
 @pytest.mark.parametrize(

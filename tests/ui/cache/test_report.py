@@ -48,7 +48,7 @@ def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.M
     monkeypatch.setattr("bertviz_core.questions.opened.load_tokenizer", refuse)
     monkeypatch.setattr("bertviz_core.questions.opened.load_model", refuse)
     answer = layer(shared, Options((TEXT,)))
-    assert answer.result.layer == 3  # the middle of six layers, drawn with the text's own shapes
+    assert answer.result.layer == 0  # drawn with the text's own shapes
     assert answer.texts == (TEXT, None)
 
 

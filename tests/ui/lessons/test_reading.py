@@ -118,7 +118,6 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"title": True}, "step 2, field title: write a text"),
         ({"query": {"view": "a" * 501}}, "step 2, field query, view: write a word"),
         ({"query": {f"a{n}": 1 for n in range(41)}}, "step 2, field query: write at most 40"),
-        ({"pair": "alone"}, "step 2, field pair: a second text needs a first"),
         ({"text": "a" * 20_001}, "step 2, field text: it has 20,001 characters"),
         ({"sentences": "a"}, "step 2, field sentences: write a list"),
         ({"sentences": ["a", None]}, "step 2, field sentences: write a text"),
@@ -136,7 +135,6 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"question": "Why?", "try": [LINK, {"page": "tokens"}]}, "step 2, link 2, field label: write a text"),
         ({"question": "Why?", "try": [{**LINK, "page": "x"}]}, "step 2, link 1, field page: 'x' is no page"),
         ({"question": "Why?", "try": [{**LINK, "note": "x"}]}, "step 2, link 1 has the unknown field 'note'"),
-        ({"question": "Why?", "try": [{**LINK, "pair": "x"}]}, "step 2, link 1, field pair: a second text needs"),
         ({"question": "Why?", "try": [{**LINK, "query": {"step": 1}}]}, "step 2, link 1, field query: 'step'"),
     ],
 )

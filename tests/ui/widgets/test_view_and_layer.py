@@ -1,4 +1,4 @@
-"""The view of a page and the layer of all pages: values in an address, and remembered values.
+"""The view of a page and its layer: values in an address, and remembered values.
 
 tests/ui/address/test_following.py tests without a page which layer is shown for each state and address.
 """
@@ -52,22 +52,17 @@ def test_each_page_remembers_its_view() -> None:
     assert view(page(at, "heads")) == "One cell"
 
 
-def test_the_layer_that_was_chosen_holds_on_every_page() -> None:
+def test_a_head_goes_along_and_a_hidden_state_is_that_of_its_page() -> None:
     at = opened("attention")
-    assert layer(at) == "0"
-    at = page(at, "representations")
-    to_view(at, "Values")
-    assert layer(at) == str(LAYERS - 1), "each page begins with its own while none was chosen"
     at.select_slider(key=LAYER).set_value("3").run()
-    assert layer(page(at, "attention")) == "3"
     assert layer(page(at, "heads")) == "3"
-    at.select_slider(key=LAYER).set_value("0").run()
-    assert layer(page(at, "attention")) == "0"
-    assert layer(page(at, "representations")) == "0"
+    to_view(page(at, "representations"), "Values")
+    assert layer(at) == str(LAYERS - 1)
     at.select_slider(key=LAYER).set_value("embeddings").run()
-    assert layer(page(at, "heads")) == "0"
-    assert not toasts(at)
+    assert layer(page(at, "attention")) == "3"
+    assert layer(page(at, "sentences")) == str(LAYERS - 1)
     assert layer(page(at, "representations")) == "embeddings"
+    assert not toasts(at)
 
 
 @pytest.mark.parametrize(

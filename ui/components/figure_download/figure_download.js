@@ -12,7 +12,10 @@ export default function ({ data, parentElement }) {
       const plot = document.querySelector(`.st-key-${CSS.escape(data.chart)} .js-plotly-plot`);
       const camera = plot && plot.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download"]');
       if (!camera) return;
-      await saved(await drawing(plot, camera, data), format, data);
+      const shown = plot._context.displayNotifier;
+      plot._context.displayNotifier = false; // it would name the drawing, not the file that the reader gets
+      const drawn = await drawing(plot, camera, data).finally(() => { plot._context.displayNotifier = shown; });
+      await saved(drawn, format, data);
     };
   }
 }

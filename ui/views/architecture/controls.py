@@ -48,4 +48,4 @@ def take_module() -> None:
 
 def drawn_layer(layers: int) -> int:
     """The stored layer that is drawn; no widget where there is only one."""
-    return layer_select(layers, layers // 2, "Stored layers, counted from 0. In most models all are alike.")
+    return layer_select(layers, 0, "Stored layers, counted from 0. In most models all are alike.")

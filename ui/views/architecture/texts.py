@@ -7,6 +7,7 @@ from bertviz_core.architecture.capabilities import window_words
 from bertviz_core.architecture.cost.multiply_adds import CHECKED_RUN, SHORT_RUNS
 from bertviz_core.architecture.cost.results import Crossover, Growth, Holding, MultiplyAdds, OperationTerms
 from bertviz_core.architecture.results import Architecture, Design, LayerFlow
+from bertviz_core.figures.architecture.layer_flow import unused_words
 from ui.widgets.formatting import escape_markdown
 
 STACK = (
@@ -87,7 +88,8 @@ def layer_words(flow: LayerFlow, design: Design) -> str:
         lines.append(
             f"{flow.vectors:,} vectors enter it for the text's {flow.seq:,} tokens, which were pooled or padded before."
         )
-    return f"**{escape_markdown(flow.class_name)}**, {flow.total:,} parameters. " + " ".join(lines)
+    unused = escape_markdown(unused_words(flow))
+    return f"**{escape_markdown(flow.class_name)}**, {flow.total:,} parameters.{unused} " + " ".join(lines)
 
 
 def _attention_words(flow: LayerFlow, design: Design) -> list[str]:

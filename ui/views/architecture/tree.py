@@ -159,11 +159,13 @@ def _source_words(model_class: ModelClass, tree: ModuleTree, run: ShapeRun | Non
     words = []
     if run:
         known = model_class.tokens() is not None
+        tokens_first = any(axis for axes in run.batch_axes.values() for axis in axes)
+        axes = "(in some modules tokens before the batch of 1)" if tokens_first else "(batch, tokens, ...)"
         if known:
-            words.append(f"Shapes (batch, tokens, ...) are those of your text, {run.seq:,} tokens.")
+            words.append(f"Shapes {axes} are those of your text, {run.seq:,} tokens.")
         else:
             words.append(
-                f"Shapes (batch, tokens, ...) are those of a text of {run.seq:,} tokens, because the tokenizer is not "
+                f"Shapes {axes} are those of a text of {run.seq:,} tokens, because the tokenizer is not "
                 "on this machine."
             )
     if run and run.decoder_tokens:

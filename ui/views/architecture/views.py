@@ -41,18 +41,28 @@ def layer_view(model_class: ModelClass) -> None:
 
 
 def flow_frame(flow: LayerFlow) -> pd.DataFrame:
-    """The steps as a table."""
-    return pd.DataFrame(
+    """The steps as a table, and behind them the parameters outside the steps."""
+    steps = [
         {
-            "step": [step.name for step in flow.steps],
-            "class": [step.class_name for step in flow.steps],
-            "part": [step.part for step in flow.steps],
-            "weights": [", ".join(map(str, step.weights)) for step in flow.steps],
-            "parameters": [step.numel for step in flow.steps],
-            "input shape": [str(step.enters or "") for step in flow.steps],
-            "output shape": [str(step.leaves or "") for step in flow.steps],
+            "step": step.name,
+            "class": step.class_name,
+            "part": step.part,
+            "weights": ", ".join(map(str, step.weights)),
+            "parameters": step.numel,
+            "input shape": str(step.enters or ""),
+            "output shape": str(step.leaves or ""),
         }
-    )
+        for step in flow.steps
+    ]
+    others = [
+        {
+            "step": ", ".join(f"{each.module}.{name}".lstrip(".") for name in each.names),
+            "part": "added to a step's output" if each.called else "not used for this text",
+            "parameters": each.numel,
+        }
+        for each in flow.remainders
+    ]
+    return pd.DataFrame([*steps, *others]).fillna("")
 
 
 def cost_view(model_class: ModelClass) -> None:

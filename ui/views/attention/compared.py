@@ -33,6 +33,7 @@ from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside
 from ui.widgets.view_and_layer import store_layer
@@ -100,7 +101,7 @@ def _maps(opened: SharedModel, options: Options, trace: Trace) -> None:
         models=models,
         explanation=(COMPARED, library_lines(compared_attention, opened, options)),
     )
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         if notice not in (*trace.tokens.notices, *trace.notices):  # shown at the top of the page
             words.caption(escape_markdown(notice))
     if not compared.same_entries and not compared.first.options.words:

@@ -12,7 +12,8 @@ from ui.address.following import bring_along
 from ui.address.values import component_text
 from ui.address.widgets import choice, keep_among, span, toggle, whole
 from ui.components.attention.view_options import ViewOptions, from_query
-from ui.widgets.view_and_layer import store_layer
+from ui.widgets.cell_controls import HEAD
+from ui.widgets.view_and_layer import LAYER, store_layer
 
 SWITCHES = {
     WORDS: ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
@@ -53,11 +54,13 @@ def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> MapOptions:
 
 
 def store_opened(head: tuple[int, int] | None, with_head: bool) -> None:
-    """Update layer and head after a head was opened in the view."""
-    if head is not None:
+    """Update layer and head after a head was opened in the view; a change of its looks leaves them."""
+    if head is None:
+        return
+    if str(head[0]) != st.session_state.get(LAYER):
         store_layer(head[0])
-        if with_head:
-            st.session_state["head"] = head[1]
+    if with_head and head[1] != st.session_state.get(HEAD):
+        st.session_state[HEAD] = head[1]
 
 
 def requested_options(serial: int | None, shown: Shown) -> ViewOptions | None:

@@ -1,6 +1,6 @@
 """Downloads of the attention page: the picture, the view as HTML, one head, all heads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -51,7 +51,10 @@ def head_files(
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         theme = theme_named(chosen_theme() or session.theme_name())
         caption = _caption(
-            trace, attention_map.options, scale_sentence(atlas, attention_map, state.look), state.look.lines
+            trace,
+            attention_map.options,
+            scale_sentence(atlas, [map_of(*each) for each in state.heads], state.look),
+            state.look.lines,
         )
         alt, medium = f"{title}: queries by keys", chosen_medium()
         figure_download(KEY, name, title, caption, theme, alt, look=colours(theme), medium=medium)
@@ -129,7 +132,7 @@ def view_page(
         part=state.range if long else None,
         answers={"look": asdict(state.look)},
     )
-    scale = scale_sentence(atlas, None if isinstance(first, PooledMap) else first, state.look)
+    scale = scale_sentence(atlas, maps, state.look)
     caption = _caption(trace, atlas.options, scale, state.look.lines)
     return attention_html(payload, _title(first, trace), f"{caption.line} {cache.receipt(trace)}".rstrip())
 
@@ -146,7 +149,7 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
     name = file_name(key, title)
     cells = layers * heads * len(atlas.queries) * len(atlas.keys)
     theme = theme_named(chosen_theme() or session.theme_name())
-    caption = _caption(trace, reading, scale_sentence(atlas, None, look), look.lines)
+    caption = _caption(trace, reading, scale_sentence(atlas, (), look), look.lines)
     maps = partial(_all_maps, trace, reading, layers, heads)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
@@ -154,7 +157,7 @@ def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
         figure_download(key, name, title, caption, theme, alt, look=colours(theme), medium=medium)
         if medium == COLUMN:  # in the model's order and on one scale, whatever the view has
             sized, usual = replace(theme, pixels=width_class(MEDIA[medium])), ViewOptions()
-            words = _caption(trace, reading, scale_sentence(atlas, None, usual), usual.lines)
+            words = _caption(trace, reading, scale_sentence(atlas, (), usual), usual.lines)
             pdf_of_figure(atlas_figure(atlas, trace), key, f"{name}-{medium}", words, sized)
         if cells <= MOST_CELLS:
             st.download_button(
@@ -209,24 +212,25 @@ def _all_maps(trace: Trace, reading: MapOptions, layers: int, heads: int) -> lis
     return [[cache.one_map(trace, layer, head, reading) for head in range(heads)] for layer in range(layers)]
 
 
-def scale_sentence(atlas: AttentionAtlas, attention_map: AttentionMap | None, look: ViewOptions) -> str:
+def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:
     """Describe the colours of the view, in the same words as the scale of a figure.
 
     Args:
         atlas: all heads.
-        attention_map: the open head; None for the picture of all heads.
+        maps: the open heads, the first of which is drawn as a map, and all as lines; () for the picture of all heads.
         look: how the view is drawn.
     """
     unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
     end, which = f"{top:.3g}", "one scale for all heads"
-    if look.scale == "own":
-        own = float(attention_map.weights.max(initial=0)) if attention_map is not None else None
-        end = f"{own:.3g}" if own is not None else "the largest of each head"
-        which = "a scale of its own" if own is not None else ""
-    elif look.scale == "fixed" and atlas.options.weights != "value-weighted":
+    peaks = [float(each.weights.max(initial=0)) for each in maps]
+    if look.scale == "fixed" and atlas.options.weights != "value-weighted":
         end, which = "1", "a fixed scale"
-    elif attention_map is not None:
-        end = f"{max(top, float(attention_map.weights.max(initial=0))):.3g}"
+    elif peaks and look.lines:
+        end, which = f"{max(peaks):.3g}", "one scale for the open heads" if len(peaks) > 1 else "a scale of its own"
+    elif look.scale == "own":
+        end, which = (f"{peaks[0]:.3g}", "a scale of its own") if peaks else ("the largest of each head", "")
+    elif peaks:
+        end = f"{max(top, peaks[0]):.3g}"
     long = max(len(atlas.queries), len(atlas.keys)) > LIFTED
     root = "by the square root" if (look.shades == "lifted" or (long and not look.shades)) else ""
     return scale_words(unit, "0", end, ", ".join(filter(None, (root, which))))

@@ -36,8 +36,9 @@ FORMULAS = {
 }
 MEASURES = (
     "Entropy is the mean over the queries of -Σ p ln p in nats: 0 where every query looks at one key. Distance is the "
-    "mean of Σ p |i - j| in tokens. The shares are the mean weight on special tokens and on the token itself. All four "
-    "are of the raw maps over all tokens."
+    "mean of Σ p |i - j| in tokens, of a word those of its first piece. The shares are the mean p on special tokens "
+    "and on the token itself. All four are of the map as it is drawn: p is a cell over the sum of the visible cells of "
+    "its row."
 )
 
 COMPARED = (

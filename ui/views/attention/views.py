@@ -153,7 +153,7 @@ def _heads(trace: Trace) -> None:
     _special(atlas, attention_map)
     head_files(trace, atlas, map_of, attention_map, state)
     atlas_files(trace, atlas, state.look)
-    scale = scale_sentence(atlas, attention_map, state.look)
+    scale = scale_sentence(atlas, [map_of(*each) for each in state.heads], state.look)
     folded_table(KEY, frame_of(attention_map), attention_title(attention_map, trace.model), scale=scale)
     folded_measures(atlas, trace)
     folded_readings(trace, layer, head, reading)
@@ -217,7 +217,7 @@ def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
     measured = atlas.measures.special_share[attention_map.layer, attention_map.head or 0]
     if attention_map.options.weights == "attention" and not attention_map.options.hide_special and measured >= MOSTLY:
         st.caption(
-            f"This head puts {measured:.1%} of its attention on special tokens. **Hide special tokens**, under "
+            f"Of the weights drawn, this head puts {measured:.1%} on special tokens. **Hide special tokens**, under "
             "**Tokens** above, leaves the rest visible."
         )
 

@@ -15,6 +15,7 @@ from ui.cache.shared_model import SharedModel
 from ui.views.causes.texts import COMPARED
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside
 
@@ -47,7 +48,7 @@ def compared_block(opened: SharedModel, options: Options, shown: Sequence[str] =
             models=models,
             explanation=(COMPARED, library_lines(compared_effects, opened, both)),
         )
-        for notice in compared.notices:
+        for notice in unshown(compared.notices):
             if notice not in shown:
                 words.caption(escape_markdown(notice))
 

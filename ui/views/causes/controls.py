@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.interventions.results import AblationEffects, EffectKind
-from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN
 from bertviz_core.questions.interventions.single_text import (
     COUNT,
@@ -15,7 +15,6 @@ from bertviz_core.questions.interventions.single_text import (
     REMOVED_FOR,
     Place,
 )
-from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, level, select
@@ -23,7 +22,7 @@ from ui.cache import models
 from ui.views.causes.donor import same_length_text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import within_upload
-from ui.widgets.text_fields import needs_pair, pair, put_text_button
+from ui.widgets.text_fields import pair, put_text_button, say_example
 
 HEAD = param("changed_head")
 TYPED, MOST_TYPED = "effect_sentences", 100
@@ -100,25 +99,23 @@ def patched_choice(has_states: bool) -> str:
 
 
 def other_text(name: str, text: str) -> str:
-    """Return the text that parts are copied into: the second text of the sidebar, which must have as many tokens.
+    """The text that parts are copied into: the second text of the sidebar, or an example of as many tokens as the text.
 
-    If there is none, or one of another length, the page ends and offers one.
+    If no such example was found, the page ends with a message.
     """
     second, first = pair(), models.tokens(name, text, None)
-    if second is None:
-        what = "Parts of the text's run are copied into that of a second one of as many tokens"
-        donor = _donor(name, first, "")
-        needs_pair(what, *([] if donor is None else [(None, donor)]))
+    words = "What is copied goes from a position to the same position, so both texts need equally many tokens"
+    if second is not None:
+        count = len(models.tokens(name, second, None))
+        if count == len(first):
+            return second
+        words += f", and yours has {count:,} where the text has {len(first):,}"
+    donor = _donor(name, first, second or "")
+    if donor is None:
+        st.info(escape_markdown(f"{words}. Write such a second text in the sidebar."), icon=":material/info:")
         st.stop()
-    count = len(models.tokens(name, second, None))
-    if count != len(first):
-        words = (
-            f"The texts have {counted(len(first), 'token')} and {counted(count, 'token')}. What is copied goes from a "
-            "position to the same position, so both need equally many."
-        )
-        offer_donor(name, text, second, words)
-        st.stop()
-    return second
+    say_example(donor, f"{words}. Write your own in the sidebar.")
+    return donor
 
 
 def offer_donor(name: str, text: str, second: str, words: str) -> None:
@@ -149,12 +146,12 @@ def answers_level(most: int) -> int:
         return level(COUNT, "Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, help=words)
 
 
-def list_choice() -> str | None:
-    """Number of sentences drawn from the example set; None for the reader's own list."""
+def list_choice(examples: LabelledTexts) -> str | None:
+    """Number of sentences drawn from an example set; None for the reader's own list."""
     lists = param("effect_list")
     if choice(lists, "Sentences", width="content") != lists.options[0]:
         return None
-    words = f"Drawn from the {len(example_set().texts)} labelled sentences of the example set with seed 0."
+    words = f"Drawn from the {len(examples.texts)} labelled sentences of the example set {examples.name} with seed 0."
     return choice(TEXTS_DRAWN, "How many sentences", width="content", help=words)
 
 

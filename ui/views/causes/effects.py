@@ -28,9 +28,10 @@ from ui.views.causes import controls, texts
 from ui.views.causes.compared import compared_block
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.opened import shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 KEY = "causes_effects"
 OF_CLASSES = ("class", "tag", "probe")
@@ -43,8 +44,9 @@ LAST_CELL = "causes_last_cell"
 """Key of the session: the cell clicked last."""
 
 
-def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def effects_view(name: str, row: TargetRow) -> None:
     """Maps of all three kinds, the table, their agreement, and one head."""
+    chosen = target_row(name, row)
     opened, options = shared_model_of(name), target_options(chosen)
     _tell_memory(opened, options)
     comparison = answer(effects, opened, options, _so_far).result
@@ -78,7 +80,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
             f"{texts.KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; "
             "blocks and layers with larger effects have the last colour, and their numbers are below."
         )
-        for notice in first.notices:
+        for notice in unshown(first.notices):
             st.caption(escape_markdown(notice))
     compared_block(opened, options, first.notices)
 

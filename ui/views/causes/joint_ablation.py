@@ -21,16 +21,17 @@ from bertviz_core.text import decimals
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.opened import shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 
 
-def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def several_view(name: str, row: TargetRow) -> None:
     """Joint effect of heads, the sum of their single effects, and the curve of a greedy search."""
-    opened = shared_model_of(name)
+    chosen, opened = target_row(name, row), shared_model_of(name)
     layers, each = layers_and_heads(opened)
     heads = [(layer, head) for layer in range(layers) for head in range(each)]
     with row.folded:
@@ -64,7 +65,7 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     with words:
         _joint(removed.result.greedy)
         st.caption(texts.CURVES)
-        for notice in removed.notices:
+        for notice in unshown(removed.notices):
             st.caption(escape_markdown(notice))
 
 

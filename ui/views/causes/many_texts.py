@@ -10,9 +10,14 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.interventions.effect_maps import KIND_WORDS
 from bertviz_core.figures.interventions.effect_spread import accuracy_figure, effect_spread_figure
 from bertviz_core.interventions.results import EffectSpread
-from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.predictions.probing.results import LabelledTexts
-from bertviz_core.questions.interventions.many_texts import TEXTS_DRAWN, accuracy_curves, effect_spread, listed_texts
+from bertviz_core.questions.interventions.many_texts import (
+    TEXTS_DRAWN,
+    accuracy_curves,
+    effect_spread,
+    listed_examples,
+    listed_texts,
+)
 from bertviz_core.questions.interventions.single_text import COUNT, IN_PLACE, REMOVED_FOR
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads
 from bertviz_core.questions.parameters import Options
@@ -24,22 +29,24 @@ from ui.views.causes import controls, texts
 from ui.views.causes.joint_ablation import curve_frame
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 HEIGHT = 300
 """Pixels of the table of heads."""
 
 
-def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def many_view(name: str, row: TargetRow) -> None:
     """Maps of mean and standard deviation, a table of heads, and the accuracy curve."""
+    chosen = target_row(name, row, alone=True, of_list=True)
     with row.folded:
         in_place = controls.in_place()
     kind = IN_PLACE[in_place]
     row.say(chosen, controls.IN_PLACE_WORDS[kind])
     with row.row:
-        count = controls.list_choice()
+        count = controls.list_choice(listed_examples(shared_model_of(name), target_options(chosen)))
     typed = None if count else controls.typed_sentences()
     if not count and typed is None:
         st.info(texts.WRITE, icon=":material/info:")
@@ -48,7 +55,7 @@ def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     options = replace(target_options(chosen, values), texts=() if typed is None else (typed,))
     opened = shared_model_of(name)
     listed = _listed(opened, options)
-    for notice in listed.notices:
+    for notice in unshown(listed.notices):
         st.caption(escape_markdown(notice))
     spread = answer(effect_spread, opened, options, _so_far).result
     words = figure_block(
@@ -61,8 +68,8 @@ def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     )
     with words:
         st.markdown(_spread_words(spread))
-        source = f"drawn from the example set *{EXAMPLE_SET}* with seed 0" if count is not None else "of your own list"
-        st.caption(f"{counted(spread.texts, 'sentence')} {source}, each in the place of the text in the sidebar.")
+        of = f"drawn from the example set *{listed.name}* with seed 0" if count is not None else "of your own list"
+        st.caption(f"{counted(spread.texts, 'sentence')} {of}, each in the place of the text in the sidebar.")
     _right_answers(opened, chosen, listed, options)
 
 
@@ -106,10 +113,12 @@ def _spread_words(spread: EffectSpread) -> str:
     mean, deviation = float(spread.mean[layer, head]), float(spread.spread[layer, head])
     return (
         f"With all heads the {escape_markdown(spread.title)} is **{decimals(float(spread.clean.mean()))}** on average, "
-        f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Largest mean effect: "
-        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard "
-        f"deviation of **{decimals(deviation)}**. For **{beyond}** of {heads} "
-        "heads the mean effect is larger than its standard deviation; for the others, sentences differ by more."
+        f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Of all heads "
+        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]} has the largest mean effect, whatever its "
+        f"sign: **{decimals(mean)}** with a standard deviation of **{decimals(deviation)}**. For **{beyond}** "
+        f"of {heads} heads the mean effect is larger than its standard deviation; for the others, sentences "
+        "differ by more. Above 0, the number is larger without the head; below 0, smaller. On one text, such as that "
+        "of the sidebar, the sign may be another."
     )
 
 
@@ -135,5 +144,5 @@ def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTe
         curve_frame(curves),
         explanation=(texts.ACCURACY, library_lines(accuracy_curves, opened, labelled)),
     )
-    for notice in right.notices:
+    for notice in unshown(right.notices):
         st.caption(escape_markdown(notice))

@@ -11,16 +11,20 @@ from bertviz_core.questions.interventions.single_text import patches as ask_patc
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import controls, texts
+from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import TargetRow
+from ui.widgets.target_controls.opened import shared_model_of, target_options
+from ui.widgets.target_controls.row import TargetRow, target_row
 
 
-def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
+def patch_view(name: str, row: TargetRow) -> None:
     """The share of the difference between two texts that a copied state or head restores."""
-    other = controls.other_text(name, chosen.text)
+    own = text_fields.text()
+    other = controls.other_text(name, own)
+    chosen = target_row(name, row, alone=True, texts=(own, other))
     opened, options = shared_model_of(name), target_options(chosen, pair=other)
     try:
         patches = answer(ask_patches, opened, options).result
@@ -41,7 +45,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         st.markdown(_summary(patches, part))
         st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
         st.caption(texts.SHARES)
-        for notice in patches.notices:
+        for notice in unshown(patches.notices):
             st.caption(escape_markdown(notice))
 
 
@@ -57,7 +61,8 @@ def _summary(patches: ActivationPatching, part: str) -> str:
     return (
         f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
         f"**{decimals(patches.corrupt)}** for the second one. Copied from the first "
-        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference, most of all."
+        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference: of all {part} "
+        "the largest share, whatever its sign."
     )
 
 

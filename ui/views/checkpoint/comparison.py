@@ -48,8 +48,9 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import unshown
 from ui.widgets.models import run_model
-from ui.widgets.models.second import second_name
+from ui.widgets.models.second import needs_second, second_name
 
 
 def behaviour_view(name: str, other: str) -> None:
@@ -71,7 +72,7 @@ def behaviour_view(name: str, other: str) -> None:
 
     measured = checkpoints.behaviour_of(opened, options, first, second, progress).result
     place.empty()
-    for notice in measured.notices:
+    for notice in unshown(measured.notices):
         st.warning(escape_markdown(notice))
     st.caption(f"Both models ran {run_words(first.device, first.dtype)}.")
     _cosines(measured)
@@ -94,7 +95,10 @@ def _cosines(behaviour: Behaviour) -> None:
         cosines_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
     )
     mean, least = float(last.mean()), float(last.min())
-    words.markdown(f"After the last layer the mean cosine is **{decimals(mean)}**, the smallest **{decimals(least)}**.")
+    words.markdown(
+        f"After the last layer the mean cosine of all tokens is **{decimals(mean)}**, "
+        f"the smallest **{decimals(least)}**."
+    )
 
 
 def _divergences(behaviour: Behaviour) -> None:
@@ -126,6 +130,8 @@ WEIGHTS, WITH_TEXT, LAYERS, ANSWERS = param("compared").options
 def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
     """The other checkpoint, what is compared, how the map is drawn, and the texts that are answered."""
     other = second_name()
+    if not other:
+        return "", WEIGHTS, True, checkpoints.ORDER.options[0], None
     compared = checkpoint_controls.compared_select()
     logarithmic, order, texts = True, checkpoints.ORDER.options[0], None
     if compared == WEIGHTS:
@@ -133,12 +139,14 @@ def settings(name: str) -> tuple[str, str, bool, str, AnsweredTexts | None]:
             logarithmic = checkpoint_controls.scale_choice()
             order = checkpoint_controls.order_choice()
     elif compared == ANSWERS:
-        texts = answered_texts()
+        texts = answered_texts(sources.source(name).config)
     return other, compared, logarithmic, order, texts
 
 
 def view(name: str, other: str, compared: str, logarithmic: bool, order: str, texts: AnsweredTexts | None) -> None:
     """The changes from this checkpoint to another."""
+    if needs_second("A comparison of checkpoints"):
+        return
     options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
     first, second = checkpoints.both_checkpoints(SharedModel(name), options)
     if second.rounding:
@@ -149,7 +157,7 @@ def view(name: str, other: str, compared: str, logarithmic: bool, order: str, te
         if sources.source(name).adapter is not None:
             _adapter(name)
         comparison = cache.comparison(name, options)
-        for notice in comparison.notices:
+        for notice in unshown(checkpoints.checkpoint_comparison(SharedModel(name), options).notices):
             st.warning(escape_markdown(notice), icon=":material/warning:")
         _weights(name, options, comparison, logarithmic)
         _names(comparison)
@@ -169,7 +177,7 @@ def _adapter(name: str) -> None:
     values = {UPDATE_MEASURE.key: checkpoint_controls.update_measure_choice()}
     answer = adapter_updates(SharedModel(name), Options(values=values))
     updates, drawn = answer.result, answer.drawn
-    for notice in answer.notices:
+    for notice in unshown(answer.notices):
         st.warning(escape_markdown(notice))
     if not updates.updates:
         st.info("This adapter has no updates of low rank; it replaces whole tensors.", icon=":material/info:")
@@ -187,8 +195,9 @@ def _adapter(name: str) -> None:
     replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
     words.caption(
         f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
-        f"{replaced}. The largest, {escape_markdown(largest.name)}, has {largest.relative_norm:.1%} of the norm of its "
-        "matrix. Below, the merged model beside the second model of the sidebar."
+        f"{replaced}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
+        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model beside the second model of the "
+        "sidebar."
     )
 
 

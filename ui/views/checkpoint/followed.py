@@ -1,9 +1,14 @@
 """What the checkpoints of a training run compute: for the text, for labelled texts, and over a list of texts."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.errors import TextError
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.checkpoints.followed.answers import training_scores_figure, training_text_figure
 from bertviz_core.figures.checkpoints.followed.states import training_cka_figure, training_entropy_figure
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
@@ -31,8 +36,9 @@ from ui.views.checkpoint.answers.lists import AnsweredTexts, answered_texts
 from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FOLLOWED_LAYERS, FOLLOWED_SCORES, FOLLOWED_TEXT, NO_GOLD_TEXTS, WRITE_TEXTS
 from ui.widgets import text_fields
-from ui.widgets.figure_block import figure_block, folded, numbers_table
+from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
 
@@ -62,7 +68,8 @@ def _text(opened: SharedTraining) -> None:
 
     def draw(answered: Answer[FollowedText]) -> None:
         followed = answered.result
-        with figure_block(
+        with _block(
+            followed.waiting,
             training_text_figure(followed),
             f"text through {opened.name}",
             text_frame(followed),
@@ -80,7 +87,7 @@ def _text(opened: SharedTraining) -> None:
 
 def _labels(opened: SharedTraining) -> None:
     """Accuracy, macro-F1 and changed answers at every checkpoint."""
-    answered_list = answered_texts()
+    answered_list = answered_texts(opened.run.checkpoints[-1].checkpoint.config)
     if answered_list is None:
         if st.session_state.get("answers_from") == "file":
             wait_for_file("Texts")
@@ -98,13 +105,14 @@ def _labels(opened: SharedTraining) -> None:
 
     def draw(answered: Answer[FollowedLabels]) -> None:
         followed = answered.result
-        with figure_block(
+        with _block(
+            followed.waiting,
             training_scores_figure(followed),
             f"scores through {opened.name}",
             labels_frame(followed),
             models=[each for each, _ in answered.models],
             explanation=(FOLLOWED_SCORES, library_lines(followed_labels, opened, options)),
-            formats={"accuracy": "percent"},
+            formats={"accuracy": "percent", "macro-F1": "percent"},
         ):
             st.markdown(escape_markdown(labels_sentence(followed)))
             st.caption(escape_markdown(f"{counted(len(followed.texts), 'text')} {answered_list.name}."))
@@ -117,6 +125,14 @@ def _labels(opened: SharedTraining) -> None:
     _notices(opened, (*answered_list.notices, *answered.notices))
     draw(answered)
     _answers(answered.result, answered_list)
+
+
+def _block(waiting: int, spec: FigureSpec, filename: str, table: pd.DataFrame, **more: Any) -> DeltaGenerator:
+    """A figure with its files, which only a complete answer has; returns the container for the words about it."""
+    if not waiting:
+        return figure_block(spec, filename, table, **more)
+    chart(spec, "training_so_far")
+    return st.container()
 
 
 def _answers(followed: FollowedLabels, answered_list: AnsweredTexts) -> None:
@@ -139,7 +155,8 @@ def _layers(opened: SharedTraining) -> None:
 
     def draw(answered: Answer[FollowedStates]) -> None:
         followed = answered.result
-        with figure_block(
+        with _block(
+            followed.waiting,
             training_cka_figure(followed),
             f"CKA through {opened.name}",
             cka_frame(followed),
@@ -172,6 +189,6 @@ def _entropy(opened: SharedTraining, answered: Answer[FollowedStates], options: 
 
 def _notices(opened: SharedTraining, notices: tuple[str, ...]) -> None:
     """Remarks that do not stand at the top of the view already."""
-    for notice in dict.fromkeys(notices):
+    for notice in unshown(notices):
         if notice not in opened.run.notices:
             st.caption(f":material/info: {escape_markdown(notice)}")

@@ -20,6 +20,7 @@ from ui.cache.shared_model import SharedModel
 from ui.views.checkpoint.texts import LAYERS, WRITE_TEXTS
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import within_upload
 
@@ -39,7 +40,7 @@ def layers_view(name: str, other: str) -> None:
     made = answer(layer_similarity, opened, options)
     compared = made.result
     models = tuple(dict.fromkeys((compared.first, compared.second)))
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.warning(escape_markdown(notice))
     source = f"the example set *{EXAMPLE_SET}*" if is_example else "your own list"
     picture = layer_similarity_figure(compared, measure)

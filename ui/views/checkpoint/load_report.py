@@ -17,6 +17,7 @@ from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, class_words, count, escape_markdown
+from ui.widgets.heading import unshown
 
 KEY = "checkpoint_report"
 MAX_ROWS = 20_000
@@ -63,6 +64,8 @@ def _reported(report: LoadReport) -> None:
     filename = f"load report {report.task} {report.model}"
     with figure_block(spec, filename, readable(keys_frame(report.rows)), numbers="in files", caption=caption):
         _verdict(report)
+        for notice in unshown(report.notices):
+            st.warning(escape_markdown(notice))
         st.caption(texts.READING)
     values = {
         "Matched": f"{report.matched:,} of {report.expected:,}",
@@ -84,7 +87,7 @@ def _reported(report: LoadReport) -> None:
 
 def _verdict(report: LoadReport) -> None:
     """The meaning of the figure, and how to repair the checkpoint."""
-    sound = report.is_complete
+    sound = report.is_complete and not report.notices
     show = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     show(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     repair = report.repair

@@ -33,6 +33,7 @@ from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FORMATS, WRITE_ONE
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 
 WIDTH = 520
@@ -93,5 +94,5 @@ def view(name: str, chosen: Chosen) -> None:
     if result.texts:
         source = f" The texts are the example set *{EXAMPLE_SET}*." if chosen.run_on == EXAMPLES else ""
         st.caption(f"{escape_markdown(texts_sentence(result))}{source}")
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.caption(escape_markdown(notice))

@@ -6,6 +6,7 @@ from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
 from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
 from bertviz_core.errors import CheckpointError
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.checkpoints.training import (
     log_panels,
     training_log_figure,
@@ -33,8 +34,9 @@ from ui.views.checkpoint.comparison import number
 from ui.views.checkpoint.controls import scale_choice
 from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
-from ui.widgets.figure_block import figure_block, folded, numbers_table
+from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 
 WIDTH = 245
@@ -63,7 +65,7 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
         return
     opened = SharedTraining(run)
     _log(opened)
-    for notice in opened.run.notices:
+    for notice in unshown(opened.run.notices):
         st.caption(f":material/info: {escape_markdown(notice)}")
     values = {FROM.key: moved_from, PART.key: part, SCALE.key: SCALES[0] if logarithmic else SCALES[1]}
     if len(opened.run.states) >= LEAST_CHECKPOINTS:
@@ -80,7 +82,7 @@ def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> 
 def _log(opened: SharedTraining) -> None:
     """The curves of the log."""
     log = training_log(opened, Options())
-    for notice in log.notices:
+    for notice in unshown(log.notices):
         st.warning(escape_markdown(notice))
     if not log.result.entries:
         return
@@ -99,17 +101,19 @@ def _log(opened: SharedTraining) -> None:
 def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
     """The map of movement, what is known so far while it is computed, and the tables."""
 
+    def spec(movement: Answer[TrainingMovement]) -> FigureSpec:
+        return training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
+
     def draw(movement: Answer[TrainingMovement]) -> None:
-        spec = training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
         figure_block(
-            spec,
+            spec(movement),
             f"movement from {options.choice(FROM)} {opened.name}",
             movement_frame(movement.result),
             models=[each for each, _ in movement.models],
             explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
         )
 
-    movement = answer(training_movement, opened, Options(), draw)
+    movement = answer(training_movement, opened, Options(), lambda so_far: chart(spec(so_far), "training_so_far"))
     _numbers(movement.result)
     draw(movement)
     _tables(movement.result)

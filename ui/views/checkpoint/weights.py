@@ -14,6 +14,7 @@ from bertviz_core.figures.checkpoints.weights import (
 )
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.models.checkpoints import TENSOR
+from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import digits
 from ui.cache import ledgers, sources
@@ -39,8 +40,8 @@ def view(name: str, statistic: str, logarithmic: bool) -> None:
     """Statistics of all tensors, and whether they look healthy."""
     statistics = cache.statistics(name)
     signs = diagnose_weights(statistics, checkpoints.opened_checkpoint(SharedModel(name)).config)
-    for sign in signs:
-        st.warning(escape_markdown(sign.sentence), icon=":material/warning:")
+    for sentence in (*count_notices(SharedModel(name)), *(sign.sentence for sign in signs)):
+        st.warning(escape_markdown(sentence), icon=":material/warning:")
     _tensors(name, statistics, statistic, logarithmic)
     if not signs:
         st.success(f"Nothing suspicious in {len(statistics.tensors):,} tensors.", icon=":material/check_circle:")

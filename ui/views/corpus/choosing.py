@@ -14,7 +14,6 @@ from ui.session import settings
 from ui.views.corpus import controls, texts
 from ui.widgets.lists import progress
 from ui.widgets.lists.progress import awaited
-from ui.widgets.models.run_model import agreed_work
 
 
 def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
@@ -38,10 +37,10 @@ def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
 def _example(alone: bool) -> Path:
     """The folder of the example corpus, computed on request."""
     current = settings()
+    if alone:
+        st.caption(texts.NONE_YET)
     if example_is_there(current):
         return example_folder(current)
-    if alone:
-        st.info(texts.NONE_YET, icon=":material/info:")
 
     def work(report: Progress) -> Path:
         return make_example(current, report)
@@ -49,7 +48,6 @@ def _example(alone: bool) -> Path:
     what = ("example", str(example_folder(current)))
     job = board().find(what)
     if job is None:
-        agreed_work(repr(what), texts.OFFER)
         job = board().start(what, len(example_set().texts), work)
     folder: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
     return folder

@@ -121,10 +121,11 @@ def map_method(umap: bool) -> MapMethod:
     return select(PLACED, "Map", METHODS, format_func=words.__getitem__, width=WIDTH)
 
 
-def threshold_select() -> float:
-    """Least cosine of near duplicates."""
+def threshold_select(example: bool) -> float:
+    """Least cosine of near duplicates; the lowest by default in the example, none of whose rows are nearly equal."""
+    first = THRESHOLDS[0] if example else str(THRESHOLD)
     help_text = "Two rows whose vectors have at least this cosine are a pair; pairs that share a row are one group."
-    return float(select(ALIKE, "Cosine at least", THRESHOLDS, str(THRESHOLD), help=help_text, width=WIDTH))
+    return float(select(ALIKE, "Cosine at least", THRESHOLDS, first, help=help_text, width=WIDTH))
 
 
 def cluster_method() -> ClusterMethod:

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
+from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.figures.corpus.sizes import duplicates_figure
 from bertviz_core.questions.corpora import ALIKE, duplicate_groups
 from bertviz_core.questions.parameters import Options
@@ -31,7 +32,7 @@ LISTED, OPENED = 100, 200
 def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Groups of near duplicates above a threshold."""
     with row:
-        threshold = controls.threshold_select()
+        threshold = controls.threshold_select(named.name == EXAMPLE)
     options = Options(values={ALIKE.key: str(threshold)})
     groups = answer(duplicate_groups, named, options, partial(_so_far, named)).result
     model = named.corpus.manifest.model

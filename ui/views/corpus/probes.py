@@ -4,10 +4,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.corpus.layers import corpus_probe_figure
-from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
-from bertviz_core.predictions.probing.scores import accuracy_table
+from bertviz_core.predictions.probing.scores import accuracy_table, most_accurate
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options
@@ -21,6 +20,7 @@ from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
 
@@ -54,7 +54,7 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     )
     words.markdown(_best(scores))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         words.caption(escape_markdown(notice))
 
 
@@ -76,7 +76,7 @@ def _best(scores: ProbeScores) -> str:
     """The hidden state with the most accurate probe, in Markdown."""
     place = scores.best
     return (
-        f"Best: {escape_markdown(state_name(scores.layers[place]))}, accuracy "
+        f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}, accuracy "
         f"**{scores.accuracy[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}; most "
         f"frequent class {scores.majority:.1%}."
     )

@@ -11,11 +11,12 @@ from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
 from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import counted, decimals, tied
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
 
@@ -49,7 +50,7 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     )
     words.markdown(_most(profiles, part, measure))
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
-    for notice in profiles.notices:
+    for notice in unshown(profiles.notices):
         words.caption(escape_markdown(notice))
 
 
@@ -60,7 +61,8 @@ def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> st
     name, unit = MEASURE_NAMES[measure]
     value = decimals(float(values[layer, head]), 3) + (f" {unit}" if unit != "share" else "")
     scope = f"Mean over {counted(part.sentences, 'sentence')}"
-    return f"{scope}: {name} is largest in layer {layer}, head {head}, with **{value}**."
+    head_name = f"layer {layer}, head {head}{tied(values.ravel())}"
+    return f"{scope}: of all heads, {name} is largest in {head_name}, with **{value}**."
 
 
 def _table(profiles: HeadProfiles) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 
 KEY = "corpus_search"
@@ -51,11 +52,11 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             explanation=(texts.SEARCH, library_lines(corpus_hits, named, options)),
         )
         words.markdown(_summary(hits))
-        for notice in hits.notices:
+        for notice in unshown(hits.notices):
             words.caption(escape_markdown(notice))
         _opened(hits)
         return
-    for notice in hits.notices:
+    for notice in unshown(hits.notices):
         st.info(escape_markdown(notice), icon=":material/info:")
 
 

@@ -6,12 +6,9 @@ from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.sentences.results import MapMethod
 
 NONE_YET = (
-    "There is no corpus here yet. `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table "
-    "of texts; this page lists those in the folder that the setting INSIDE_BERT_CORPORA_DIR names."
-)
-OFFER = (
-    "To look around first, make the example: the 220 labelled sentences that come with this dashboard, embedded by the "
-    "bundled model in a few seconds and kept on this server."
+    "There is no corpus of yours here yet, so this is an **example**: the 220 labelled sentences that come with this "
+    "dashboard. `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table of texts; this page "
+    "lists those in the folder that the setting INSIDE_BERT_CORPORA_DIR names."
 )
 ABOUT = (
     "A corpus is a folder: Parquet shards with the input's own columns, the texts and a vector for each, beside a "

@@ -1,5 +1,8 @@
 """Texts of the page Heads."""
 
+import numpy as np
+from jaxtyping import Float
+
 from bertviz_core.figures.heads.weight_matrix import Cut
 from bertviz_core.heads.results import Block
 
@@ -24,13 +27,24 @@ MEANING: dict[Block, str] = {
     "output": "$W_o$ turns the mixes of all heads, side by side, back into one vector of the hidden size.",
 }
 OBSERVATIONS: dict[Cut, str] = {
-    "whole": "**What to see:** nothing. No edge, no stripe tells where one head ends and the next begins: the file "
-    "holds one matrix, and the heads exist only because the model cuts the product.",
-    "cut": "**What to see:** the lines are drawn by us, at equal distances; nothing in the numbers marks them. The "
-    "bars say how large each head's weights are.",
-    "apart": "**What to see:** the same numbers as in one matrix, each head's block by itself. The bars say how large "
-    "each head's weights are.",
+    "whole": "**What to see:** the file holds one matrix and has no mark where one head ends and the next begins: the "
+    "heads exist because the model cuts the product.",
+    "cut": "**What to see:** the lines are drawn by us, at equal distances; the file has no mark there.",
+    "apart": "**What to see:** the same numbers as in one matrix, each head's block by itself.",
 }
+
+
+def norm_words(norms: Float[np.ndarray, " heads"]) -> str:
+    """What the sizes of the heads' blocks show of their edges, in one sentence; "" for a single block."""
+    if len(norms) < 2:
+        return ""
+    most, least = int(norms.argmax()), int(norms.argmin())
+    return (
+        f"Of all {len(norms)} blocks that of head {most} is the largest, with the norm **{norms[most]:.2f}**, and that "
+        f"of head {least} the smallest, **{norms[least]:.2f}**: where neighbours differ, an edge can be seen."
+    )
+
+
 MATRIX_WORDS = (
     "A layer keeps one matrix for all its heads. Rows are outputs: head h owns the `head_dim` rows from "
     "`h × head_dim` on of `W_q`, `W_k` and `W_v`. In `W_o` it owns as many columns, those that read its part of the "

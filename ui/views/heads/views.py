@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.heads.maps import head_norms_figure, products_figure
-from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, Cut, block_place, matrix_figure
+from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, Cut, block_place, head_norms, matrix_figure
 from bertviz_core.heads.fused_products import time_products
 from bertviz_core.heads.results import (
     BLOCKS,
@@ -35,7 +35,15 @@ from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import reproduction as lines
 from ui.views.heads.score_breakdown import cell_view
-from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, NUMBERS, OBSERVATIONS, PRODUCTS_WORDS
+from ui.views.heads.texts import (
+    MATRIX_WORDS,
+    MEANING,
+    NORMS_WORDS,
+    NUMBERS,
+    OBSERVATIONS,
+    PRODUCTS_WORDS,
+    norm_words,
+)
 from ui.widgets import cell_controls, text_fields
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
@@ -90,7 +98,8 @@ def matrix_view(name: str) -> None:
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
     filename = f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}"
     with figure_block(spec, filename, whole, numbers="in files"):
-        st.markdown(OBSERVATIONS[cut])
+        norms = head_norms(matrix, len(blocks), size, block != "output")
+        st.markdown(f"{OBSERVATIONS[cut]} {norm_words(norms)}")
         steps(parts, block, cut)
         _clicked(key, parts, block, size)
     place = block_place(parts, head, block)

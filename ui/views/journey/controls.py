@@ -12,12 +12,9 @@ from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.trace.tokenization import longest_piece
-from ui import session
 from ui.address.query import whole
 from ui.address.values import put_all
 from ui.components.journey import browser_message, chosen_path
-from ui.widgets.cell_controls import HEAD as HEAD_KEY
-from ui.widgets.view_and_layer import store_layer
 
 DRAWING = "journey"
 
@@ -36,10 +33,6 @@ def take_path() -> None:
     values[CHANGE.key] = change if isinstance(change, str) and FORMS.fullmatch(change) else None
     values[REMOVED_FOR.key] = REMOVED_FOR.options[1] if words.get("mean") is True else None
     put_all(values)
-    if path.open.isdecimal():  # other pages start with the layer opened here
-        store_layer(int(path.open))
-        if path.head is not None:
-            session.store(HEAD_KEY, path.head)
 
 
 def path_of(journey: Journey) -> Path:

@@ -19,7 +19,7 @@ from ui.views.journey.change import edit_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, shared_model_of, target_options
-from ui.widgets.target_controls.row import folded_row, possible_target
+from ui.widgets.target_controls.row import folded_row, target_row
 
 WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 """Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
@@ -30,7 +30,7 @@ HELP = (
 
 
 def chosen_ending(name: str) -> ChosenTarget | None:
-    """Return the number that is traced back through the model; None if this is switched off or lacks a second text.
+    """Return the number that is traced back through the model; None if this is switched off.
 
     Raises:
         BertvizError: the number cannot be computed.
@@ -41,7 +41,7 @@ def chosen_ending(name: str) -> ChosenTarget | None:
         if not toggle(param("rests_on"), "What the answer rests on", help=HELP):
             return None
         row = folded_row()
-    return possible_target(name, row)
+    return target_row(name, row)
 
 
 def is_computed(name: str, chosen: ChosenTarget) -> bool:

@@ -44,7 +44,8 @@ def _links(name: str, journey: Journey) -> list[Link]:
     model, query = ("model", name), ("query", str(token))
     return [
         Link(
-            f"Open layer {layer}, which turned {word} most", address("journey", [model, query, ("layer", str(layer))])
+            f"Open layer {layer}, which turned {word} more than any other",
+            address("journey", [model, query, ("layer", str(layer))]),
         ),
         Link(f"{change[0]} and see what moves", address("journey", [model, query, ("change", change[1])])),
         Link("See what every head looks at", address("attention", [model])),

@@ -18,6 +18,7 @@ from ui.cache.shared_model import SharedModel
 from ui.views.predictions.texts import COMPARED, ENTITIES_COMPARED
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside
 
@@ -74,6 +75,6 @@ def _comparison(opened: SharedModel, options: Options, made: Answer[PredictionCo
         models=models,
         explanation=(COMPARED, library_lines(compared_predictions, opened, options)),
     )
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         if notice not in first.notices:  # shown at the top of the page
             words.caption(escape_markdown(notice))

@@ -25,6 +25,7 @@ from ui.address.widgets import choice, level, typed
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.text_fields import pair, text
 from ui.widgets.view_and_layer import store_state
 
@@ -91,7 +92,7 @@ def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None
 def read_text(name: str) -> Tokens:
     """Tokenize the sidebar's text, and show its notices."""
     tokens = models.tokens(name, text(), pair())
-    for notice in tokens.notices:
+    for notice in unshown(tokens.notices):
         st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
     return tokens
 

@@ -3,17 +3,15 @@
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-import streamlit as st
-
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
-from bertviz_core.models.catalog.offers import offers
+from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.predictions.loading import stored_tasks
 from ui.cache import models, sources
 from ui.components.navigation import PageLink, page_links
-from ui.session import settings
+from ui.widgets.files.captions import note_models
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.models.select import HEADS, choose_model
+from ui.widgets.models.select import HEADS, bundled_instead, ready
 
 
 class Heads(NamedTuple):
@@ -55,20 +53,29 @@ def whole_heads(name: str) -> Heads:
     return Heads(tasks, f"{sources.saved_class(name)}, heads for {task_names}, run {ran}", head.notices)
 
 
-def no_head(name: str, heads: Heads) -> None:
-    """Explain why there is no head, and offer a model that has one."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/info: {escape_markdown(heads.refusal)}", width="content")
-        if heads.task:
-            address = f"checkpoint?{urlencode({'view': 'Load report', 'load_task': heads.task})}"
-            link = PageLink("Open the load report", address, "fact_check")
-            page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
-        if SPLADE in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
-            st.button(
-                f"Open {SPLADE}, weak at gaps",
-                key="open_splade",
-                help=BUNDLED[SPLADE].introduction,
-                icon=":material/arrow_forward:",
-                on_click=choose_model,
-                args=(SPLADE,),
-            )
+def stand_in(heads: Heads) -> str:
+    """Name of the bundled classifier, which answers in place of a model without a whole head; "" for any other model.
+
+    It is "" too where the classifier cannot run here.
+    """
+    return "" if heads.tasks else next(iter(ready(OFFERED[:1])), "")
+
+
+def no_head(name: str, heads: Heads, answering: str = "") -> None:
+    """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one.
+
+    Args:
+        name: name of the model.
+        heads: the missing head.
+        answering: name of the model that answers instead; "" for none.
+    """
+    why = escape_markdown(heads.refusal)
+    short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
+    instead = f"{short} **{escape_markdown(answering)}** answers instead." if answering else short
+    bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
+    if answering:
+        note_models((answering,))
+    if heads.task:
+        address = f"checkpoint?{urlencode({'view': 'Load report', 'load_task': heads.task})}"
+        link = PageLink("Open the load report", address, "fact_check")
+        page_links([("", [link])], "predictions_report", label="What the file holds", width="content")

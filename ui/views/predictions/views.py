@@ -27,8 +27,8 @@ class PredictionView(NamedTuple):
 
     tasks: frozenset[str]
     """Tasks in bertviz_core.predictions.loading.PREDICTED, or NO_HEAD."""
-    show: Callable[[], None]
-    """Draws the view; raises BertvizError if it cannot."""
+    show: Callable[[str], None]
+    """Draws the view of a model; raises BertvizError if it cannot."""
 
 
 SEVERAL = "Several texts"

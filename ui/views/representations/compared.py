@@ -13,6 +13,7 @@ from ui.cache.shared_model import SharedModel
 from ui.views.representations.texts import COMPARED
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.models.beside import beside
 
 
@@ -38,7 +39,7 @@ def compared_block(trace: Trace) -> None:
             models=models,
             explanation=(COMPARED, library_lines(cosines_of_states, opened, options)),
         )
-        for notice in made.notices:
+        for notice in unshown(made.notices):
             words.caption(escape_markdown(notice))
 
     beside("representations_second", show)

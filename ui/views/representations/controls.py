@@ -7,7 +7,7 @@ from bertviz_core.hidden_states.occurrences import shared_word
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens, Trace
-from ui.address.following import source_of, write
+from ui.address.following import source_of, write, write_brought
 from ui.address.query import whole
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, keep_span, level, span
@@ -40,6 +40,8 @@ def window_select(sizes: list[int]) -> int:
     """How many dimensions are drawn."""
     first = WINDOW if WINDOW in sizes else sizes[0]
     keep_among(WIDTH.key, sizes, sizes[0])
+    stored = st.session_state.get(WIDTH.key, first)
+    write_brought(WIDTH.key, None if stored == first else str(stored))
     chosen = st.selectbox("Dimensions shown", sizes, sizes.index(first), key=WIDTH.key, width=160, **BOUND)
     return int(chosen or sizes[0])
 

@@ -14,7 +14,7 @@ COMPARED = (
     "on the page Checkpoint compares such models by CKA."
 )
 CHANGE_WORDS = (
-    "The change in a layer is the cosine distance, 1 - cosine, between a token's vectors before and after it: 0 where "
+    "The turn in a layer is the cosine distance, 1 - cosine, between a token's vectors before and after it: 0 where "
     "the layer only lengthens or shortens the vector, 1 at a right angle. It is small partly because of the residual "
     "connection, which hands the vector on. Length is the Euclidean norm."
 )

@@ -156,7 +156,8 @@ def _standing_out(trace: Trace, entry: int) -> None:
         for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
     )
     st.markdown(
-        f"Largest value {state_name(entry)}: **{decimals(largest.value, 2)}** in dimension {largest.dimension} of "
+        f"Of all tokens and dimensions the largest value {state_name(entry)}, whatever its sign: "
+        f"**{decimals(largest.value, 2)}** in dimension {largest.dimension} of "
         f"“**{word}**” ({largest.deviations:.1f} standard deviations from the mean of its values). "
         f"Outlier dimensions over all hidden states: **{listed or 'none'}**.",
         help=outliers.rule,
@@ -203,8 +204,8 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
         one, two = (f"“**{escape_markdown(isolated(trace.tokens.tokens[place]))}**”" for place in pair)
         value = decimals(float(cosines[entry][pair[0] - first, pair[1] - first]), 2)
         st.markdown(
-            f"Most alike {name}: {one} and {two}, cosine **{value}**. 1 is the same direction, 0 is unrelated; "
-            "equal tokens and special ones are left out."
+            f"Of the tokens drawn, most alike {name}: {one} and {two}, cosine **{value}**. 1 is the same direction, "
+            "0 is unrelated; equal tokens and special ones are left out."
         )
     frame = pd.DataFrame(cosines[entry], columns=[f"{first + place} {token}" for place, token in enumerate(tokens)])
     frame.insert(0, "token", list(tokens))

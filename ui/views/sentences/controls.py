@@ -23,6 +23,7 @@ from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.sentences.store.export import VECTOR_DTYPES, VectorDtype
 from bertviz_core.text import escape_controls
+from ui.address.following import write_brought
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
@@ -131,6 +132,19 @@ def layer_slider(layers: int, fixed: bool) -> int | None:
         return None
     state = state_select(layers, "The hidden states that are pooled: the embeddings, or the output of a layer.")
     return None if state == layers else state
+
+
+def chosen_vectors(reason: str, instead: str, values: Mapping[str, str]) -> None:
+    """Say that the vectors are not the model's own, and offer the way back.
+
+    Args:
+        reason: how they are made.
+        instead: how the model's own are made.
+        values: key of a widget -> its value for the model's own.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="chosen_vectors"):
+        st.info(escape_markdown(f"{reason} The model's own vectors: {instead}"), icon=":material/info:")
+        st.button("Take the model's own", on_click=st.session_state.update, args=(values,), key="own_vectors")
 
 
 def measure_select() -> Measure:
@@ -263,4 +277,6 @@ def first_row(count: int, shown: int) -> int:
     most = count - shown + 1
     key, label = FIRST_ROW.key, f"First sentence, 1 to {most:,}"
     keep_among(key, range(1, most + 1), 1)
+    stored = st.session_state.get(key, 1)
+    write_brought(key, None if stored == 1 else str(stored))
     return int(st.number_input(label, 1, most, 1, step=shown, key=key, width=NARROW, **BOUND)) - 1

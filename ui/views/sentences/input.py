@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.device import fast_formats
 from bertviz_core.questions.predictions.late_interaction import own_interaction
-from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.questions.texts.sentences import POOLING, PROMPT, own_plan
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.reading.lists import read_sentences
@@ -20,8 +20,10 @@ from ui.cache.shared_model import SharedModel
 from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
+from ui.views.sentences.texts import prompt_name
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, most_megabytes, wait_for_file, within_upload
+from ui.widgets.view_and_layer import LAYER
 
 TYPED_NAME = "The list"
 FILE = ListFile("sentence")
@@ -147,3 +149,13 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
             fast = long_list and controls.bfloat16_toggle()
     plan = adapted(own, pooling, layer, prompt)
     return VectorOptions(plan, measure, order, "bfloat16" if fast else "float32", model.device, row, more)
+
+
+def note_chosen_vectors(name: str, plan: SentencePlan) -> None:
+    """Say in sight where the vectors are not those that the model is made for, and offer the way back."""
+    own = own_plan(SharedModel(name))
+    if (plan.pooling, plan.layer, plan.prompt) == (own.pooling, own.layer, own.prompt):
+        return
+    values = {POOLING.key: controls.OWN, LAYER: str(models.loaded(name).num_hidden_layers - 1)}
+    values |= {PROMPT.key: prompt_name(own, own.prompt)} if cache.prompts(own) else {}
+    controls.chosen_vectors(plan.reason, own.reason, values)

@@ -39,6 +39,7 @@ from ui.views.sentences.texts import SIMILARITY, Origin, nearest_code, similarit
 from ui.widgets import reproduction
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 
 LISTED_PAIRS = 20
 SEARCHED_AT_ONCE = 4_000
@@ -96,7 +97,7 @@ class SentenceInputs:
     def vectors(self) -> SentenceVectors:
         """Vectors of the sentences; the page ends here while they are computed."""
         sentence_vectors = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
-        for notice in sentence_vectors.notices:
+        for notice in unshown(sentence_vectors.notices):
             st.caption(escape_markdown(notice))
         return sentence_vectors
 

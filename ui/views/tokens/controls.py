@@ -11,6 +11,7 @@ from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZER
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.widgets import choice, keep_among, select, whole
 from ui.session import model_names, settings
+from ui.widgets.models.fields import complete
 
 WIDTH = 320
 """Pixels of a widget."""
@@ -49,6 +50,8 @@ def tokenizer_select(here: Sequence[str], own: str) -> str:
         "Second tokenizer",
         options,
         width=WIDTH,
+        on_change=complete,
+        args=(TOKENIZER.key, options),
         accept_new_options=not settings().allowed_models,
         help="The first two are made here. Of the models, those on this machine come first; a folder below the models "
         "folder or a Hub id can be typed.",

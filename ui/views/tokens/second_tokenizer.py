@@ -18,6 +18,7 @@ from ui.views.tokens import controls
 from ui.views.tokens.views import token_counts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 
 
 @st.fragment
@@ -43,7 +44,7 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     for each, read in ((name, tokens), (other, second)):
         description = REFERENCE_TOKENIZERS[each][1] if each in REFERENCE_TOKENIZERS else ""
         words.markdown(f"**{escape_markdown(each)}**: {_counts(read)}. {description}")
-    for notice in second.notices:
+    for notice in unshown(second.notices):
         words.warning(f"{escape_markdown(other)}: {escape_markdown(notice)}")
     same = counted(len(set(tokens.tokens) & set(second.tokens)), "spelling")
     words.caption(f"The two have {same} in common here. An id means something only to the model it belongs to.")

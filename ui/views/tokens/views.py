@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.tokens.box_rows import DRAWN
+from bertviz_core.figures.tokens.box_rows import DRAWN, SPELLED
 from bertviz_core.figures.tokens.nearest import nearest_figure
 from bertviz_core.figures.tokens.strip import tokens_figure
 from bertviz_core.questions.parameters import Options
@@ -25,9 +25,10 @@ CHART_KEY = "tokens_neighbours"
 HALF = 0.52
 """Share of the page's width taken by the right column."""
 MARKS = (
-    "Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the vocabulary's "
-    "spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, underlined: not "
-    "in the vocabulary. Grey: characters that become no token. Click a token to see its neighbours below."
+    f"{SPELLED} Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the "
+    "vocabulary's spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, "
+    "underlined: not in the vocabulary. Grey: characters that become no token. Click a token to see its neighbours "
+    "below."
 )
 FROM_THE_RIGHT = " Read from right to left, as the text is written."
 HOW = (

@@ -23,15 +23,12 @@ from bertviz_core.text import escape_controls
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice
 from ui.cache import models
-from ui.session import SECOND_TEXT, store, stored
+from ui.session import store, stored
 from ui.views.words import texts
 from ui.widgets.target_controls.opened import ChosenTarget
 from ui.widgets.target_controls.row import OF_PLACES
-from ui.widgets.text_fields import needs_pair, pair, text
 
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
-EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
-"""Two texts of opposite meaning and similar vectors."""
 
 
 def method_choice(name: str) -> ShareMethod:
@@ -124,24 +121,3 @@ def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Repla
         st.info(texts.NO_MASK_PLACED, icon=":material/info:")
         st.stop()
     return "drop"
-
-
-def needs_mask(name: str, what: str) -> None:
-    """End the page with a message if the tokenizer has no mask token, which a comparison needs.
-
-    Args:
-        name: name of the model.
-        what: what needs a mask, as the start of a sentence.
-    """
-    if not has_mask(models.tokenizer(name)):
-        st.info(f"{what} {texts.NO_MASK}", icon=":material/info:")
-        st.stop()
-
-
-def two_texts() -> tuple[str, str]:
-    """Both texts of the sidebar; without a second one the page ends with examples."""
-    second = pair()
-    if second is None:
-        needs_pair("The cosine is shared out among the words of two texts", (None, SECOND_TEXT), EXAMPLE)
-        st.stop()
-    return text(), second

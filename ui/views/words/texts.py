@@ -1,6 +1,10 @@
 """Texts of the page on words that matter."""
 
+from typing import NamedTuple
+
 from bertviz_core.attribution.results import Replacement, ShareMethod
+from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.settings import DEFAULT_MODEL
 
 SHARES: dict[ShareMethod, str] = {
     "leave-one-out": (
@@ -71,9 +75,20 @@ COMPARED = (
     "characters. Words meet by their characters, too: a bar is for the smallest part of the text that both models cut "
     "into whole words, with the sum of the shares of its words. The difference is the second minus the first."
 )
-NO_MASK = (
-    "starts from the same text with a mask in every word's place, and the tokenizer of this model has no mask token: "
-    "the view Words takes words away without one."
+
+
+class Lack(NamedTuple):
+    """What a model lacks for a view."""
+
+    words: str
+    """Why, after the name of the model, as the rest of a sentence."""
+    bundled: str
+    """A bundled model that has it."""
+
+
+NO_MASK = Lack(
+    "has a tokenizer without a mask token, and **Remove word by word** and **Pairs** start from a text of masks.",
+    DEFAULT_MODEL,
 )
 NO_MASK_PLACED = (
     "This target belongs to a position of the text, which changes when words are dropped, and the tokenizer of this "
@@ -89,7 +104,8 @@ METHOD_WORDS: dict[ShareMethod, str] = {
     "gradient-x-input": "gradient x input",
 }
 IN_PLACE: dict[Replacement, str] = {"mask": "the mask in its place", "drop": "nothing in its place"}
-NO_CLASSES = (
-    "This model has no head for classes or tags. Fit one on the page Predictions, view Train a probe, or choose a "
-    "classifier from the catalogue under Model."
+NO_CLASSES = Lack(
+    "has no head for classes or tags, which **Classes** compares. A probe has classes, too: page Predictions, view "
+    "Train a probe.",
+    OFFERED[0],
 )

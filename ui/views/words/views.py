@@ -1,7 +1,8 @@
 """Views of the page Words that matter: attribution of words, curves, classes, and pairs of words of two texts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from bertviz_core.attribution.results import (
     WordAttributions,
     WordCurves,
 )
+from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.figures.interventions.classes import word_classes_figure
 from bertviz_core.figures.interventions.pairs import pair_ledger_figure
 from bertviz_core.figures.interventions.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
@@ -45,16 +47,16 @@ from ui.views.words import controls, texts
 from ui.views.words.compared import compared_block
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models.fields import model_name
 from ui.widgets.target_controls.opened import LONGEST_SHOWN, ChosenTarget, shared_model_of, target_options
-from ui.widgets.target_controls.row import class_row, folded_row, target_row
+from ui.widgets.target_controls.row import class_kinds, class_row, folded_row, target_row
+from ui.widgets.text_fields import two_texts
 from ui.widgets.view_and_layer import state_select
 
 
-def words_view() -> None:
+def words_view(name: str) -> None:
     """The coloured text, its sums, and bars of the words."""
-    name = model_name()
     row = folded_row()
     chosen = target_row(name, row)
     with row.folded:
@@ -79,7 +81,7 @@ def words_view() -> None:
     with words:
         st.caption(texts.READ[method])
         _totals(result)
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
     figure_block(word_bars_figure(result), f"word bars {method} {name}", frame, texts=result.tokens)
     compared_block(opened, options, result.notices)
@@ -109,9 +111,9 @@ def _strongest(result: WordAttributions) -> str:
     title = escape_markdown(result.title)
     parts = []
     if result.shares[most] > 0:
-        parts.append((most, f"adds most to the {title}"))
+        parts.append((most, f"adds most of all words to the {title}"))
     if result.shares[least] < 0:
-        parts.append((least, f"takes most away from the {title}"))
+        parts.append((least, f"takes most of all words away from the {title}"))
     parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
@@ -134,10 +136,8 @@ def shares_frame(result: WordAttributions) -> pd.DataFrame:
     )
 
 
-def curves_view() -> None:
+def curves_view(name: str) -> None:
     """Comprehensiveness and sufficiency of the strongest words, by the methods chosen."""
-    name = model_name()
-    controls.needs_mask(name, "The way to a text without its words")
     row = folded_row()
     chosen = target_row(name, row)
     with row.folded:
@@ -162,7 +162,7 @@ def curves_view() -> None:
         ]
         st.markdown("\n".join(lines))
         st.caption("A good order has a large comprehensiveness and a small sufficiency.")
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
 
 
@@ -179,16 +179,10 @@ def curves_frame(result: WordCurves) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def classes_view() -> None:
+def classes_view(name: str) -> None:
     """Words by classes, and the strongest word for and against each."""
-    name = model_name()
     row = folded_row()
-    found = class_row(name, row)
-    if found is None:
-        with st.container(key="words_no_classes"):
-            st.info(texts.NO_CLASSES)
-        return
-    chosen, prediction, has_probability = found
+    chosen, prediction, has_probability = class_row(name, row)
     likeliest = np.argsort(-prediction.logits, kind="stable").tolist()
     with row.folded:
         measure = controls.class_measure(has_probability)
@@ -209,7 +203,7 @@ def classes_view() -> None:
     with words:
         st.markdown("\n".join(_for_and_against(result, place) for place in range(len(result.labels))))
         st.caption(texts.CLASSES_READ)
-        for notice in result.notices:
+        for notice in unshown(result.notices):
             st.caption(escape_markdown(notice))
 
 
@@ -247,7 +241,8 @@ def _unit_words(whole_words: bool) -> tuple[str, ...]:
 def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
     words = [
-        f"**{_token(result.words[word])}** speaks most {side} it (**{decimals(float(result.shares[word, place]))}**)"
+        f"**{_token(result.words[word])}** speaks most of all words {side} it "
+        f"(**{decimals(float(result.shares[word, place]))}**)"
         for word, side in zip(result.strongest(place), ("for", "against"), strict=True)
         if word is not None
     ]
@@ -262,12 +257,10 @@ def classes_frame(result: ClassAttributions) -> pd.DataFrame:
     return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
-def pairs_view() -> None:
+def pairs_view(name: str) -> None:
     """The cosine of two texts as a sum over pairs of their tokens and the reference terms."""
-    name = model_name()
     layers = models.loaded(name).num_hidden_layers
-    controls.needs_mask(name, "A sum over pairs of words")
-    text, pair = controls.two_texts()
+    text, pair = two_texts("cosine")
     words = "The layer whose token vectors are compared. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
     opened, options = SharedModel(name), Options((text,), pair, values={LAYER.key: str(layer)})
@@ -301,7 +294,7 @@ def _ledger(ledger: PairAttributions) -> None:
         f"**{decimals(float(ledger.shares[first, second]))}** of the cosine **{decimals(ledger.cosine)}**."
     )
     st.caption(texts.PAIRS_READ)
-    for notice in ledger.notices:
+    for notice in unshown(ledger.notices):
         st.caption(escape_markdown(notice))
 
 
@@ -331,5 +324,27 @@ def _token(token: str) -> str:
     return escape_markdown(isolated(escape_controls(token)))
 
 
-VIEWS = {"Words": words_view, "Remove word by word": curves_view, "Pairs": pairs_view, "Classes": classes_view}
+class WordsView(NamedTuple):
+    """A view, and what a model needs for it."""
+
+    show: Callable[[str], None]
+    """Draws the view of a model."""
+    lacks: Callable[[str], texts.Lack | None] = lambda name: None
+    """What a model lacks for it; None for nothing."""
+
+
+def _mask(name: str) -> texts.Lack | None:
+    return None if has_mask(models.tokenizer(name)) else texts.NO_MASK
+
+
+def _classes(name: str) -> texts.Lack | None:
+    return None if class_kinds(name) else texts.NO_CLASSES
+
+
+VIEWS: Mapping[str, WordsView] = {
+    "Words": WordsView(words_view),
+    "Remove word by word": WordsView(curves_view, _mask),
+    "Pairs": WordsView(pairs_view, _mask),
+    "Classes": WordsView(classes_view, _classes),
+}
 """Name -> view."""

@@ -56,6 +56,12 @@ def note_table(title: str, table: pd.DataFrame) -> None:
         view.tables[title] = table
 
 
+def note_models(names: Sequence[str]) -> None:
+    """Record the models of the view's tables, where they are not the chosen one."""
+    if (view := view_in_sight()) is not None:
+        view.models = shown_models(names)
+
+
 def note_code(key: str, code: str) -> None:
     """Record the lines of Python that reproduce the numbers of a chart."""
     if (view := view_in_sight()) is not None:

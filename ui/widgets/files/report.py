@@ -38,7 +38,7 @@ LONGEST_NAME = 80
 ROW_PIXELS = 520
 """Width of the row of the button, in which its progress has room; less on a narrower screen."""
 WAITING = (
-    "The report is made when the view is drawn. A view that waits for input, such as a second text, cannot be in a "
+    "The report is made when the view is drawn. A view that waits for input, such as a file, cannot be in a "
     "report: provide the input, or choose the usual figures without this view."
 )
 """Shown in place of the file until it is ready."""

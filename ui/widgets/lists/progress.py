@@ -53,7 +53,7 @@ def answer(
     if job is None:
         cost = question.cost(opened, options)
         if cost.slow:
-            agreed_work(_digest(key), cost.slow)
+            agreed_work(_digest(key), cost.slow, cost.action)
         if cost.tokens is not None and isinstance(opened, SharedModel):
             agreed_cost(opened.loaded, cost.tokens, cost.runs)
         work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
@@ -138,6 +138,7 @@ def _watch(
         st.rerun()
     so_far = job.so_far
     if draw is not None and so_far is not None:
+        st.markdown(f"**So far**, after {job.done:,} of {job.total:,} {noun}: what follows is not final.")
         draw(so_far)  # above the message, in the place of the complete figure
     if job.state == "stopped":
         note = " What is computed is kept." if resume is not None else ""

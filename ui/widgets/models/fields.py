@@ -1,17 +1,23 @@
 """Fields for the model, the task whose class is counted, the modules shown and a name to search for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
+from bertviz_core.errors import BertvizError, ModelNotFoundError
+from bertviz_core.models.sources import resolve
+from bertviz_core.questions.models.parameters import AS_IT_IS
 from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import quoted
 from ui.address.widgets import BOUND
-from ui.session import TEACHING_SIZES, model_names, settings
+from ui.session import TEACHING_SIZES, model_names, settings, store, stored
 from ui.widgets.formatting import escape_markdown
 
-AS_IT_IS = "none: as in the checkpoint"
 LONGEST_IN_BOX = 22
+MOST_OTHERS = 5
+"""Most models named in a notice."""
 """Most characters of a model's name visible in a closed list of the sidebar."""
 
 
@@ -24,6 +30,38 @@ def name_below(name: str) -> None:
     """Repeat a name that the closed list above cuts, in full."""
     if len(name) > LONGEST_IN_BOX:
         st.caption(escape_markdown(name))
+
+
+def complete(key: str, names: Sequence[str]) -> None:
+    """Replace a name that was typed into a list of models by the model of the list that it is the beginning of.
+
+    Case does not matter. A name that can be opened, and a Hub id of the form org/name, stay as they are.
+
+    Args:
+        key: key of the list.
+        names: names in the list, in its order.
+    """
+    typed = str(stored(key) or "")
+    if not typed or typed in names or ("/" in typed and settings().allow_hub) or _is_here(typed):
+        return
+    begun = [name for name in names if name.casefold().startswith(typed.casefold())]
+    begun.sort(key=lambda name: name.casefold() != typed.casefold())
+    if begun:
+        store(key, begun[0])
+        others = f" Others that begin so: {', '.join(begun[1:MOST_OTHERS])}." if begun[1:] else ""
+        words = f"There is no model {quoted(typed, 40)}; {begun[0]}, whose name begins so, is opened.{others}"
+        st.toast(escape_markdown(words))
+
+
+def _is_here(name: str) -> bool:
+    """Whether a name is that of a model on this machine or in the catalogue; the Hub is not asked."""
+    try:
+        resolve(name, replace(settings(), allow_hub=False))
+    except ModelNotFoundError:
+        return False
+    except BertvizError:  # it is there, and the page says what is wrong with it
+        return True
+    return True
 
 
 def chosen_task(tasks: Sequence[str]) -> str | None:

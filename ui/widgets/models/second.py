@@ -12,19 +12,15 @@ from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import escape_controls, shortened
 from ui.address.following import source_of, write
 from ui.cache.sources import source
-from ui.session import settings, store, stored
-from ui.widgets.models.fields import model_name, name_below
-from ui.widgets.view_and_layer import current_view
+from ui.session import model_names, settings, store, stored
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.models.fields import complete, model_name, name_below
 
-NONE = ""
-"""Value of the list without a second model."""
-COMPARING = {"checkpoint": "Compare with base", "sentences": "Two models"}
-"""Page -> its view that always compares two models, with a default where none is chosen."""
-BEGAN, BESIDE = "other_began", "other_beside"
-"""Session keys: the default that such a view has selected, which is no choice of the reader and is not selected on
-other views; the first model when the list was shown last."""
+NONE, MOST_NAMED = "", 60
+"""Value of the list without a second model; most characters of a name on a button."""
 SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
 """Sizes in which a model must agree to be the default for a comparison."""
 HELP = (
@@ -34,22 +30,11 @@ HELP = (
 )
 
 
-def second_select(page: str) -> None:
-    """Show the list of second models in the sidebar.
-
-    A view that always compares selects its default first, where the reader has chosen none; other views leave it again.
-
-    Args:
-        page: name of the page.
-    """
+def second_select() -> None:
+    """Show the list of second models in the sidebar; it is empty until the reader chooses one."""
     first, free = model_name(), not settings().allowed_models
-    names = names_with_weights(first)
-    options = [NONE, *(name for name in names if name != first), *COPIES]
+    options = [NONE, *(name for name in names_with_weights(first) if name != first), *COPIES]
     _follow_address(options, free)
-    if current_view(page) == COMPARING.get(page):
-        _begin_with(_default(page, first, names), first)
-    elif second_name() == stored(BEGAN):
-        store(OTHER.key, NONE)
     st.selectbox(
         "Compare with",
         list(dict.fromkeys((*options, second_name()))),
@@ -58,11 +43,26 @@ def second_select(page: str) -> None:
         format_func=lambda name: name or "none",
         help=HELP,
         on_change=_take_choice,
+        args=(options,),
         persist_state="session",
     )
     name_below(second_name())
-    store(BESIDE, first)
     _name_in_address()
+
+
+def needs_second(what: str) -> bool:
+    """Return whether there is no second model; in that case, ask for one and offer those that suit the first.
+
+    Args:
+        what: what needs two models, as the start of a sentence.
+    """
+    if second_name():
+        return False
+    st.info(f"{what} needs a second model: choose one of these, or any under **Compare with** in the sidebar.")
+    for place, (name, words) in enumerate(_suitable(model_name()).items()):
+        label = words.format(escape_markdown(shortened(escape_controls(name), MOST_NAMED)))
+        st.button(label, key=f"put_other_{place}", on_click=store, args=(OTHER.key, name))
+    return True
 
 
 def second_name() -> str:
@@ -92,25 +92,17 @@ def _source(name: str) -> ModelSource | None:
         return None
 
 
-def _default(page: str, first: str, names: Sequence[str]) -> str:
-    """Default of a view that always compares: the base of an adapter; else the likest model; else a bundled one.
-
-    Without these, and on the page Checkpoint without the likest, a rounded copy.
-    """
-    own = _source(first)
-    if own is not None and own.adapter is not None and own.adapter.base.has_weights:
-        return own.adapter.base.name
+def _suitable(first: str) -> dict[str, str]:
+    """Models to compare a model with, and what they are, the name in braces; the likest first, a rounded copy last."""
+    own, names = _source(first), names_with_weights(first)
+    base = own.adapter.base if own is not None and own.adapter is not None else None
     bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
-    return likest(first, names) or (bundled[0] if bundled and page == "sentences" else next(iter(COPIES)))
-
-
-def _begin_with(default: str, first: str) -> None:
-    """Select the default where the reader has chosen no second model, or has made it the first one since."""
-    now, untouched = second_name(), stored(BEGAN)
-    became_first = now == first and stored(BESIDE, first) != first
-    if now == NONE or became_first or (now == untouched and now != default):
-        store(OTHER.key, default)
-        store(BEGAN, default)
+    suitable = {next(iter(COPIES)): "This model {}", **dict.fromkeys(bundled, "{}, which is bundled")}
+    if like := likest(first, names):
+        suitable[like] = "{}, of the same type and sizes"
+    if base is not None and base.has_weights:
+        suitable[base.name] = "{}, the base of this adapter"
+    return dict(reversed(suitable.items()))
 
 
 def _follow_address(options: Sequence[str], free: bool) -> None:
@@ -119,16 +111,13 @@ def _follow_address(options: Sequence[str], free: bool) -> None:
     match source_of(OTHER.key, None):
         case "address" if named and (free or named in options):
             store(OTHER.key, named)
-            if named != stored(BEGAN):  # Back to a view leads to the default that it selected itself
-                store(BEGAN, None)
         case "default":
             store(OTHER.key, NONE)
-            store(BEGAN, None)
 
 
-def _take_choice() -> None:
-    """Remember that the reader has chosen, and write the name into the address."""
-    store(BEGAN, None)
+def _take_choice(names: Sequence[str]) -> None:
+    """Complete the beginning of a known name, and write the name into the address."""
+    complete(OTHER.key, [*names, *model_names()])
     _name_in_address()
 
 

@@ -1,5 +1,6 @@
 """Select the model of the session from a list that shows what can run here; its name is in the address."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -13,7 +14,7 @@ from ui.address.following import source_of, write
 from ui.session import settings, store, stored
 from ui.widgets.formatting import short_count
 from ui.widgets.models import hub_reach
-from ui.widgets.models.fields import name_below
+from ui.widgets.models.fields import complete, name_below
 
 MODEL = "model"
 """Key of the widget, and its name in the address."""
@@ -54,8 +55,8 @@ def model_select() -> None:
         accept_new_options=free,
         format_func=lambda name: offered.get(name, name),
         help=HELP,
-        on_change=_name_in_address,
-        args=(first,),
+        on_change=_take_choice,
+        args=(tuple(offered), first),
         persist_state="session",
     )
     _name_in_address(first)
@@ -64,9 +65,44 @@ def model_select() -> None:
     name_below(shown)
 
 
+def _take_choice(names: tuple[str, ...], first: str) -> None:
+    """Take the model that a typed name begins, and write its name into the address."""
+    complete(MODEL, names)
+    _name_in_address(first)
+
+
 def choose_model(name: str) -> None:
     """Select a model, for callbacks of buttons; the page then runs with it."""
     st.session_state[MODEL] = name
+
+
+def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None) -> None:
+    """Say in one line what the chosen model cannot do, with a button for each bundled model that can.
+
+    Args:
+        key: key of the line.
+        words: the line, in Markdown.
+        bundled: names of models; those that cannot run here are left out.
+        why: further words behind a question mark; None for none.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key=key):
+        st.markdown(f":material/info: {words}", width="content", help=why)
+        for name in ready(bundled):
+            st.button(
+                f"Open {name}",
+                key=f"{key}_{name}",
+                help=GOOD_AT.get(name),
+                icon=":material/arrow_forward:",
+                type="tertiary",
+                on_click=choose_model,
+                args=(name,),
+            )
+
+
+def ready(names: Sequence[str]) -> list[str]:
+    """Those of some models that are offered and can run a text here."""
+    offered = {offer.name for offer in offers(settings()) if offer.readiness == "ready"}
+    return [name for name in names if name in offered]
 
 
 def ready_model() -> str | None:

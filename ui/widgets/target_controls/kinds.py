@@ -30,29 +30,30 @@ from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.widgets.cell_controls import token_select
 from ui.widgets.target_controls.opened import ChosenTarget
-from ui.widgets.text_fields import text
 
 AT = "target_at"
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
+Texts = tuple[str, str | None]
+"""The text, and the second one; None for none."""
 LIKELIEST = ""
 """Option for the likeliest class."""
 
 
-def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("cosine", "logit", text(), second)
+def _cosine(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("cosine", "logit", *texts)
 
 
-def _late_interaction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("late-interaction", "logit", text(), second)
+def _late_interaction(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("late-interaction", "logit", *texts)
 
 
-def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    head, prediction = answered_classes(name, tasks, second)
+def _class(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    head, prediction = answered_classes(name, tasks, texts)
     label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
-    return ChosenTarget(f"class:{label}", measure, text(), second)
+    return ChosenTarget(f"class:{label}", measure, *texts)
 
 
-def answered_classes(name: str, tasks: Sequence[str], second: str | None) -> tuple[HeadModel, ClassPrediction]:
+def answered_classes(name: str, tasks: Sequence[str], texts: Texts) -> tuple[HeadModel, ClassPrediction]:
     """Return the classification head, and its prediction for the text.
 
     Raises:
@@ -60,47 +61,47 @@ def answered_classes(name: str, tasks: Sequence[str], second: str | None) -> tup
     """
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     head = models.with_head(name, task)
-    return head, classes(SharedModel(name), Options((text(),), second, task)).result
+    return head, classes(SharedModel(name), Options((texts[0],), texts[1], task)).result
 
 
-def _tag(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    place, prediction = answered_tags(name, second)
+def _tag(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    place, prediction = answered_tags(name, texts)
     label, measure = _label_and_measure(prediction, True, "Tag")
-    return ChosenTarget(f"tag:{label}@{place}", measure, text(), second)
+    return ChosenTarget(f"tag:{label}@{place}", measure, *texts)
 
 
-def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
+def answered_tags(name: str, texts: Texts) -> tuple[int, ClassPrediction]:
     """Let the reader choose a token, by default the one with the surest tag; returns it and its tags.
 
     Raises:
         BertvizError: the model has no such head, or it cannot read the text.
     """
-    tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
+    tags = tagged_tokens(SharedModel(name), Options((texts[0],), texts[1], "token-classification")).result
     surest = surest_tag(tags)
     first = longest_piece(tags.tokens) if surest is None else surest[1]
     place = token_select("Position", tags.tokens, AT, first, "The token with the tag.")
     return place, token_classes(tags, place)
 
 
-def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+def _of_probe(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
     if probe is None:
         raise TextError("There is no probe; train one on the page Predictions, view Train a probe.")
-    label, measure = _label_and_measure(probed(name, probe), True)
-    return ChosenTarget(f"probe:{label}", measure, text(), None, probe.digest)
+    label, measure = _label_and_measure(probed(name, texts[0], probe), True)
+    return ChosenTarget(f"probe:{label}", measure, texts[0], None, probe.digest)
 
 
-def probed(name: str, probe: Probe) -> ClassPrediction:
+def probed(name: str, text: str, probe: Probe) -> ClassPrediction:
     """The answer of the session's probe to the text."""
-    options = Options((text(),), values={TARGET.key: f"probe:{probe.digest}"})
+    options = Options((text,), values={TARGET.key: f"probe:{probe.digest}"})
     return probe_answer(SharedModel(name).with_probe(probe), options).result
 
 
-def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    tokens, tokenizer = models.tokens(name, text(), second), models.tokenizer(name)
+def _word(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    tokens, tokenizer = models.tokens(name, *texts), models.tokenizer(name)
     first, _ = predicted_position(tokenizer, tokens)
     place = token_select("Position", tokens, AT, first, "The position of the word.")
     if int(tokens.input_ids[place]) == tokenizer.tokenizer.mask_token_id:
-        here = Options((text(),), second, values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
+        here = Options((texts[0],), texts[1], values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
         best = words_at_position(SharedModel(name), here).result.top_ids[place, 0]
         own = str(tokenizer.spelled([int(best)])[0])
     else:
@@ -112,23 +113,23 @@ def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | No
         help="A word of one piece; empty for the text's own, or at a mask for the likeliest.",
         width=WORD_WIDTH,
     )
-    return ChosenTarget(f"word:{word or own}@{place}", "logit", text(), second)
+    return ChosenTarget(f"word:{word or own}@{place}", "logit", *texts)
 
 
-def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("answer", "logit", text(), second)
+def _answer(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget("answer", "logit", *texts)
 
 
-def _state(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    layer, place = _state_place(name, second)
+def _state(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, texts)
     dimension = st.number_input(
         "Dimension", 0, None, 0, 1, key=param("target_dimension").key, width=NUMBER_WIDTH, **BOUND
     )
-    return ChosenTarget(f"state:{layer},{place},{dimension}", "logit", text(), second)
+    return ChosenTarget(f"state:{layer},{place},{dimension}", "logit", *texts)
 
 
-def _direction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
-    layer, place = _state_place(name, second)
+def _direction(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, texts)
     help_text = "A text; the direction goes from its mean hidden state to that of the other, and has length 1."
     ends = []
     for label, key, example in (("From", "direction_from", "It is bad."), ("To", "direction_to", "It is good.")):
@@ -136,12 +137,12 @@ def _direction(name: str, tasks: Sequence[str], second: str | None, probe: Probe
         ends.append(end or example)
     if BETWEEN in ends[0]:
         raise TextError(f"The text From has {BETWEEN!r} in it, which parts the two texts; write it without.")
-    return ChosenTarget(f"direction:{layer},{place},{BETWEEN.join(ends)}", "logit", text(), second)
+    return ChosenTarget(f"direction:{layer},{place},{BETWEEN.join(ends)}", "logit", *texts)
 
 
-def _state_place(name: str, second: str | None) -> tuple[int, int]:
+def _state_place(name: str, texts: Texts) -> tuple[int, int]:
     """A hidden state: its entry and its token."""
-    tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
+    tokens, last = models.tokens(name, *texts), models.loaded(name).num_hidden_layers
     names = {state_name(entry): entry for entry in range(last + 1)}
     layer = select(param("target_layer"), "Hidden state", list(names), state_name(last), width=STATE_WIDTH)
     chosen = whole(st.query_params.get(QUERY.key))  # on the Journey
@@ -150,7 +151,7 @@ def _state_place(name: str, second: str | None) -> tuple[int, int]:
     return names[layer], place
 
 
-CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], str | None, Probe | None], ChosenTarget]] = {
+CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], Texts, Probe | None], ChosenTarget]] = {
     "cosine": _cosine,
     "late-interaction": _late_interaction,
     "class": _class,
@@ -161,7 +162,7 @@ CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], str | None, Probe | 
     "state": _state,
     "direction": _direction,
 }
-"""Kind of target -> function of model, tasks, second text and probe that draws its widgets and returns the target."""
+"""Kind of target -> function of model, tasks, texts and probe that draws its widgets and returns the target."""
 
 
 def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun: str = "Class") -> tuple[str, Measure]:

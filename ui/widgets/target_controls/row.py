@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetKind
+from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
@@ -22,16 +23,18 @@ from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
-from ui.session import QUESTION, SECOND_TEXT, store, stored
+from ui.session import store, stored
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target_controls.kinds import CHOOSERS, answered_classes, answered_tags, probed
+from ui.widgets.models.select import bundled_instead
+from ui.widgets.target_controls.kinds import CHOOSERS, Texts, answered_classes, answered_tags, probed
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words
-from ui.widgets.text_fields import needs_pair, pair, text
+from ui.widgets.text_fields import pair, text, two_texts
 
 TARGET = TARGET_PARAM.key
-BEGAN = "target_began"
-"""Key of the session: the default kind when the widget was drawn last."""
-CLASSES_OF = {"class": "the head", "tag": "the head", "probe": "the probe"}
+BEGAN, SET_ASIDE = "target_began", "target_set_aside"
+"""Session keys: the default kind when the widget was drawn last; a chosen kind that a view does not offer, and the kind
+that the view shows instead."""
+CLASSES_OF: dict[TargetKind, str] = {"class": "the head", "tag": "the head", "probe": "the probe"}
 """Kind of target -> owner of its classes."""
 KINDS_HELP = (
     "The number whose changes are measured. State: one number of one token's hidden state. Direction: the projection "
@@ -46,9 +49,7 @@ KIND_OF_TASK: dict[str, TargetKind] = {
 }
 NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
 """Kind of target that needs a head -> its description in a sentence."""
-INSTEAD = (
-    "so there is no answer to measure. Measured is how alike two texts are to the model, by the cosine of their vectors"
-)
+INSTEAD = "so what is measured is the cosine of two texts"
 """End of the sentence about a cosine in place of an answer."""
 OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
 """Kinds that belong to a position of one text."""
@@ -99,31 +100,19 @@ def folded_row() -> TargetRow:
     return TargetRow(row, folded, words)
 
 
-def target_row(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget:
+def target_row(
+    name: str, row: TargetRow, alone: bool = False, of_list: bool = False, texts: Texts | None = None
+) -> ChosenTarget:
     """Show the widgets of the target, and write the chosen one into the line.
 
-    If the target compares two texts and there is only one, the page ends with examples.
+    A target of two texts reads an example where there is no second one.
 
     Args:
         name: name of the model.
         row: the line.
         alone: whether heads read the first text only, since the view uses the second one in another way.
         of_list: whether the target is computed for many texts, so that positions in one text are not offered.
-
-    Raises:
-        BertvizError: the target cannot be computed.
-    """
-    return possible_target(name, row, alone, of_list) or st.stop()
-
-
-def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: bool = False) -> ChosenTarget | None:
-    """Show the widgets of the target; return None, below examples, where it needs a second text and there is none.
-
-    Args:
-        name: as for `target_row`.
-        row: as for `target_row`.
-        alone: as for `target_row`.
-        of_list: as for `target_row`.
+        texts: what a target of two texts reads; None for the texts of the session.
 
     Raises:
         BertvizError: the target cannot be computed.
@@ -132,69 +121,83 @@ def possible_target(name: str, row: TargetRow, alone: bool = False, of_list: boo
     _begin_with(offered.kinds)
     with row.folded:
         kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
-    instead = offered.no_answer if kind == "cosine" else ""
-    if _lacks_pair(kind, offered.tasks, instead):
-        return None
-    if instead:
-        st.caption(f"{instead}.")
+    if kind == "cosine" and offered.no_answer:
+        bundled_instead("no_answer", f"{offered.no_answer}.", *OFFERED[:1])
+    if kind in OF_TWO_TEXTS:
+        read = texts or two_texts(kind)
+    else:
+        read = (text(), None) if alone else _read_by_head(kind, offered.tasks)
     with row.folded:
-        chosen = CHOOSERS[kind](name, offered.tasks, None if alone and kind not in OF_TWO_TEXTS else pair(), probe)
+        chosen = CHOOSERS[kind](name, offered.tasks, read, probe)
     row.say(chosen)
     return chosen
 
 
-def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
+def class_kinds(name: str) -> tuple[TargetKind, ...]:
+    """Kinds of targets of a model that are classes; () for a model without a probe, or a head for classes or tags.
+
+    Raises:
+        BertvizError: the model cannot be loaded.
+    """
+    return tuple(kind for kind in _offered(name, False, False).kinds if kind in CLASSES_OF)
+
+
+def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction, bool]:
     """Choose the head or the probe whose classes are shown, with a widget if a model has both.
 
     Returns:
-        Its likeliest class as a target, its prediction for the text, and whether it has probabilities; None if the
-        model has no classes.
+        Its likeliest class as a target, its prediction for the text, and whether it has probabilities.
 
     Raises:
         BertvizError: the head cannot be run.
     """
-    offered, probe = _offered(name, False, False), session_probe(name)
-    kinds = tuple(kind for kind in CLASSES_OF if kind in offered.kinds)
-    if not kinds:
-        return None
+    offered, probe, kinds = _offered(name, False, False), session_probe(name), class_kinds(name)
     with row.folded:
         owners = tuple(CLASSES_OF[kind] for kind in kinds)
         owner = choice(param("classes_of"), "Classes of", owners) if owners[1:] else owners[0]
     if probe is not None and owner == CLASSES_OF["probe"]:
-        answer = probed(name, probe)
+        answer = probed(name, text(), probe)
         best = answer.labels[answer.best]
         return ChosenTarget(f"probe:{best}", "logit", text(), None, probe.digest), answer, True
     if "tag" in kinds:
         with row.row:
-            place, answer = answered_tags(name, pair())
+            place, answer = answered_tags(name, (text(), pair()))
         return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair()), answer, True
-    if _lacks_pair("class", offered.tasks):
-        st.stop()
-    head, answer = answered_classes(name, offered.tasks, pair())
+    texts = _read_by_head("class", offered.tasks)
+    head, answer = answered_classes(name, offered.tasks, texts)
     best = answer.labels[answer.best]
-    return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
+    return ChosenTarget(f"class:{best}", "logit", *texts), answer, output_scoring(head) != "number"
 
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
-    """Reset the kind if the model does not have it, or if an untouched default belongs to another model."""
-    stored_kind, began = stored(TARGET), stored(BEGAN)
-    untouched = stored_kind == began != kinds[0] and TARGET not in st.query_params
-    if stored_kind is not None and (stored_kind not in kinds or untouched):
+    """Choose the kind that is shown first.
+
+    A kind that the view or the model does not offer is set aside, since other pages share the choice: it comes back
+    where it is offered again, unless the reader has chosen another one meanwhile. An untouched default of another model
+    is replaced by that of this one.
+    """
+    chosen, began = stored(TARGET), stored(BEGAN)
+    aside, instead = stored(SET_ASIDE) or (None, None)
+    if aside is not None and chosen != instead:
+        aside = None
+    if aside in kinds:
+        chosen, aside = aside, None
+        store(TARGET, chosen)
+    untouched = chosen == began != kinds[0] and TARGET not in st.query_params
+    if chosen is not None and (chosen not in kinds or untouched):
+        aside = aside or (None if untouched else chosen)
         store(TARGET, kinds[0])
+    store(SET_ASIDE, None if aside is None else (aside, kinds[0]))
     store(BEGAN, kinds[0])
 
 
-def _lacks_pair(kind: TargetKind, tasks: tuple[str, ...], no_answer: str = "") -> bool:
-    """Whether a target needs a second text that is missing; in that case, examples are shown."""
-    if kind == "cosine":
-        return needs_pair(no_answer or "The cosine compares the text with a second one", (None, SECOND_TEXT))
-    if kind == "late-interaction":
-        return needs_pair("The second text is the query that the text is scored for", QUESTION)
+def _read_by_head(kind: TargetKind, tasks: tuple[str, ...]) -> Texts:
+    """The text and the second one; an example where the head needs a second text and there is none."""
     if kind == "answer":
-        return needs_pair("The text is a question, and its answer is looked for in a second one", QUESTION)
+        return two_texts("question-answering")
     if kind == "class" and "sequence-classification" not in tasks:
-        return needs_pair("Next-sentence prediction needs two texts", (None, SECOND_TEXT))
-    return False
+        return two_texts("next-sentence")
+    return text(), pair()
 
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:

@@ -166,12 +166,11 @@ function changedSentence(view) {
     const layers = path.open === "" || path.open === "embeddings" ? "" : ` Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`;
     return `${word} is new in the text and has no number before.${layers || (view.filed ? "" : " Choose another token to see how it moved.")}`;
   }
-  const own = Array.from({ length: header.layers }, (_, layer) => Math.abs(values[cell(layer)])), most = own.indexOf(Math.max(...own));
+  const sizes = Array.from(values, Math.abs), own = Array.from({ length: header.layers }, (_, layer) => sizes[cell(layer)]);
   const words = [`What comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to before.`];
-  const unchanged = Number(own[most].toFixed(measure.digits)) === 0;
-  words.unshift(unchanged ? `No layer changes the ${measure.name} for ${word}.` : `Layer ${most} differs most for ${word}: ${measureWords(view, measure, cell(most))}.`);
-  const layer = path.open === "" || path.open === "embeddings" ? most : Number(path.open);
-  if (layer !== most) words.unshift(`Layer ${layer}: ${measureWords(view, measure, cell(layer))}.`);
+  const unchanged = Number(own[largestOf(own).at].toFixed(measure.digits)) === 0;
+  words.unshift(unchanged ? `No layer changes the ${measure.name} for ${word}.` : largestWords(view, sizes, `the ${measure.name} differs most`, (at) => measureWords(view, measure, at)));
+  if (path.open !== "" && path.open !== "embeddings") words.unshift(`Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`);
   return words.join(" ");
 }
 

@@ -15,12 +15,32 @@ function cellWords(view, layer, token) {
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
 
-// A measure in sentences: of the layer with the most, of another one, and what its ends mean.
+// A measure in sentences: its value in a layer, and what its ends mean.
 const SENTENCES = {
-  turn: [(layer, word) => `Layer ${layer} turned ${word} most`, (layer, word) => `Layer ${layer} turned ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
-  length: [(layer, word) => `The vector of ${word} is longest after layer ${layer}`, (layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
-  entropy: [(layer, word) => `In layer ${layer} ${word} spreads its attention most`, (layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
+  turn: [(layer, word) => `Layer ${layer} turns ${word} by`, "A turn of 0 keeps the direction of the vector, 1 is a right angle."],
+  length: [(layer, word) => `After layer ${layer} the vector of ${word} has the length`, ""],
+  entropy: [(layer, word) => `In layer ${layer} the attention of ${word} has the entropy`, "An entropy of 0 is attention to one token alone."],
 };
+
+// Where the largest of some numbers is, the first of equals, and how many others are as large. NaN is no number.
+function largestOf(values) {
+  let at = 0, others = 0;
+  values.forEach((value, place) => {
+    if (value > values[at] || Number.isNaN(values[at])) [at, others] = [place, 0];
+    else if (value === values[at] && place !== at) others++;
+  });
+  return { at, tied: others ? `; ${others} other${others > 1 ? "s" : ""} as large` : "" };
+}
+
+// The largest number of all tokens and layers, and the largest of the chosen token.
+function largestWords(view, values, what, shown) {
+  const { header, path } = view, seq = header.labels.length, all = largestOf(values);
+  const own = largestOf(Array.from({ length: header.layers }, (_, layer) => values[layer * seq + path.token]));
+  const place = (layer, token, { tied }) => `layer ${layer} for ${quoted(header, token)} (${shown(layer * seq + token)}${tied})`;
+  const layer = Math.floor(all.at / seq), token = all.at % seq;
+  if (token === path.token) return `Of all layers and tokens ${what} in ${place(layer, token, all)}.`;
+  return `Of all layers and tokens ${what} in ${place(layer, token, all)}; of the layers for ${quoted(header, path.token)}, in layer ${own.at} (${shown(own.at * seq + path.token)}${own.tied}).`;
+}
 
 // The visible part, in words and with its numbers.
 function sentence(view) {
@@ -32,11 +52,11 @@ function sentence(view) {
   if (view.now) return changedSentence(view);
   if (isNew(view, path.token)) return "";
   const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
-  const most = own.indexOf(Math.max(...own)), [largest, other, meaning] = SENTENCES[measure.key];
-  const words = [`${largest(most, word)} (${fixed(own[most], measure.digits)}).`];
+  const [other, meaning] = SENTENCES[measure.key];
+  const words = [largestWords(view, measure.values, `the ${measure.name} is largest`, (at) => fixed(measure.values[at], measure.digits))];
   if (header.unknown.includes(path.token)) words.push(`The tokenizer's vocabulary lacks the text here, so the model reads ${word}.`);
   if (path.open !== "" && path.open !== "embeddings") {
-    if (Number(path.open) !== most) words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
+    words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);
     if (part && header.heads) {
       const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
@@ -80,15 +100,15 @@ function restsOn(header) {
   const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
   if (ending.layers) {
     const layer = farthest(ending.layers.values);
-    words.push(`Without layer ${layer} the number changes most: by ${fixed(ending.layers.values[layer], 4)}.`);
+    words.push(`Of all layers the number changes most without layer ${layer}: by ${fixed(ending.layers.values[layer], 4)}.`);
   }
   if (ending.heads) {
     const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
-    words.push(`Of the heads, head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
+    words.push(`Of all heads, without head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
   }
   if (ending.tokens) {
     const token = farthest(ending.tokens.values);
-    words.push(`${quoted(header, token)} has the largest share of the tokens: ${fixed(ending.tokens.values[token], 4)}.`);
+    words.push(`${quoted(header, token)} has the largest share of all tokens: ${fixed(ending.tokens.values[token], 4)}.`);
   }
   return words.join(" ");
 }

@@ -19,6 +19,10 @@ OUTPUTS = (
     *("logits_proj.weight", "out_proj.weight"),
 )
 """Last matrices of heads, with one row for each label."""
+TABLES = frozenset(
+    ("word_embeddings", "word_embedding", "embed_tokens", "embed_in", "embeddings", "shared", "tok_embeddings", "wte")
+)
+"""Modules of transformers with a row for each word."""
 OWN = ("id2label", "label2id", "problem_type")
 """Entries of a config.json beside an adapter that say what its labels mean."""
 
@@ -53,6 +57,8 @@ def merged_config(
             entries["id2label"] = {str(label): f"LABEL_{label}" for label in range(labels)}
             entries["label2id"] = {f"LABEL_{label}": label for label in range(labels)}
             entries.pop("num_labels", None)
+    if (rows := _rows(adapter)) is not None:
+        entries["vocab_size"] = rows
     return changed(base, {**entries, **{key: beside[key] for key in OWN if key in beside}})
 
 
@@ -62,3 +68,13 @@ def _labels(adapter: Adapter | None) -> int | None:
         return None
     ends = (each for each in adapter.saved if f".{each.name}".endswith(tuple(f".{name}" for name in OUTPUTS)))
     return next((each.stored.shape[0] for each in ends if len(each.stored.shape) == 2), None)
+
+
+def _rows(adapter: Adapter | None) -> int | None:
+    """Size of the vocabulary by a table of embeddings in the file, which peft saves if it was resized; None without."""
+    if adapter is None:
+        return None
+    named = [(each.parameter, each.table) for each in adapter.updates if each.table is not None]
+    named += [(each.name, each.stored) for each in adapter.saved]
+    tables = (stored for name, stored in named if name.split(".")[-2:-1] and name.split(".")[-2] in TABLES)
+    return next((stored.shape[0] for stored in tables if len(stored.shape) == 2), None)

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
-from bertviz_core.models.safetensors.adapters.results import Adapter, FittedAdapter, LowRankUpdate
+from bertviz_core.models.safetensors.adapters.results import Adapter, BaseClass, FittedAdapter, LowRankUpdate
 from bertviz_core.models.safetensors.folder import INDEX_FILE
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.safetensors.values import TensorReader, write_tensors
@@ -36,6 +36,9 @@ MODULE_FOLDER = re.compile(r"\d{1,2}_[A-Za-z]{1,40}")
 MODULE_FILES = ("config.json", "model.safetensors")
 _merged: dict[tuple[str, ...], Path] = {}
 _merging = threading.Lock()
+"""Held for a moment, never while a file is read or written."""
+_writing: dict[tuple[str, str], threading.Lock] = {}
+"""Folders of an adapter and of its base -> the lock of who writes the merged model."""
 _short_lived: ContextVar[list[tuple[str, ...]] | None] = ContextVar("short_lived", default=None)
 """Keys of the merged models that this context deletes when it ends."""
 
@@ -83,7 +86,7 @@ class MergedMatrix:
     def read(self, own: TensorReader, base: TensorReader) -> Float[np.ndarray, "rows columns"]:
         """The same with the readers of the adapter's and of the base's files, for many matrices."""
         merged = product(self.update, own, self.fan_in_fan_out)
-        merged += base.read(self.stored)
+        merged += base.read(self.stored) if self.update.table is None else own.read(self.update.table)
         return merged
 
 
@@ -99,31 +102,45 @@ def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMa
 
 
 def merged_folder(
-    adapter: Adapter, base: str, base_folder: Path, header: CheckpointHeader, prefix: str, state: str
+    adapter: Adapter, base: str, base_folder: Path, header: CheckpointHeader, base_class: BaseClass, state: str
 ) -> Path:
     """The folder of a merged model; it is written once, and deleted when its files change or the process ends.
+
+    Only readers of the same adapter on the same base wait for each other.
 
     Args:
         adapter: the adapter.
         base: name of the base.
         base_folder: folder with the safetensors files of the base.
         header: the headers of these files.
-        prefix: attribute under which classes of the family contain the base model.
+        base_class: what is known of the class of the base.
         state: changes with the files of the adapter and of the base.
 
     Raises:
         CheckpointError: the adapter was made for another base, or there is no room for the changed tensors.
     """
-    key = (str(adapter.folder), str(base_folder), state)
+    files = (str(adapter.folder), str(base_folder))
+    key = (*files, state)
     with _merging:
-        if key not in _merged or not _merged[key].is_dir():
-            for old in [each for each in _merged if each[:2] == key[:2]]:
-                shutil.rmtree(_merged.pop(old), ignore_errors=True)
-            _merged[key] = _write(fitted(adapter, base, header, prefix), base_folder, header)
-            written = _short_lived.get()
-            if written is not None:
-                written.append(key)
-        return _merged[key]
+        waiting = _writing.setdefault(files, threading.Lock())
+    with waiting:
+        folder = _merged.get(key)
+        if folder is not None and folder.is_dir():
+            return folder
+        try:
+            folder = _write(fitted(adapter, base, header, base_class), base_folder, header)
+        finally:
+            with _merging:
+                _writing.pop(files, None)
+        with _merging:
+            old = [_merged.pop(each) for each in list(_merged) if each[:2] == files]
+            _merged[key] = folder
+    for each in old:
+        shutil.rmtree(each, ignore_errors=True)
+    written = _short_lived.get()
+    if written is not None:
+        written.append(key)
+    return folder
 
 
 @contextmanager
@@ -136,10 +153,9 @@ def short_lived_merges() -> Iterator[None]:
     finally:
         _short_lived.reset(token)
         with _merging:
-            for key in written:
-                folder = _merged.pop(key, None)
-                if folder is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
+            folders = [_merged.pop(key, None) for key in written]
+        for folder in filter(None, folders):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(adapter: FittedAdapter, base_folder: Path, header: CheckpointHeader) -> Path:
@@ -166,7 +182,7 @@ def _fill(folder: Path, adapter: FittedAdapter, base_folder: Path, header: Check
     targets = [own_file(base_folder, name).resolve() for name in names]
     for part, target in zip(parts, targets, strict=False):
         (folder / part).symlink_to(target)
-    shapes = {stored.name: stored.shape for stored, _ in adapter.updates}
+    shapes = {stored.name: (update.table or stored).shape for stored, update in adapter.updates}
     shapes |= {name: saved.stored.shape for name, saved in adapter.saved}
     write_tensors(folder / parts[-1], shapes, _changed(adapter, base_folder))
     part_of = dict(zip(names, parts, strict=False))

@@ -1,5 +1,6 @@
 """The contents of a LoRA adapter: updates of low rank, and tensors that replace those of its base."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class LowRankUpdate:
     """B, of shape outputs × rank; for a table dimensions × rank."""
     scale: float
     """Factor of the product."""
+    table: StoredTensor | None = None
+    """Tensor of the adapter's file that the product is added to in place of the base's, as of a resized table."""
 
     @property
     def rank(self) -> int:
@@ -41,6 +44,8 @@ class SavedTensor:
     """Name in the class that the adapter was trained with."""
     stored: StoredTensor
     """Tensor of the adapter's file."""
+    is_trained: bool = True
+    """Whether it was trained; a resized table of embeddings may only have been saved along."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +64,18 @@ class Adapter:
     """Tensors that replace those of the base, or that the base lacks."""
 
 
+@dataclass(frozen=True, slots=True)
+class BaseClass:
+    """What is known of the class that an adapter changes."""
+
+    prefix: str
+    """What classes of the family with a head have before the names of the base model, such as "bert."; "" for none."""
+    tied: Mapping[str, str]
+    """Names of tensors that the class shares with others -> those others."""
+    vocab_size: int | None
+    """Size of the base's vocabulary."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedAdapter:
     """An adapter matched to the tensors of its base."""
@@ -69,3 +86,10 @@ class FittedAdapter:
     """Changed tensor of the base's files, its update."""
     saved: tuple[tuple[str, SavedTensor], ...]
     """Name in the base's files, or a new one, and the tensor of that name."""
+    notices: tuple[str, ...]
+    """What the adapter's file lacks of what its settings name, and what it has in another size, one sentence each."""
+
+    def replaced(self) -> dict[str, StoredTensor]:
+        """Name in the base's files, or a new one -> the tensor of the adapter's file that takes its place."""
+        tables = {stored.name: update.table for stored, update in self.updates if update.table is not None}
+        return {name: each.stored for name, each in self.saved} | tables

@@ -1,19 +1,22 @@
 """Read and check the settings of a LoRA adapter, the adapter_config.json that peft writes.
 
-Names of modules may be regular expressions in peft. None is run here: which modules are changed follows from the names
-of the tensors, and a pattern of alphas is read only if it is a plain ending of a name.
+Names of modules may be regular expressions in peft. Which modules are changed follows from the names of the tensors;
+target_modules is only compared with them, by RE2, whose time is linear in the length of a name. A pattern of alphas is
+read only if it is a plain ending of a name.
 """
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, read_json
+from bertviz_core.models.safetensors.header import MAX_PARTS
 from bertviz_core.text import quoted
 
 KINDS: Mapping[str, str] = {
@@ -56,6 +59,10 @@ MERGED = (
 PLAIN = re.compile(r"\^?[\w.]+")
 """A pattern of module names that is the ending of a name, or with ^ a whole name."""
 MAX_PATTERNS, MAX_PATTERN, MAX_RANK = 10_000, 300, 65_536
+MAX_EXPRESSION = 10_000
+"""Maximum length of a regular expression for the names of modules."""
+MOST_DIGITS = 9
+"""Maximum digits of the number of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,10 @@ class AdapterSettings:
     """Name of the model that it changes; "" if it names none."""
     revision: str
     """Revision of that model on the Hub; "" for the main branch."""
-    ranks: frozenset[int]
-    """Ranks that its updates may have."""
+    rank: int
+    """Rank of its updates."""
+    ranks: Mapping[str, tuple[int, int]]
+    """As `alphas`: the ranks of single modules, which may be named by regular expressions."""
     alpha: float
     """Numerator of the scale of an update."""
     alphas: Mapping[str, tuple[int, float]]
@@ -78,6 +87,14 @@ class AdapterSettings:
     """Whether the changed matrices are stored as inputs × outputs, as GPT-2's are."""
     bias: str
     """Which biases were trained: "none", "all" or "lora_only"."""
+    target_modules: tuple[str, ...] | str
+    """Names or endings of names of the modules with updates, or one regular expression; "" if it names none."""
+    exclude_modules: tuple[str, ...] | str
+    """As `target_modules`: the modules that have none in spite of that."""
+    layers: frozenset[int] | None
+    """Numbers of the layers with updates; None for all."""
+    layers_pattern: tuple[str, ...]
+    """Names of the lists of layers that these numbers count in; () for any."""
     modules_to_save: tuple[str, ...]
     """Modules that were trained as a whole and are stored so."""
     task_type: str
@@ -87,13 +104,89 @@ class AdapterSettings:
 
     def alpha_of(self, module: str) -> float:
         """The alpha of a module: that of the first pattern that fits its name, or that of the adapter."""
-        parts = module.split(".")
-        keys = (f"^{module}", *(".".join(parts[begin:]) for begin in range(len(parts))))
-        return min((self.alphas[key] for key in keys if key in self.alphas), default=(0, self.alpha))[1]
+        return min((self.alphas[key] for key in endings(module) if key in self.alphas), default=(0, self.alpha))[1]
+
+    def ranks_of(self, module: str) -> Set[int]:
+        """The rank that the update of a module has; all of the patterns where one is a regular expression."""
+        if not all(map(PLAIN.fullmatch, self.ranks)):
+            return {self.rank, *(rank for _, rank in self.ranks.values())}
+        return {min((self.ranks[key] for key in endings(module) if key in self.ranks), default=(0, self.rank))[1]}
 
     def scale_of(self, module: str, rank: int) -> float:
         """Factor of the update of a module (Hu et al. 2021, section 4.1)."""
         return self.alpha_of(module) / (math.sqrt(rank) if self.rank_stabilised else rank)
+
+
+def endings(module: str) -> Iterator[str]:
+    """The patterns that are the name of a module or an ending of it."""
+    yield f"^{module}"
+    parts = module.split(".")
+    yield from (".".join(parts[begin:]) for begin in range(len(parts)))
+
+
+def targeted(settings: AdapterSettings, modules: Sequence[str]) -> set[str] | None:
+    """Those modules that have updates by the settings of an adapter, as `check_target_module_exists` of peft.
+
+    None if the settings name no modules, or by a regular expression that cannot be compared here.
+    """
+    if not settings.target_modules:
+        return None
+    included, excluded = (_matching(each, modules) for each in (settings.target_modules, settings.exclude_modules))
+    if included is None or excluded is None:
+        return None
+    whole = ModuleNames(settings.modules_to_save)
+    named = {each for each in included - excluded if not whole.around(each)}
+    if isinstance(settings.target_modules, str) or settings.layers is None:
+        return named
+    by_whole_name = frozenset(settings.target_modules)
+    return {each for each in named if each in by_whole_name or _in_layers(settings.layers, settings, each)}
+
+
+def _matching(names: tuple[str, ...] | str, modules: Sequence[str]) -> set[str] | None:
+    """The modules with one of these names or endings, or matched by this expression; None if it cannot be run."""
+    if not isinstance(names, str):
+        known = frozenset(names)
+        return {each for each in modules if not known.isdisjoint(endings(each))}
+    if not names:
+        return set()
+    # Imported here, since most settings have a list, and a ledger must not wait for it.
+    import pyarrow as pa
+    from pyarrow import compute
+
+    try:
+        matched = compute.match_substring_regex(pa.array(modules, pa.string()), f"^(?:{names})$")
+    except (pa.ArrowException, UnicodeEncodeError):  # no expression, or with a look-ahead, which RE2 lacks
+        return None
+    return {each for each, is_named in zip(modules, matched.to_pylist(), strict=True) if is_named}
+
+
+def _in_layers(layers: Set[int], settings: AdapterSettings, module: str) -> bool:
+    """Whether the first number in the name of a module, or that after the name of a list of layers, is one of these."""
+    lists, parts = frozenset(settings.layers_pattern), module.split(".")
+    numbered = [
+        following
+        for part, following in pairwise(parts[:-1])
+        if following.isascii()
+        and following.isdigit()
+        and len(following) <= MOST_DIGITS
+        and (not lists or part in lists)
+    ]
+    return bool(numbered) and int(numbered[0]) in layers
+
+
+class ModuleNames:
+    """Names of modules, each of which may be the ending of a longer one; looking one up takes no longer for many."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        self._lengths = sorted({name.count(".") + 1 for name in self._names if name.count(".") < MAX_PARTS})
+
+    def around(self, name: str) -> str:
+        """The first of them that is the module of a name or around it; "" if none is."""
+        parts = name.split(".")
+        places = ((begin, length) for begin in range(len(parts)) for length in self._lengths)
+        paths = (".".join(parts[begin : begin + length]) for begin, length in places)
+        return next((path for path in paths if path in self._names), "")
 
 
 def is_adapter(folder: Path) -> bool:
@@ -137,13 +230,18 @@ def checked_settings(name: str, config: Mapping[str, Any]) -> AdapterSettings:
     return AdapterSettings(
         base=_word(config, "base_model_name_or_path"),
         revision=_word(config, "revision"),
-        ranks=frozenset(_rank(name, rank) for rank in (config.get("r"), *ranks.values())),
+        rank=_rank(name, config.get("r")),
+        ranks={key: (place, _rank(name, rank)) for place, (key, rank) in enumerate(ranks.items())},
         alpha=_alpha(name, config.get("lora_alpha")),
         alphas={key: (place, _alpha(name, alpha)) for place, (key, alpha) in enumerate(alphas.items())},
         rank_stabilised=config.get("use_rslora") is True,
         fan_in_fan_out=config.get("fan_in_fan_out") is True,
         bias=bias,
-        modules_to_save=_words(config.get("modules_to_save")),
+        target_modules=_modules(name, "target_modules", config.get("target_modules")),
+        exclude_modules=_modules(name, "exclude_modules", config.get("exclude_modules")),
+        layers=_layers(config.get("layers_to_transform")),
+        layers_pattern=_list(config.get("layers_pattern")),
+        modules_to_save=_list(config.get("modules_to_save")),
         task_type=_word(config, "task_type"),
         base_class=_word(auto, "base_model_class") if isinstance(auto, Mapping) else "",
     )
@@ -204,5 +302,22 @@ def _word(config: Mapping[str, Any], entry: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+def _modules(name: str, entry: str, value: Any) -> tuple[str, ...] | str:
+    if isinstance(value, str) and len(value) > MAX_EXPRESSION:
+        raise CheckpointError(
+            f"The {entry} of the adapter {quoted(name)} is an expression of {len(value):,} characters; at most "
+            f"{MAX_EXPRESSION:,} are read."
+        )
+    return value if isinstance(value, str) else _list(value)
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    """The texts of an entry, which is a list of texts or one text."""
+    listed = [value] if isinstance(value, str) and value else value
+    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
+
+
+def _layers(value: Any) -> frozenset[int] | None:
+    """The numbers of an entry, which is a list of numbers or one number; peft reads an empty list as all layers."""
+    listed = [value] if type(value) is int else value
+    return frozenset(each for each in listed if type(each) is int) if isinstance(listed, list) and listed else None

@@ -12,11 +12,11 @@ import numpy as np
 
 from bertviz_core.checkpoints.values import is_readable, number_pieces, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import DENSE_NBYTES, present
+from bertviz_core.isolation.regular_files import CONFIG_FILE, DENSE_NBYTES, MODULES_FILE, present
 from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.sentence_folder import LIBRARY_PREFIX
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.sentences.plan import LIBRARY_PREFIX, MODULES_FILE
-from bertviz_core.sentences.pooling import dense_layer
+from bertviz_core.sentences.pooling import check_width, dense_layer
 from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -52,7 +52,7 @@ def token_modules(folder: Path, listed: Sequence[tuple[str, str]]) -> TokenModul
 
     Args:
         folder: folder of the checkpoint.
-        listed: class and subfolder of every module (bertviz_core.sentences.plan.listed_modules).
+        listed: class and subfolder of every module (bertviz_core.models.sentence_folder.listed_modules).
 
     Raises:
         CheckpointError: a module is unknown or damaged, or the encoder is not beside modules.json.
@@ -63,7 +63,7 @@ def token_modules(folder: Path, listed: Sequence[tuple[str, str]]) -> TokenModul
         name = class_name.rpartition(".")[2] if known else ""
         read.names.append(name)
         if place == 0:
-            if name != "Transformer" or module_folder != ".":
+            if name != "Transformer" or (module_folder != "." and present(folder, CONFIG_FILE)):
                 raise CheckpointError(
                     f"The first module of the checkpoint is {quoted(class_name, 80)} in {quoted(module_folder, 40)}; "
                     f"late interaction is computed by an encoder beside {MODULES_FILE}."
@@ -96,6 +96,7 @@ def stanford_projection(source: ModelSource, settings: Settings) -> DenseLayer:
             f"{quoted(source.name, 60)} is a ColBERT by its config, and its weights have no projection "
             f"({STANFORD_PROJECTION}); put in the file of the trained model."
         )
+    check_width(f"The projection {STANFORD_PROJECTION}", stored.shape)
     if len(stored.shape) != 2 or not 0 < stored.nbytes <= DENSE_NBYTES or not is_readable(stored.dtype):
         raise CheckpointError(
             f"The projection {STANFORD_PROJECTION} has the shape {tuple(stored.shape)} in {stored.dtype}; a matrix of "

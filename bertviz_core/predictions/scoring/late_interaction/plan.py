@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import present
+from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.isolation.sanitized.entries import described
-from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.local_files import modules_folder, weights_folder
+from bertviz_core.models.receipt import PROMPTS_FILE
 from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.sentence_folder import listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.scoring.late_interaction.modules import (
     MASK_MODULE,
@@ -23,14 +25,7 @@ from bertviz_core.predictions.scoring.late_interaction.modules import (
     string_list,
     token_modules,
 )
-from bertviz_core.sentences.plan import (
-    LENGTH_FILES,
-    MAX_PROMPT,
-    MODULES_FILE,
-    PROMPTS_FILE,
-    listed_modules,
-    sentence_config,
-)
+from bertviz_core.sentences.plan import LENGTH_FILES, MAX_PROMPT, sentence_config
 from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -138,28 +133,28 @@ def interaction_plan(source: ModelSource, settings: Settings) -> InteractionPlan
         CheckpointError: the weights are not on this machine, a file is damaged, the projection is missing, or a module
             is unknown.
     """
-    folder = weights_folder(source, settings)
+    folder, encoder = modules_folder(source, settings), weights_folder(source, settings)
     listed = listed_modules(folder)
     saved = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     kind, masked = saved.get("model_type"), any(name.endswith(f".{MASK_MODULE}") for name, _ in listed or ())
     if listed is not None and (kind in (OWN_TYPE, PYLATE_TYPE) or "query_prefix" in saved or masked):
-        return _library_plan(folder, listed, saved, older=kind != OWN_TYPE and not masked)
+        return _library_plan(folder, encoder, listed, saved, older=kind != OWN_TYPE and not masked)
     architectures = source.config.get("architectures")
     if listed is None and isinstance(architectures, Sequence) and STANFORD_CLASS in architectures:
         return _stanford_plan(source, settings, folder)
-    length = sentence_config(folder)
+    length = sentence_config(folder, encoder)
     side = TextSide(length=length.max_seq_length)
     return InteractionPlan("", side, side, lower_case=length.lower_case)
 
 
 def _library_plan(
-    folder: Path, listed: Sequence[tuple[str, str]], saved: Mapping[str, Any], older: bool
+    folder: Path, encoder: Path, listed: Sequence[tuple[str, str]], saved: Mapping[str, Any], older: bool
 ) -> InteractionPlan:
     """Read a folder of sentence-transformers, or of PyLate, whose masking and normalisation have no files."""
-    modules, config = token_modules(folder, listed), sentence_config(folder)
+    modules, config = token_modules(folder, listed), sentence_config(folder, encoder)
     if older:
         _complete(modules, saved)
-    own = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
+    own = next((read_json(encoder, name) for name in LENGTH_FILES if present(encoder, name)), {})
     knobs = {**_older_knobs(saved), **{key: own[key] for key in KNOBS if key in own}}
     sides = {name: _side(name, saved, config.prompts or {}, name in modules.skipping) for name in ("query", "document")}
     expansion = _expansion(knobs.get("query_expansion"))

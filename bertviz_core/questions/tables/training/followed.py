@@ -9,7 +9,7 @@ from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, Fol
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned
-from bertviz_core.text import counted, decimals, digits, escape_controls, shortened
+from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
 """Maximum number of changes that a sentence names."""
@@ -81,15 +81,22 @@ def labels_sentence(followed: FollowedLabels) -> str:
     best = int(np.argmax(accuracy))
     percent = [f"{float(value):.1%}" for value in accuracy]
     if len(accuracy) == 1:
-        return f"The accuracy is {percent[0]}."
-    highest = f"; it is highest at {_at(followed, best)} ({percent[best]})" if accuracy[best] > accuracy[-1] else ""
-    sentence = f"The accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
+        return f"The accuracy is {percent[0]} at {_at(followed, 0)}."
+    highest = (
+        f"; it is highest at {_at(followed, best)}{tied(accuracy)} ({percent[best]})"
+        if accuracy[best] > accuracy[-1]
+        else ""
+    )
+    start = "So far the" if followed.waiting else "The"
+    sentence = (
+        f"{start} accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
+    )
     steps = np.diff(accuracy)
     if len(steps) < 2 or float(steps.min()) >= 0:
         return sentence
     fall = int(steps.argmin())
     where = f"from {_at(followed, fall)} to {_at(followed, fall + 1)} ({percent[fall]} to {percent[fall + 1]})"
-    return f"{sentence} It falls most {where}."
+    return f"{sentence} Of all steps it falls most {where}{tied(-steps)}."
 
 
 def states_sentence(followed: FollowedStates) -> str:
@@ -103,13 +110,14 @@ def states_sentence(followed: FollowedStates) -> str:
     place = state_name(least) if least else f"at the {state_name(0)}"
     lowest = decimals(float(last[least]), 3)
     where = _last(followed).removesuffix(",")
-    sentence = f"At {where}, CKA with the first is lowest {place}: {lowest}."
+    sentence = f"At {where}, CKA with the first is, of all hidden states, lowest {place}: {lowest}."
     if followed.entropy is None:
         return sentence
     change = followed.entropy[-1] - followed.entropy[0]
     layer, head = np.unravel_index(int(np.argmax(np.abs(change))), change.shape)
     before, after = (decimals(float(followed.entropy[at, layer, head]), 3) for at in (0, -1))
-    return f"{sentence} The entropy of layer {layer}, head {head} changed most: from {before} to {after} nats."
+    most = f"the entropy of layer {layer}, head {head} changed most"
+    return f"{sentence} Of all heads {most}: from {before} to {after} nats."
 
 
 def text_frame(followed: FollowedText) -> "pd.DataFrame":

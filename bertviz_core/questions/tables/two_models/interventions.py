@@ -30,7 +30,7 @@ def shares_that_changed(compared: AttributionComparison) -> str:
     shares = [decimals(float(each[place]), 3) for each in (compared.first_shares, compared.second_shares)]
     word = quoted(escape_controls(compared.parts[place]), QUOTED)
     change = signed_difference(float(compared.difference[place]))
-    return f"{clean} The share of {word} differs most: {shares[0]} and {shares[1]} (difference {change})."
+    return f"{clean} Of all words the share of {word} differs most: {shares[0]} and {shares[1]} (difference {change})."
 
 
 def effect_comparison_frame(compared: TwoModelEffects) -> "pd.DataFrame":
@@ -63,7 +63,7 @@ def effects_that_changed(compared: TwoModelEffects) -> str:
     layer, head = (int(each) for each in np.unravel_index(int(np.nanargmax(np.abs(change))), change.shape))
     effects = [decimals(float(each.heads[layer, head]), 3) for each in (first, second)]
     return (
-        f"{clean} The effect of layer {layer}, head {head} differs most: {effects[0]} and {effects[1]} "
+        f"{clean} Of all heads the effect of layer {layer}, head {head} differs most: {effects[0]} and {effects[1]} "
         f"(difference {signed_difference(float(change[layer, head]))})."
     )
 

@@ -96,7 +96,8 @@ def attention_that_changed(compared: AttentionComparison) -> str:
     values = " and ".join(decimals(float(each.weights[query, key]), 3) for each in maps)
     largest = signed_difference(float(change[query, key]))
     return (
-        f"The weight from {one} (query {query}) to {other} (key {key}) differs most: {values} (difference {largest})."
+        f"Of all weights drawn, that from {one} (query {query}) to {other} (key {key}) differs most: {values} "
+        f"(difference {largest})."
     )
 
 
@@ -139,8 +140,9 @@ def heads_that_changed(compared: Behaviour) -> str:
         return f"The attention of all {counted(values.size, 'head')} is the same."
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
     return (
-        f"Layer {layer}, head {head} changed most: {digits(float(values[layer, head]), 3)} nats; the median of all "
-        f"{counted(values.size, 'head')} is {digits(float(np.median(values)), 3)}, and the most possible is 0.693."
+        f"Of all {counted(values.size, 'head')}, layer {layer}, head {head} changed most: "
+        f"{digits(float(values[layer, head]), 3)} nats; their median is {digits(float(np.median(values)), 3)}, and the "
+        "most possible is 0.693."
     )
 
 

@@ -14,10 +14,12 @@ from safetensors.torch import load_file, save_file
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import folder_source
+from bertviz_core.predictions.scoring.late_interaction import modules
 from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
 from bertviz_core.predictions.scoring.late_interaction.plan import UNTRAINED, interaction_plan
 from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction
 from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.sentences import pooling
 from bertviz_core.settings import Settings
 from tests.helpers.multi_vector import (
     DIMENSIONS,
@@ -161,3 +163,28 @@ def test_values_that_are_no_numbers_of_tokens_are_left_out(tmp_path: Path) -> No
     folder = save_stanford(tmp_path / "tiny", doc_maxlen="many", query_token_id=5, query_maxlen=EXPANDED)
     plan = interaction_plan(folder_source("tiny", folder), SETTINGS)
     assert (plan.document.length, plan.query.marker) == (None, "[unused0] ")
+
+
+WIDE = 10_000_000
+
+
+@pytest.mark.parametrize("save", [save_pylate, save_stanford], ids=["PyLate", "Stanford"])
+def test_a_projection_that_widens_every_token_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path], Path]
+) -> None:
+    """The file is small where a file system stores no zeros."""
+    folder = save(tmp_path / "tiny")
+    path = folder / "1_Dense" / "model.safetensors" if save is save_pylate else folder / "model.safetensors"
+    header = {"linear.weight": {"dtype": "F32", "shape": [WIDE, HIDDEN], "data_offsets": [0, 4 * WIDE * HIDDEN]}}
+    raw = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(len(raw).to_bytes(8, "little") + raw)
+        file.truncate(8 + len(raw) + 4 * WIDE * HIDDEN)
+
+    def read(*_: object) -> bytes:
+        raise AssertionError("the values are read")
+
+    monkeypatch.setattr(modules, "number_pieces", read)
+    monkeypatch.setattr(pooling, "read_file", read)
+    with pytest.raises(BertvizError, match="makes vectors of 10,000,000 numbers; at most 65,536"):
+        interaction_plan(folder_source("tiny", folder), SETTINGS)

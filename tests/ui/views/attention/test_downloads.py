@@ -26,17 +26,25 @@ def test_the_scale_is_that_of_all_heads_of_one_or_fixed(shown: Any) -> None:
     atlas, one = shown
     top, own = float(atlas.thumbnails.max()), float(one.weights.max())
     assert own < top
-    for head in (one, None):
-        assert scale_sentence(atlas, head, ViewOptions()) == f"weight, 0 to {top:.3g}, one scale for all heads"
-        assert scale_sentence(atlas, head, ViewOptions(scale="fixed")) == "weight, 0 to 1, a fixed scale"
+    for heads in ([one], ()):
+        assert scale_sentence(atlas, heads, ViewOptions()) == f"weight, 0 to {top:.3g}, one scale for all heads"
+        assert scale_sentence(atlas, heads, ViewOptions(scale="fixed")) == "weight, 0 to 1, a fixed scale"
     own_scale = ViewOptions(scale="own")
-    assert scale_sentence(atlas, one, own_scale) == f"weight, 0 to {own:.3g}, a scale of its own"
-    assert scale_sentence(atlas, None, own_scale) == "weight, 0 to the largest of each head"
+    assert scale_sentence(atlas, [one], own_scale) == f"weight, 0 to {own:.3g}, a scale of its own"
+    assert scale_sentence(atlas, (), own_scale) == "weight, 0 to the largest of each head"
 
 
 def test_emphasized_small_weights_are_told_and_a_norm_has_no_fixed_scale(shown: Any) -> None:
     atlas, _ = shown
-    lifted = scale_sentence(atlas, None, ViewOptions(shades="lifted", scale="fixed"))
+    lifted = scale_sentence(atlas, (), ViewOptions(shades="lifted", scale="fixed"))
     assert lifted == "weight, 0 to 1, by the square root, a fixed scale"
     norms = replace(atlas, options=MapOptions("value-weighted"))
-    assert scale_sentence(norms, None, ViewOptions(scale="fixed")).endswith("one scale for all heads")
+    assert scale_sentence(norms, (), ViewOptions(scale="fixed")).endswith("one scale for all heads")
+
+
+def test_lines_are_scaled_to_the_strongest_of_the_open_heads(shown: Any) -> None:
+    atlas, one = shown
+    twice, lines = replace(one, weights=one.weights * np.float32(0.5)), ViewOptions(lines=True)
+    top = f"{float(one.weights.max()):.3g}"
+    assert scale_sentence(atlas, [one], lines) == f"weight, 0 to {top}, a scale of its own"
+    assert scale_sentence(atlas, [twice, one], lines) == f"weight, 0 to {top}, one scale for the open heads"

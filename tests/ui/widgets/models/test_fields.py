@@ -109,3 +109,42 @@ def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.M
     at = AppTest.from_function(model_page, default_timeout=60)
     at.query_params["model"] = "roberta-base"
     assert texts(at.run()) == ["bert-base-cased"]
+
+
+def list_page() -> None:
+    import streamlit as st
+
+    from ui.session import model_names
+    from ui.widgets.models.fields import complete
+
+    complete("list", model_names())
+    st.text(st.session_state["list"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("bert-base-unc", "bert-base-uncased"),
+        ("BERT-Base-Uncased", "BERT-Base-Uncased"),  # the catalogue knows it
+        ("Splade", "splade-tiny"),
+        ("negations/checkpoint-4", "negations/checkpoint-40"),
+        ("google-bert/bert-base-uncased", "google-bert/bert-base-uncased"),
+        ("nothing-begins-so", "nothing-begins-so"),
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+    ],
+)
+def test_the_beginning_of_a_known_name_opens_that_model_and_says_so(
+    typed: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+    at = run(list_page, list=typed)
+    assert texts(at) == [name]
+    assert [name.replace("-", "") in each.value.replace("-", "").replace("\\", "") for each in at.toast] == [True] * (
+        typed != name
+    )
+
+
+def test_where_the_hub_may_be_asked_an_id_of_the_hub_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
+    for typed, name in (("negations/checkpoint-4",) * 2, ("bert-base-unc", "bert-base-uncased")):
+        assert texts(run(list_page, list=typed)) == [name]

@@ -9,7 +9,7 @@ from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened
+from tests.pages.opened import opened, visible_text
 from ui.cache import models
 
 pytestmark = pytest.mark.usefixtures("models_dir")
@@ -53,32 +53,28 @@ def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyP
     assert set(loaded) <= {DEFAULT_MODEL}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "view", "default"),
-    [("checkpoint", "Compare with base", COPY), ("sentences", "Two models", FINE_TUNED)],
-)
-def test_the_default_of_a_view_that_compares_is_no_choice_of_the_reader(page: str, view: str, default: str) -> None:
+@pytest.mark.parametrize(("page", "view"), [("checkpoint", "Compare with base"), ("sentences", "Two models")])
+def test_a_view_that_compares_asks_for_a_model_and_sets_none(page: str, view: str) -> None:
     at = opened(page, view=view)
-    assert at.sidebar.selectbox(key="other").value == default
-    assert len([each for each in at.selectbox if each.key == "other"]) == 1
-    at.switch_page("../pages/tokens.py").run()
+    assert not at.exception
     assert at.sidebar.selectbox(key="other").value == ""
     assert "other" not in at.query_params
-    at.switch_page(f"../pages/{page}.py")  # Back: the address has the default that the view wrote
-    at.query_params["view"], at.query_params["other"] = view, default
-    assert at.run().sidebar.selectbox(key="other").value == default
-    at.switch_page("../pages/words.py").run()
-    assert at.sidebar.selectbox(key="other").value == ""
-
-
-@pytest.mark.slow
-def test_a_default_that_the_reader_chooses_stays() -> None:
-    at = opened("sentences", view="Two models")
-    at.sidebar.selectbox(key="other").set_value(COPY).run()
-    at.sidebar.selectbox(key="other").set_value(FINE_TUNED).run()
+    assert "needs a second model" in at.info[0].value
+    offers = [each for each in at.button if str(each.key).startswith("put_other_")]
+    assert [FINE_TUNED in visible_text(each.label) for each in offers] == [True, False]
+    offers[-1].click().run()
+    assert at.sidebar.selectbox(key="other").value == at.query_params["other"] == COPY
+    assert not [each for each in at.info if "needs a second model" in each.value]
+    assert at.get("plotly_chart")
     at.switch_page("../pages/tokens.py").run()
-    assert at.sidebar.selectbox(key="other").value == FINE_TUNED
+    assert at.sidebar.selectbox(key="other").value == COPY
+
+
+def test_the_likest_model_is_offered_first(models_dir: Path) -> None:
+    for name in ("mine", "other"):
+        save_tiny("bert", models_dir / name)
+    at = opened("checkpoint", view="Compare with base", model="mine")
+    assert at.button(key="put_other_0").label == "other, of the same type and sizes"
 
 
 def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: Path) -> None:
@@ -89,30 +85,12 @@ def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: 
         at = opened("checkpoint", view="Compare with base", compared="behaviour with the text", model=first)
         assert not at.exception
         assert not at.sidebar.error
-        assert at.sidebar.selectbox(key="other").value == COPY
+        assert at.sidebar.selectbox(key="other").value == ""
         assert at.sidebar.text_area(key="text").value
 
 
 @pytest.mark.slow
-def test_each_view_has_its_own_default_until_the_reader_chooses(models_dir: Path) -> None:
-    at = opened("checkpoint", view="Compare with base")
-    at.switch_page("../pages/sentences.py")
-    at.query_params["view"] = "Two models"
-    assert at.run().sidebar.selectbox(key="other").value == FINE_TUNED
-    at.sidebar.selectbox(key="other").set_value(COPY).run()
-    at.switch_page("../pages/tokens.py").run()
-    at.switch_page("../pages/sentences.py")
-    at.query_params["view"] = "Two models"
-    assert at.run().sidebar.selectbox(key="other").value == COPY
-
-
-@pytest.mark.slow
-def test_a_second_model_that_becomes_the_first_is_replaced_but_a_link_may_name_it_twice(
-    models_dir: Path,
-) -> None:
-    at = opened("sentences", view="Two models", other=FINE_TUNED)
-    at.sidebar.selectbox(key="model").set_value(FINE_TUNED).run()
-    assert at.sidebar.selectbox(key="other").value == DEFAULT_MODEL
+def test_a_model_compared_with_itself_is_said() -> None:
     twice = opened("sentences", view="Two models", other=DEFAULT_MODEL)
     assert twice.run().sidebar.selectbox(key="other").value == DEFAULT_MODEL
     assert any("same model" in each.value for each in twice.info)

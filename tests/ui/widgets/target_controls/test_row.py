@@ -113,18 +113,17 @@ def cosine(first: str, second: str) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
-def test_without_a_second_text_the_cosine_offers_an_example_and_hides_none() -> None:
+def test_without_a_second_text_the_cosine_is_to_an_example() -> None:
     at = chosen(DEFAULT_MODEL)
-    assert not at.text
     assert not at.error
-    assert "write a second text in the sidebar" in visible_text(at.info[0].value)
+    (line,) = [visible_text(each.value) for each in at.markdown if "**Example:**" in each.value]
+    assert f"second text “{session.SECOND_TEXT}”" in line
     assert kinds(at) == ["cosine", "state", "direction"]
     assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in visible_text(
         at.get("button_group")[0].help
     )
-    at.button(key="put_example").click().run()
     title, unit, value = shown(at)
-    assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, session.SECOND_TEXT)
+    assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, "")
     assert unit == "cosine"
     assert session.SECOND_TEXT in title
     assert value == pytest.approx(cosine(TEXT, session.SECOND_TEXT), abs=1e-5)
@@ -137,15 +136,15 @@ def test_the_cosine_is_to_the_second_text_of_the_sidebar() -> None:
 
 
 def reasons(at: AppTest) -> list[str]:
-    """The sentences that say why there is no answer to measure."""
-    said = [visible_text(each.value) for each in (*at.info, *at.caption)]
-    return [each for each in said if "there is no answer to measure" in each]
+    """The lines that say why a cosine is measured."""
+    said = [visible_text(each.value) for each in (*at.markdown, *at.info, *at.caption)]
+    return [each for each in said if "so what is measured is the cosine of two texts" in each]
 
 
 @pytest.mark.parametrize("pair", ["", "The river is long."])
 def test_a_cosine_in_place_of_an_answer_says_so_once(pair: str) -> None:
     (reason,) = reasons(chosen(DEFAULT_MODEL, pair=pair))
-    assert reason.startswith(f"{DEFAULT_MODEL} has no task head")
+    assert f"{DEFAULT_MODEL} has no task head" in reason
     assert not reasons(chosen(DEFAULT_MODEL, pair=pair, target="state"))
     assert not reasons(chosen("classes", pair=pair, target="cosine")), "chosen by the reader"
 
@@ -254,10 +253,11 @@ def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
 @pytest.mark.parametrize(
     ("name", "words"), [("answers", "its answer is looked for"), ("pretraining", "needs two texts")]
 )
-def test_what_needs_a_second_text_asks_for_it(name: str, words: str) -> None:
+def test_what_needs_a_second_text_reads_an_example(name: str, words: str) -> None:
     kind = "answer" if name == "answers" else "class"
     at = chosen(name, target=kind)
-    assert words in visible_text(at.info[0].value)
+    (line,) = [visible_text(each.value) for each in at.markdown if "**Example:**" in each.value]
+    assert words in line
     assert not at.error
     assert not chosen(name, text=QUESTION, pair=CONTEXT, target=kind).error
     assert kind not in kinds(chosen(name, pair=CONTEXT, alone=True))

@@ -121,7 +121,7 @@ const SHADES = 6, MOST_TILE_LINES = 120;
 // One head's lines from its queries on the left to its keys on the right, those of like weight in one stroke.
 function tileLines(view, context, picture, top, [x, y, wide, high]) {
   const { rows, columns, codes, levels, scale } = picture, found = [];
-  const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / scale) * levels);
+  const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view, picture)) / scale) * levels);
   for (let at = 0; at < codes.length; at++) if (codes[at] >= least) found.push(at);
   if (found.length > MOST_TILE_LINES) found.sort((one, other) => codes[other] - codes[one]).length = MOST_TILE_LINES;
   const strokes = Array.from({ length: SHADES }, () => []);

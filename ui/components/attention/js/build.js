@@ -4,7 +4,7 @@ const HELP = {
   order: "The order of the small pictures: by layer and head as in the model, or the largest value of a measure first.",
   least: "Lines of smaller weights are left out.",
   tint: "A frame around each head, coloured by a measure of what the head does.",
-  scale: "One scale for all heads lets you compare them; a scale of its own shows the pattern of a head with small weights. From 0 to 1, pictures of different texts and models can be compared; a norm has no largest value.",
+  scale: "One scale for all heads lets you compare them; a scale of its own shows the pattern of a head with small weights. From 0 to 1, pictures of different texts and models can be compared; a norm has no largest value. Lines of the opened heads are as strong as they are beside the strongest of them.",
   shade: "Emphasized: the shade follows the square root of the weight, so that small weights can be seen. The numbers stay the same.",
 };
 const SCALES = ["", "own", "fixed"];

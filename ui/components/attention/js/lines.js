@@ -49,7 +49,7 @@ function paintLines(view) {
 function drawLines(view, context, form, pictures, active, visible) {
   const found = pictures.flatMap((each) => strongest(view, form, each, active, visible));
   found.sort((one, other) => one.weight - other.weight);
-  const top = Math.max(...pictures.map(({ picture }) => topOf(view, picture)), 0);
+  const top = view.scale === "fixed" && hasFixedScale(view) ? 1 : Math.max(...pictures.map(({ picture }) => peakOf(picture)), 0);
   context.lineCap = "round";
   for (const { query, key, weight, colour } of found) {
     const y0 = lineY(form, query, form.q0) - visible.top, y1 = lineY(form, key, form.k0) - visible.top;
@@ -132,13 +132,13 @@ function activeTokens(view) {
   return { queries: side("q"), keys: side("k") };
 }
 
-// What a line of full strength stands for: a whole row, or the largest length.
-const lineTop = (view) => (view.store.atlas.weights === "value-weighted" ? view.store.atlas.scale : 1);
+// What lines are left out in shares of: a whole row, or the largest length of a picture.
+const lineTop = (view, picture) => (view.store.atlas.weights === "value-weighted" ? peakOf(picture) : 1);
 
 // Lines above the threshold of which a part is visible; of very many the strongest.
 function strongest(view, form, { picture, colour }, active, { top, height }) {
   const { rowEdges, columnEdges, codes, columns, levels } = picture;
-  const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / picture.scale) * levels);
+  const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view, picture)) / picture.scale) * levels);
   const isVisible = (index, first) => {
     const y = lineY(form, index, first) - top;
     return y >= 0 && y <= height;

@@ -199,7 +199,7 @@ function draw(view, same = false) {
   parts.mapBox.setAttribute("aria-label", `${parts.headTitle.textContent}: queries in rows, keys in columns. Arrow keys move, Enter asks for the exact weight.`);
   for (const button of parts.modes.children) button.setAttribute("aria-pressed", String(button.value === view.mode));
   parts.least.value = String(view.threshold);
-  parts.leastText.textContent = number(view.threshold * lineTop(view), 2);
+  parts.leastText.textContent = number(view.threshold * lineTop(view, pictureOf(view.store, ...view.opened, view.zoom).picture), 2);
   listHeads(view);
   if (view.mode === "map") paintMap(view); else paintLines(view);
   say(view);

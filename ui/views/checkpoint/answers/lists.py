@@ -1,12 +1,19 @@
 """Widgets of two models' answers: the texts with their gold labels, and the part of them that is listed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from bertviz_core.models.catalog.example_run import TEXTS_FILE
-from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_set, gold_column
+from bertviz_core.predictions.probing.reading import (
+    LABEL_COLUMNS,
+    config_classes,
+    example_set,
+    fitting_set,
+    gold_column,
+)
 from bertviz_core.predictions.probing.results import AnswerComparison, TextSlice
 from bertviz_core.questions.tables.compared_answers import LISTED, listed_texts
 from bertviz_core.sentences.reading.lists import read_sentences
@@ -41,8 +48,11 @@ class AnsweredTexts:
     """The uploaded table, whose columns may divide the texts; None for other texts."""
 
 
-def answered_texts() -> AnsweredTexts | None:
+def answered_texts(config: Mapping[str, Any]) -> AnsweredTexts | None:
     """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
+
+    Args:
+        config: config of the model that answers, for whose classes the example set is chosen.
 
     Raises:
         BertvizError: the texts cannot be read.
@@ -51,10 +61,10 @@ def answered_texts() -> AnsweredTexts | None:
         source = param("answers_from")
         chosen = choice(source, "Texts", label_visibility="collapsed")
         if chosen == source.options[0]:
-            examples = example_set()
+            examples = fitting_set(config_classes(config)) or example_set()
             labels = f"{', '.join(examples.classes[:-1])} and {examples.classes[-1]}"
-            st.caption(f"{len(examples.texts)} short English sentences with the labels {labels} (*{EXAMPLE_SET}*).")
-            return AnsweredTexts(f"of the example set {EXAMPLE_SET}", ())
+            st.caption(f"{len(examples.texts)} short English sentences with the labels {labels} (*{examples.name}*).")
+            return AnsweredTexts(f"of the example set {examples.name}", ())
         if chosen == TEXTS_FILE:
             return _of_table(example_table())
         return _typed() if chosen == source.options[1] else _from_file()

@@ -25,6 +25,7 @@ from ui.views.checkpoint.answers.slices import slices_block
 from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
@@ -63,7 +64,7 @@ def answers_view(name: str, other: str, answered: lists.AnsweredTexts | None) ->
         _agreement(compared)
         st.caption(NO_LABELS)
     st.caption(escape_markdown(f"{counted(len(compared.texts), 'text')} {answered.name}."))
-    for notice in dict.fromkeys((*answered.notices, *made.notices)):
+    for notice in unshown((*answered.notices, *made.notices)):
         st.caption(escape_markdown(notice))
     figure_block(
         answers_compared_figure(compared),
@@ -80,7 +81,7 @@ def _scores(compared: AnswerComparison, gold: GoldComparison) -> None:
     accuracy, macro_f1 = gold.accuracy, gold.macro_f1
     with st.container(horizontal=True):
         st.metric("Accuracy", f"{accuracy.first:.1%} → {accuracy.second:.1%}", help="Of the first → of the second.")
-        st.metric("Macro-F1", f"{macro_f1.first:.3f} → {macro_f1.second:.3f}", help="Mean F1 of the classes.")
+        st.metric("Macro-F1", f"{macro_f1.first:.1%} → {macro_f1.second:.1%}", help="Mean F1 of the classes.")
         st.metric("Mended", f"{len(gold.mended):,}", help="The first model is wrong, the second right.")
         st.metric("Broken", f"{len(gold.broken):,}", help="The first model is right, the second wrong.")
         st.metric("McNemar's p", p_value_text(gold.mcnemar_p).removeprefix("= "), help="Exact test of equal accuracy.")

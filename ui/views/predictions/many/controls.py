@@ -1,13 +1,13 @@
 """Widgets of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
-from bertviz_core.models.catalog.offers import offers
-from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_sets, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, quoted
@@ -17,7 +17,7 @@ from ui.session import settings, store
 from ui.views.predictions.probes.controls import BOX, SOURCES, TYPED_LIST, typed_lines
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
-from ui.widgets.models.select import HEADS, choose_model
+from ui.widgets.models.select import HEADS, choose_model, ready
 
 TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
 SHOWN, OPENED, LAST_CELL, TABLE = "many_shown", "many_opened", "many_last_cell", "many_table"
@@ -38,7 +38,7 @@ FIRST = (
     "travel\tWe ate on the platform and waited.\n"
     "music\tThe band played on the beach."
 )
-"""Default list for a probe: texts with labels of the example set, two of them ambiguous."""
+"""Default list for classes that the labels of the example set are among; two texts are ambiguous."""
 SENTENCES = (
     "The film was wonderful.\n"
     "The film was a waste of time.\n"
@@ -68,14 +68,30 @@ class TextList:
     """Notices from reading the list."""
 
 
-def answer_kind_select(tasks: tuple[str, ...]) -> str:
-    """The head or the probe that answers; no widget for a model without a head."""
+def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
+    """The head or the probe that answers; no widget where only a probe can.
+
+    Args:
+        own: tasks of the model's heads.
+        instead: the bundled classifier that answers where the model has no head; "" for none.
+        has_probe: whether the session has a probe of the model. It answers before another model's head, as one does
+            for whose training the address names labelled texts.
+    """
+    tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
-    options = [*tasks, PROBE]
+    has_probe = has_probe or param("labelled").key in st.query_params
+    options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
-    names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
-    return select(param("answered_by"), "Answered by", options, format_func=names.__getitem__, help=words, width=230)
+    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {HEADS[task]}" for task in tasks}
+    return select(
+        param("answered_by"),
+        "Answered by",
+        options,
+        format_func=names.__getitem__,
+        help=words,
+        width=310 if instead else 230,
+    )
 
 
 def probe_line(probe: Probe, tasks: tuple[str, ...], from_file: bool) -> None:
@@ -108,7 +124,7 @@ def probe_words(probe: Probe, from_file: bool) -> str:
 def offer_classifier(tasks: tuple[str, ...]) -> None:
     """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
     name = OFFERED[0]
-    if EXAMPLE_TASK in tasks or name not in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
+    if EXAMPLE_TASK in tasks or not ready((name,)):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(
@@ -126,11 +142,12 @@ def _open_classifier(name: str) -> None:
     st.session_state[param("texts_from").key] = TEXTS_FILE
 
 
-def text_list(answered_by: str, mask: str) -> TextList | None:
+def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
     """Return the texts of this session, behind a button that opens their panel; None before an upload.
 
     Args:
         answered_by: the head or probe that answers, which determines the default list.
+        classes: names of its classes; () for none.
         mask: the mask token of the vocabulary; "" for none.
 
     Raises:
@@ -140,7 +157,7 @@ def text_list(answered_by: str, mask: str) -> TextList | None:
         source = param("texts_from")
         chosen = choice(source, "Texts", label_visibility="collapsed")
         if chosen == source.options[0]:
-            return _typed(answered_by, mask)
+            return _typed(answered_by, classes, mask)
         if chosen == TEXTS_FILE:
             return _of_table(example_table())
         table = FILE.table(
@@ -211,11 +228,11 @@ def shortened_name(name: str) -> str:
     return quoted(name, LONGEST_NAME)
 
 
-def _typed(answered_by: str, mask: str) -> TextList:
-    beginnings = {kind: _beginning(kind, mask) for kind in ("masked-lm", "question-answering", PROBE)}
-    first = beginnings.get(answered_by, SENTENCES)
-    if st.session_state.get(TYPED) in (None, *beginnings.values(), SENTENCES):  # untouched, of whatever head
-        st.session_state[TYPED] = first
+def _typed(answered_by: str, classes: Sequence[str], mask: str) -> TextList:
+    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", PROBE)]
+    others = [_beginning(*each, mask) for each in (*kinds, *((PROBE, each.classes) for each in example_sets()))]
+    if st.session_state.get(TYPED) in (None, *others):  # untouched, of whatever head
+        st.session_state[TYPED] = _beginning(answered_by, classes, mask)
     hint = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
     empty = "The list of texts is empty. Write at least one under Texts, one per line."
     table = typed_lines("Texts, one per line", TYPED, "One text per line", hint, empty)
@@ -239,7 +256,14 @@ def _of_table(table: SentenceTable) -> TextList:
     )
 
 
-def _beginning(kind: str, mask: str) -> str:
-    if kind == "masked-lm":
+def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
+    """The default list; labelled texts only where their labels are classes of the head or probe."""
+    if answered_by == "masked-lm":
         return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
-    return QUESTIONS if kind == "question-answering" else FIRST
+    if answered_by == "question-answering":
+        return QUESTIONS
+    fitting = fitting_set(classes)
+    if fitting is None:
+        return SENTENCES
+    lines = zip(fitting.labels, fitting.texts, strict=True)
+    return FIRST if fitting.name == EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)

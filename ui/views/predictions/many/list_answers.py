@@ -1,5 +1,6 @@
 """Answers to several texts, with their accuracy where labels are known."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -8,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.predictions.probing.reading import config_classes
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
@@ -18,19 +20,21 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source
 from ui.components.cell_click import cell_click
-from ui.views.predictions.heads import whole_heads
+from ui.views.predictions.heads import no_head, stand_in, whole_heads
 from ui.views.predictions.many import controls, texts
 from ui.views.predictions.many.view_links import opened_text
 from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import text_fields
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file
-from ui.widgets.models import fields
+from ui.widgets.target_controls.opened import session_probe
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -41,20 +45,26 @@ HEIGHT, FEW = 330, 8
 """Pixels of the table, which is scrolled, and the most rows of a table without scrolling."""
 
 
-def several_view() -> None:
+def several_view(name: str) -> None:
     """The texts with their answers, and the confusion matrix where there are gold labels."""
-    name = fields.model_name()
     heads = whole_heads(name)
+    instead, has_probe = stand_in(heads), session_probe(name) is not None
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        answered_by = controls.answer_kind_select(heads.tasks)
-        text_list = controls.text_list(answered_by, mask_text(models.tokenizer(name)))
+        answered_by = controls.answer_kind_select(heads.tasks, instead, has_probe)
+        place = st.container(width="content")
+    if instead and answered_by != controls.PROBE:
+        no_head(name, heads, instead)
+        name, heads = instead, whole_heads(instead)
+    controls.offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    chosen = chosen_probe(name, row) if answered_by == controls.PROBE else None
+    with place:
+        classes = chosen.probe.classes if chosen else config_classes(source(name).config)
+        text_list = controls.text_list(answered_by, classes, mask_text(models.tokenizer(name)))
     if text_list is None:
         wait_for_file("Texts")
-        controls.offer_classifier(heads.tasks)
         st.stop()
-    if answered_by == controls.PROBE:
-        chosen = chosen_probe(name, row)
+    if chosen is not None:
         controls.probe_line(chosen.probe, heads.tasks, chosen.labelled is None)
         opened = SharedModel(name).with_probe(chosen.probe)
         options = Options(text_list.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
@@ -84,28 +94,28 @@ def several_view() -> None:
         on_row=partial(open_row, controls.TABLE, controls.OPENED),
     )
     table_files(lambda: frame, KEY, f"predictions {answered_by} {name}")
-    controls.offer_classifier(heads.tasks)
     if shown:
         opened_text(name, answered_by, predictions, scores, opened_select(controls.OPENED, shown, "shown"))
     if scores is None:
         st.caption(texts.NO_GOLD)
-    for notice in (*text_list.notices, *notices, *predictions.notices):
+    for notice in unshown((*text_list.notices, *notices, *predictions.notices)):
         if notice not in heads.notices:  # shown above by the page
             st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, library_lines(text_answers, opened, options))
 
 
 def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         st.warning(escape_markdown(notice))
     words = figure_block(
         confusion_figure(scores, name),
         f"confusion {name}",
         pd.DataFrame(scores.confusion, columns=list(scores.classes)).assign(**{"gold label": list(scores.classes)}),
+        models=(name,),
     )
     words.markdown(
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.3f}**."
+        f"**{scores.macro_f1:.1%}**."
     )
 
 
@@ -148,5 +158,6 @@ def _counts(predictions: TextPredictions) -> str:
     """Counts of each class, in a line."""
     if not predictions.labels:
         return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
-    listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]
-    return ", ".join(f"{label} {predictions.answers.count(label):,}" for label in listed) + "."
+    counts = Counter(predictions.answers)
+    listed = sorted(predictions.labels, key=lambda label: -counts[label])[:6]
+    return ", ".join(f"{label} {counts[label]:,}" for label in listed) + "."

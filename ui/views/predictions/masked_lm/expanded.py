@@ -17,7 +17,8 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields, run_model
+from ui.widgets.heading import unshown
+from ui.widgets.models import run_model
 
 MANY = 0.05
 """Most terms of a SPLADE head, as a share of the vocabulary."""
@@ -25,9 +26,9 @@ MANY = 0.05
 
 @st.fragment
 @shown_to_user()
-def expanded_view() -> None:
+def expanded_view(name: str) -> None:
     """The expanded terms of the text; for a pair its score and the share of each word."""
-    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
+    text, pair = text_fields.text(), text_fields.pair()
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, opened.tokens(text, pair))
     row = st.container(horizontal=True, vertical_alignment="bottom")
@@ -46,7 +47,7 @@ def expanded_view() -> None:
 
 
 def _terms(name: str, weights: TermWeights, row: DeltaGenerator) -> None:
-    for notice in weights.tokens.notices:
+    for notice in unshown(weights.tokens.notices):
         st.warning(escape_markdown(notice))
     if not len(weights.ids):
         st.info("No word of the vocabulary has a weight above 0 for this text; write another.")

@@ -23,7 +23,7 @@ from ui.views.predictions.controls import masked_options
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields, run_model
+from ui.widgets.models import run_model
 from ui.widgets.view_and_layer import state_select
 
 CHART = "predictions_lens"
@@ -32,9 +32,8 @@ LIST_HEIGHT = 250
 
 @st.fragment
 @shown_to_user()
-def lens_view() -> None:
+def lens_view(name: str) -> None:
     """The map of layers and positions, and the words of one of its cells."""
-    name = fields.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, tokens)

@@ -10,6 +10,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.predictions.masked_lm import masked_text_figure, words_figure
+from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
 from bertviz_core.questions.predictions.masked_lm import TASK, masked_words, own_word, words_at_position
@@ -22,14 +23,13 @@ from ui.views.predictions.compared import compared_block
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields, run_model
+from ui.widgets.models import run_model
 
 
 @st.fragment
 @shown_to_user()
-def masked_view() -> None:
+def masked_view(name: str) -> None:
     """The text, whose tokens are masked by a click, and the best words at one position."""
-    name = fields.model_name()
     tokens = controls.read_text(name)
     opened = SharedModel(name)
     run_model.agreed_cost(opened.head(TASK).base, tokens)
@@ -50,7 +50,7 @@ def masked_view() -> None:
     with above:
         _text(text)
     with files:
-        st.caption("The text with its masks, as files:")
+        st.caption(f"{SPELLED} The text with its masks, as files:")
         download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
     compared_block(opened, replace(here, task=TASK), "words")
 

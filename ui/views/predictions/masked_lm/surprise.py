@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.surprise import surprise_figure
+from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, TASK, masked_words, surprise
@@ -19,15 +20,13 @@ from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models import fields
 
 QUOTED = 60
 """Most characters of a text on a button."""
 
 
-def surprise_view() -> None:
+def surprise_view(name: str) -> None:
     """The text coloured by the surprise of its tokens, and the surprise of the whole text."""
-    name = fields.model_name()
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
         return
@@ -99,4 +98,8 @@ def _totals(result: PseudoLikelihood) -> None:
         st.metric("PPPL", f"{result.perplexity:,.1f}", help="exp(mean surprise): 1 for a text without any surprise.")
         masked = int((~np.isnan(result.surprise)).sum())
         st.metric("Tokens", f"{masked:,}", help="Of the text, special tokens not counted: each was masked once.")
-    st.markdown(f"Most surprising: **{token}** at position {most}, **{float(result.surprise[most]):.3f}** nats.")
+    st.markdown(
+        f"Of all tokens the most surprising: **{token}** at position {most}, "
+        f"**{float(result.surprise[most]):.3f}** nats."
+    )
+    st.caption(SPELLED)

@@ -11,7 +11,7 @@ from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.probe import check_model, probe_bytes, read_probe
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
-from bertviz_core.predictions.probing.scores import accuracy_table
+from bertviz_core.predictions.probing.scores import accuracy_table, most_accurate
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
@@ -32,9 +32,9 @@ from ui.views.predictions.probes import controls, texts
 from ui.widgets import text_fields
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file
-from ui.widgets.models import fields
 from ui.widgets.view_and_layer import state_select
 
 
@@ -50,13 +50,12 @@ class ChosenProbe:
     """Accuracy of every layer; None for a probe from a file."""
 
 
-def train_view() -> None:
+def train_view(name: str) -> None:
     """Accuracy over the layers, and the classes of the text."""
-    name, text = fields.model_name(), text_fields.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
-    options = Options((text,), values={TARGET.key: f"probe:{chosen.probe.digest}"})
+    options = Options((text_fields.text(),), values={TARGET.key: f"probe:{chosen.probe.digest}"})
     opened = SharedModel(name).with_probe(chosen.probe)
     prediction = probe_answer(opened, options).result
     words = figure_block(
@@ -67,7 +66,7 @@ def train_view() -> None:
         explanation=(texts.ANSWER, library_lines(probe_answer, opened, options)),
     )
     model = models.loaded(name)
-    for notice in (*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}."):
+    for notice in unshown((*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}.")):
         words.caption(escape_markdown(notice))
 
 
@@ -171,10 +170,10 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
     place = scores.layers.index(probe.layer)
     words.markdown(
         f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
-        f"**{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
+        f"**{scores.macro_f1[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}, "
         f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
-        f"Best: {escape_markdown(state_name(scores.layers[scores.best]))}."
+        f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}."
     )
     words.caption(texts.READ)
-    for notice in scores.notices:
+    for notice in unshown(scores.notices):
         words.caption(escape_markdown(notice))

@@ -9,8 +9,8 @@ from bertviz_core.predictions.results import AnswerPrediction
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.task_heads import LONGEST, answers
 from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.tables.predictions import answer_rows
 from ui.cache.shared_model import SharedModel
-from ui.session import QUESTION
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
 from ui.views.predictions.task_heads.controls import notices
@@ -18,21 +18,17 @@ from ui.views.predictions.task_heads.tags import height_of
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block
-from ui.widgets.models import fields
 
 TASK = "question-answering"
 WHERE = "The question is the first text of the sidebar, the context the second."
-NEEDS = "The question is the first text of the sidebar, and the context that is searched for an answer the second"
 SCORES = {"score": "%.4f", "logit": "%.3f"}
 
 
 @st.fragment
 @shown_to_user()
-def answers_view() -> None:
+def answers_view(name: str) -> None:
     """The context with its best answers, and the probability of every span."""
-    name, question, context = fields.model_name(), text_fields.text(), text_fields.pair()
-    if text_fields.needs_pair(NEEDS, QUESTION) or context is None:
-        return
+    question, context = text_fields.two_texts(TASK)
     longest = controls.longest_input()
     opened, options = SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})
     prediction = answers(opened, options).result
@@ -69,29 +65,28 @@ def _map(name: str, prediction: AnswerPrediction, longest: int) -> None:
 
 
 def null_words(prediction: AnswerPrediction) -> str:
-    """Whether the model prefers to give no answer."""
-    best = prediction.answers[0].logit
+    """How the answer "none" compares with the best span; a notice says so where it is preferred."""
     if prediction.null_logit is None:
         return "This model reads no special token in front, so it has no answer “none”."
-    beaten = "below" if prediction.null_logit < best else "above"
-    means = "there is one" if prediction.null_logit < best else "there is none"
-    none, span = (f"{logit:.3f}".replace("-", "−") for logit in (prediction.null_logit, best))
+    none, span = (f"{logit:.3f}".replace("-", "−") for logit in (prediction.null_logit, prediction.answers[0].logit))
+    if prediction.is_null:
+        return f"The answer “none” has the logit **{none}**, above the best span's **{span}**."
     return (
-        f"The answer “none” has the logit **{none}**, {beaten} the best span's **{span}**: a model that was trained "
-        f"with questions without an answer says that {means}."
+        f"The answer “none” has the logit **{none}**, not above the best span's **{span}**: a model that was trained "
+        "with questions without an answer says that there is one."
     )
 
 
 def answer_frame(prediction: AnswerPrediction) -> pd.DataFrame:
-    """A row for every answer, the best first."""
-    listed = prediction.answers
+    """A row for every answer, the best first, among them that there is none."""
+    listed = answer_rows(prediction)
     return pd.DataFrame(
         {
-            "answer": [each.text for each in listed],
-            "score": [each.score for each in listed],
-            "logit": [each.logit for each in listed],
-            "characters": [f"{each.start}:{each.end}" for each in listed],
-            "window": np.array([each.window + 1 for each in listed]),
+            "answer": [each["text"] or each["label"] for each in listed],
+            "score": np.array([each["score"] for each in listed], dtype=float),
+            "logit": [each["logit"] for each in listed],
+            "characters": ["" if each["start"] is None else f"{each['start']}:{each['end']}" for each in listed],
+            "window": pd.array([None if each["window"] is None else each["window"] + 1 for each in listed], "Int64"),
         }
     )
 

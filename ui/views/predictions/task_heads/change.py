@@ -39,10 +39,9 @@ from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
-from ui.session import QUESTION
 from ui.views.predictions.task_heads import controls, texts
-from ui.views.predictions.task_heads.answers import NEEDS, answer_frame
-from ui.views.predictions.task_heads.classes import FOLLOWS, class_summary
+from ui.views.predictions.task_heads.answers import answer_frame
+from ui.views.predictions.task_heads.classes import class_summary
 from ui.views.predictions.task_heads.controls import notices
 from ui.views.predictions.task_heads.tags import entity_frame
 from ui.views.predictions.task_heads.texts import Texts
@@ -50,16 +49,12 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields
 
 AROUND = 6
 """Number of unchanged words shown beside a change."""
 SIDES = ("the text", "edited")
-PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
-    "question-answering": (NEEDS, QUESTION),
-    "next-sentence": ("Next-sentence prediction needs two texts", FOLLOWS),
-}
-"""Task that needs two texts -> start of the message, and an example."""
+PAIRED = ("question-answering", "next-sentence")
+"""Tasks that read two texts."""
 
 
 class EditComparison(NamedTuple):
@@ -93,15 +88,13 @@ class EditComparison(NamedTuple):
 
 @st.fragment
 @shown_to_user()
-def change_view() -> None:
+def change_view(name: str) -> None:
     """Fields for the edited version, both answers, and what changed."""
-    name = fields.model_name()
     tasks = [task for task in stored_tasks(source(name)) if task in CHANGES]
     task = choice(param("head_of"), "Head", tasks, width="content") if len(tasks) > 1 else tasks[0]
-    if task in PAIRED and text_fields.needs_pair(*PAIRED[task]):
-        return
-    edited = controls.edited_texts()
-    comparison = EditComparison(name, task, (text_fields.text(), text_fields.pair()), edited)
+    read = text_fields.two_texts(task) if task in PAIRED else (text_fields.text(), text_fields.pair())
+    edited = controls.edited_texts(*read)
+    comparison = EditComparison(name, task, read, edited)
     for each, what in zip(edited, ("edited text", "edited second text"), strict=True):
         if each is not None and not each.strip():
             raise TextError(f"The {what} is empty; write the version that is to be compared.")
@@ -155,6 +148,7 @@ def _classes(comparison: EditComparison) -> None:
         f"classes before and after {comparison.name}",
         frame.assign(change=numbers[1] - numbers[0]),
         texts=_read(comparison),
+        models=(comparison.name,),
         explanation=(
             f"{texts.HOW[before.scoring]} {texts.CHANGE}",
             library_lines(classes_change, comparison.opened, comparison.edit()),
@@ -178,6 +172,7 @@ def _tags(comparison: EditComparison) -> None:
             f"tags before and after {comparison.name}",
             _both(frames),
             texts=_read(comparison),
+            models=(comparison.name,),
             formats={"score": "%.4f"},
             scrolled=True,
             explanation=(f"{texts.TAGS} {texts.CHANGE}", code),
@@ -198,6 +193,7 @@ def _answers(comparison: EditComparison) -> None:
             f"answers before and after {comparison.name}",
             _both([answer_frame(before), answer_frame(after)]),
             texts=_read(comparison),
+            models=(comparison.name,),
             formats={"score": "%.4f", "logit": "%.3f"},
             scrolled=True,
             explanation=(
@@ -207,11 +203,11 @@ def _answers(comparison: EditComparison) -> None:
         )
     notices(words, (*before.notices, *after.notices), comparison.name, comparison.task)
     first, second = before.answers[0], after.answers[0]
-    same = "stays the same" if first.text == second.text else f"becomes **{escape_markdown(second.text)}**"
+    same = "stays the same" if before.answer == after.answer else f"becomes **{escape_markdown(after.answer)}**"
     change = second.score - first.score
     words.markdown(
-        f"The best answer, **{escape_markdown(first.text)}**, {same}; its score goes from {first.score:.3f} to "
-        f"{second.score:.3f} ({change:+.3f}).".replace("(-", "(−")
+        f"The best answer, **{escape_markdown(before.answer)}**, {same}; the best span's score goes from "
+        f"{first.score:.3f} to {second.score:.3f} ({change:+.3f}).".replace("(-", "(−")
     )
 
 
@@ -235,6 +231,7 @@ def _words(comparison: EditComparison) -> None:
                 }
             ),
             texts=_read(comparison),
+            models=(comparison.name,),
             explanation=(f"{texts.SHIFT} {texts.CHANGE}", library_lines(word_shift, comparison.opened, options)),
         )
         notices(words, shift.notices, comparison.name, comparison.task)

@@ -15,18 +15,15 @@ from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.models import fields
 
 SEQUENCE, NEXT = "sequence-classification", "next-sentence"
-FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen.")
 
 
 @st.fragment
 @shown_to_user()
-def classes_view() -> None:
+def classes_view(name: str) -> None:
     """The classes of the text, as bars."""
-    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
-    opened, options = SharedModel(name), Options((text,), pair, SEQUENCE)
+    opened, options = SharedModel(name), Options((text_fields.text(),), text_fields.pair(), SEQUENCE)
     prediction = classes(opened, options).result
     order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
     words = figure_block(
@@ -34,6 +31,7 @@ def classes_view() -> None:
         f"classes {name}",
         class_frame(prediction),
         texts=prediction.tokens,
+        models=(name,),
         explanation=(
             texts.READ + texts.HOW[prediction.scoring],
             texts.classes_code(name, SEQUENCE, prediction.tokens, prediction.scoring),
@@ -46,11 +44,9 @@ def classes_view() -> None:
 
 @st.fragment
 @shown_to_user()
-def next_view() -> None:
+def next_view(name: str) -> None:
     """Whether the second text follows the first, as two bars."""
-    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
-    if text_fields.needs_pair("Next-sentence prediction needs two texts", FOLLOWS):
-        return
+    text, pair = text_fields.two_texts(NEXT)
     opened, options = SharedModel(name), Options((text,), pair, NEXT)
     prediction = classes(opened, options).result
     words = figure_block(
@@ -58,6 +54,7 @@ def next_view() -> None:
         f"next sentence {name}",
         class_frame(prediction),
         texts=prediction.tokens,
+        models=(name,),
         explanation=(texts.NEXT, texts.classes_code(name, NEXT, prediction.tokens, prediction.scoring)),
     )
     notices(words, prediction.notices, name, NEXT)

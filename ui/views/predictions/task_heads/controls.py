@@ -19,7 +19,7 @@ from ui.address.widgets import choice, edited, select, whole
 from ui.cache import models
 from ui.widgets.cell_controls import token_select
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.text_fields import pair, text
+from ui.widgets.heading import unshown
 
 EDITED_HELP = "What is compared."
 
@@ -51,11 +51,10 @@ def window_select(count: int, best: int) -> int:
     return options.index(select(WINDOW, label, options, options[best], width=240, help=words))
 
 
-def edited_texts() -> tuple[str, str | None]:
+def edited_texts(text: str, second: str | None) -> tuple[str, str | None]:
     """Fields for the edited text and second text, each equal to the original until edited."""
-    second = pair()
     with st.container(horizontal=True):
-        first = edited(EDITED, "The edited text", text(), help=EDITED_HELP)
+        first = edited(EDITED, "The edited text", text, help=EDITED_HELP)
         if second is None:
             return first, None
         return first, edited(EDITED_PAIR, "The edited second text", second, help=EDITED_HELP)
@@ -75,6 +74,6 @@ def notices(place: DeltaGenerator, every: Sequence[str], name: str, task: str) -
         name: name of the model.
         task: task of its head.
     """
-    for notice in dict.fromkeys(every):
+    for notice in unshown(every):
         if notice not in models.with_head(name, task).notices:
             place.warning(escape_markdown(notice), icon=":material/info:")

@@ -18,7 +18,6 @@ from ui.views.predictions.task_heads.controls import notices
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.models import fields
 
 TASK = "token-classification"
 UNTAGGED = "Every token has the tag O: this head sees no entity here."
@@ -27,9 +26,9 @@ SCORES = {"score": "%.4f"}
 
 @st.fragment
 @shown_to_user()
-def tags_view() -> None:
+def tags_view(name: str) -> None:
     """The text, its entities coloured."""
-    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
+    text, pair = text_fields.text(), text_fields.pair()
     opened = SharedModel(name)
     prediction = tagged_tokens(opened, Options((text,), pair, TASK)).result
     strategy = controls.strategy_choice()

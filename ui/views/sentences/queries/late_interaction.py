@@ -13,6 +13,7 @@ from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 
 TABLE_HEIGHT, SUMMED = 330, 3
@@ -47,7 +48,7 @@ def late_interaction_view(inputs: SentenceInputs) -> None:
     block.markdown(_sum_words(result))
     if result.skipped:
         block.caption(f"Not scored: {escape_markdown(' '.join(result.skipped))}")
-    if others := [notice for notice in made.notices if notice != plan.reason]:
+    if others := [notice for notice in unshown(made.notices) if notice != plan.reason]:
         block.caption(escape_markdown(" ".join(others)))
     if plan.trained:
         _causes_links(result)

@@ -13,6 +13,7 @@ from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
     BY_HEAD,
+    BY_TOKENS,
     LABEL,
     OWN_ENCODER,
     RANKED_BY,
@@ -34,8 +35,10 @@ from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.open_text import open_row
 from ui.widgets.lists.progress import answer
+from ui.widgets.models.fields import complete
 from ui.widgets.models.second import names_with_weights
 
 KEY, TABLE, OPENED = "sentences_ranking", "ranking_table", "ranked_text"
@@ -65,20 +68,15 @@ BESIDE_EXPLANATION = (
 def rank_view(inputs: SentenceInputs) -> None:
     """The texts by descending score, what moved, and links for one of them."""
     opened, row = cache.SentenceModel(inputs.model), inputs.row
+    try:
+        head, no_head = ranking_head(opened), ""
+    except UnsupportedModelError as error:
+        head = None
+        no_head = f"{str(error).partition(';')[0]}, so late interaction puts them in order."
     with row:
         query = controls.query_input()
-        by = _by_select(default_ranking(opened))
-    label = ""
-    if by == BY_HEAD:
-        try:
-            head = ranking_head(opened)
-        except UnsupportedModelError as error:
-            with st.container(key="sentences_no_ranking"):
-                st.info(escape_markdown(str(error)), icon=":material/info:")
-            return
-        with row:
-            label = _label_select(head)
-    with row:
+        by = _by_select(default_ranking(opened)) if head is not None else BY_TOKENS
+        label = _label_select(head) if head is not None and by == BY_HEAD else ""
         beside = _beside_select(inputs.model, default_beside(opened))
     if not query:
         st.info("Type a query: the texts of the list are put in order for it.", icon=":material/info:")
@@ -87,18 +85,18 @@ def rank_view(inputs: SentenceInputs) -> None:
     made = answer(ranked, opened, options)
     ranking = made.result
     st.markdown(f"**{escape_markdown(moved_words(ranking))}**")
-    st.caption(
+    models = tuple(dict.fromkeys((ranking.model, ranking.sentence_model)))
+    frame = ranking_frame(ranking)
+    words = figure_block(
+        ranking_figure(ranking), f"ranking {ranking.model}", frame, numbers="in files", texts=made.texts, models=models
+    )
+    words.caption(
         f"Left the order by {scorer(ranking)}, right that by the cosine of {escape_markdown(ranking.sentence_model)}: "
         f"where a line falls to the right, {scorer(ranking)} puts the text higher."
     )
-    models = tuple(dict.fromkeys((ranking.model, ranking.sentence_model)))
-    frame = ranking_frame(ranking)
-    figure_block(
-        ranking_figure(ranking), f"ranking {ranking.model}", frame, numbers="in files", texts=made.texts, models=models
-    )
     if len(frame) > ROWS:
         st.caption(f"The first {ROWS} of {len(frame):,} texts are drawn; the table has all.")
-    for notice in made.notices:
+    for notice in filter(None, (no_head, *unshown(made.notices))):
         st.caption(escape_markdown(notice))
     numbers_table(
         frame,
@@ -108,8 +106,8 @@ def rank_view(inputs: SentenceInputs) -> None:
         on_row=partial(open_row, TABLE, OPENED),
     )
     _opened_text(ranking)
-    words = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
-    explained(KEY, words.format(beside=BESIDE_EXPLANATION), library_lines(ranked, opened, options))
+    how = TOKENS_EXPLANATION if ranking.by_tokens else EXPLANATION
+    explained(KEY, how.format(beside=BESIDE_EXPLANATION), library_lines(ranked, opened, options))
 
 
 def _by_select(default: str) -> str:
@@ -143,6 +141,8 @@ def _beside_select(first: str, default: str) -> str:
         "Beside the cosine of",
         list(names),
         default,
+        on_change=complete,
+        args=(BESIDE.key, list(names)),
         accept_new_options=not settings().allowed_models,
         format_func=lambda name: "its own encoder" if name == OWN_ENCODER else name,
         help="The sentence model whose order is shown beside that of the head: it reads query and text apart.",

@@ -14,6 +14,7 @@ from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.two_models.lists import chosen_plan
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 
 CUT = (
     "Of every vector only the first dimensions are taken, as for a model that is trained so that they suffice "
@@ -51,5 +52,5 @@ def dimensions_block(inputs: SentenceInputs, vectors: SentenceVectors) -> None:
         texts=curve.sentences,
         explanation=(CUT, library_lines(fewer_dimensions, opened, options)),
     )
-    for notice in curve.notices:
+    for notice in unshown(curve.notices):
         words.caption(escape_markdown(notice))

@@ -18,6 +18,7 @@ from ui.views.sentences import cache
 from ui.views.sentences.two_models.texts import GOLD, NO_PAIRS
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes, wait_for_file, within_upload
 
@@ -69,7 +70,7 @@ def _of_table(table: SentenceTable, values: dict[str, str]) -> Options | None:
     second = column_select("Second sentence", "gold_second", names, usual_column(names, SECOND_COLUMNS) or names[0])
     score = column_select("Gold similarity", "gold_score", names, usual_column(names, SCORE_COLUMNS) or names[-1])
     firsts, seconds, gold, notices = table_pairs(table, second, score)
-    for notice in notices:
+    for notice in unshown(notices):
         st.caption(escape_markdown(notice))
     return gold_options((firsts, seconds, gold), values)
 
@@ -101,7 +102,7 @@ def gold_view(model: str, options: Options | None) -> None:
         models=models,
         explanation=(GOLD, library_lines(gold_pairs, opened, options)),
     )
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.caption(escape_markdown(notice))
     _worst(pairs)
 

@@ -30,8 +30,9 @@ from ui.views.sentences.two_models.gold import gold_view, pairs_box
 from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models.second import second_name
+from ui.widgets.models.second import needs_second, second_name
 
 LEAST_FOR_LAYERS = 4
 """Number of texts over which layers are compared."""
@@ -41,8 +42,10 @@ HEIGHT, FEW, WHAT_WIDTH = 260, 6, 230
 
 def two_models_view(inputs: SentenceInputs) -> None:
     """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
+    if needs_second("A comparison of models"):
+        return
+    other = second_name()
     with inputs.row:
-        other = second_name()
         what = param("two_models_of")
         of_pairs = select(what, "What is compared", width=WHAT_WIDTH) == what.options[1]
         pairs = pairs_box({OTHER.key: other, **chosen_plan(inputs)}) if of_pairs else None
@@ -61,7 +64,7 @@ def two_models_view(inputs: SentenceInputs) -> None:
         st.info(SAME, icon=":material/info:")
     st.markdown(f"**{escape_markdown(what_changed(compared))}**")
     _maps(compared, models)
-    for notice in made.notices:
+    for notice in unshown(made.notices):
         st.caption(escape_markdown(notice))
     figure_block(
         pair_cosines_figure(compared),

@@ -1,0 +1,160 @@
+"""Compare the tokenizer that transformers builds with the one of the file tokenizer.json.
+
+transformers 5 takes only the vocabulary from that file where the class of a tokenizer builds its own rules, and where
+no class, or a foreign one, is named, these may not be those of the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES, present, read_file
+from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, harmless_bytes
+from bertviz_core.lazy_imports import transformers
+from bertviz_core.text import counted, quoted, shortened
+from bertviz_core.trace.isolated.backend import read_backend
+from bertviz_core.trace.isolated.messages import TokenizerReceipt
+from bertviz_core.trace.isolated.samples import SAMPLES
+
+SHOWN_TOKENS, SHOWN_BEFORE, LONGEST_SAMPLE = 5, 1, 60
+"""Tokens of a difference that are shown, those of them before it, and characters of its text."""
+
+
+class ReadTokenizer(NamedTuple):
+    """A tokenizer, and how it differs from that of its tokenizer.json."""
+
+    backend: "transformers.PreTrainedTokenizerBase"
+    """The tokenizer."""
+    by_file: Any
+    """The tokenizer of tokenizer.json; None where it is the same, or there is none."""
+    receipt: TokenizerReceipt | None
+    """Comparison of AutoTokenizer's with that of tokenizer.json; None where one of them is missing."""
+
+
+def file_tokenizer(folder: Path) -> Any:
+    """The tokenizer of the file tokenizer.json, without truncation and padding; None if there is no such file."""
+    if not present(folder, SERIALIZED):
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        raw = harmless_bytes(SERIALIZED, read_file(folder, SERIALIZED, VOCABULARY_NBYTES))
+        tokenizer = Tokenizer.from_str(raw.decode())
+    except CheckpointError:
+        return None
+    except Exception:  # tokenizers raises a bare Exception for what it cannot read; AutoTokenizer has said so
+        return None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def tokenizer_receipt(backend: Any, by_file: Any, texts: Sequence[str] = SAMPLES) -> TokenizerReceipt | None:
+    """Compare the ids of some texts; None without a file.
+
+    Args:
+        backend: the tokenizer of AutoTokenizer.
+        by_file: output of `file_tokenizer`.
+        texts: the texts.
+    """
+    if by_file is None:
+        return None
+    same, first = 0, ""
+    for text, ids, encoding in zip(texts, _rows(backend, texts), by_file.encode_batch(list(texts)), strict=True):
+        if ids == encoding.ids:
+            same += 1
+        elif not first and ids is None:
+            first = f"{quoted(text)} it cannot read"
+        elif not first:
+            first = difference(text, backend.convert_ids_to_tokens(ids), encoding.tokens)
+            first = first or f"of {quoted(text)} it makes the same tokens with other ids"
+    return TokenizerReceipt(len(texts), same, type(backend).__name__, first)
+
+
+def _rows(backend: Any, texts: Sequence[str]) -> list[list[int] | None]:
+    """The ids of each text; None for one that the tokenizer cannot read."""
+    try:
+        return [list(row) for row in backend(list(texts), verbose=False)["input_ids"]]
+    except Exception:  # a tokenizer may raise anything, such as one without an unknown token
+        return [None] if len(texts) == 1 else [row for text in texts for row in _rows(backend, [text])]
+
+
+def difference(text: str, tokens: Sequence[str | None], by_file: Sequence[str]) -> str:
+    """The first difference between two lists of tokens of a text, in words; "" if they are equal."""
+    pairs = zip(tokens, by_file, strict=False)
+    place = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(tokens), len(by_file)))
+    if place == len(tokens) == len(by_file):
+        return ""
+    start = max(place - SHOWN_BEFORE, 0)
+    shown = shortened(" ".join(text.split()), LONGEST_SAMPLE)
+    return f"of {quoted(shown)} it makes {_row(tokens, start)}, the file {_row(by_file, start)}"
+
+
+def _row(tokens: Sequence[str | None], start: int) -> str:
+    named = [quoted(str(each), 40) for each in tokens[start : start + SHOWN_TOKENS]]
+    before, after = ["..."] * (start > 0), ["..."] * (len(tokens) > start + SHOWN_TOKENS)
+    return " ".join((*before, *named, *after)) or "nothing"
+
+
+def read_tokenizer(name: str, folder: Path, raw_config: Mapping[str, Any], own: bool) -> ReadTokenizer:
+    """Load the tokenizer of a folder, and compare it with that of its tokenizer.json.
+
+    Args:
+        name: the name of the model, for error messages.
+        folder: the folder of the model.
+        raw_config: its config.json.
+        own: whether tokenizer.json is read as it is, and not by AutoTokenizer.
+
+    Raises:
+        CheckpointError: the tokenizer cannot be loaded.
+    """
+    backend, by_file = read_backend(name, folder, raw_config, own), file_tokenizer(folder)
+    compared = backend
+    if own:
+        try:
+            compared = read_backend(name, folder, raw_config)
+        except CheckpointError:  # only the file can be read
+            return ReadTokenizer(backend, None, None)
+    is_rebuilt = type(compared) is not transformers.PreTrainedTokenizerFast
+    return ReadTokenizer(backend, by_file if is_rebuilt and not own else None, tokenizer_receipt(compared, by_file))
+
+
+def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suffix: str) -> tuple[str, ...]:
+    """A notice if AutoTokenizer and tokenizer.json give different ids.
+
+    Args:
+        name: name of the model.
+        receipt: their comparison.
+        own: whether tokenizer.json is read as it is.
+        suffix: end of the name of a model for which it is.
+    """
+    if receipt is None or not receipt.difference:
+        return ()
+    other = f"{receipt.texts - receipt.same:,} of {counted(receipt.texts, 'sample text')}"
+    about = (
+        f"AutoTokenizer builds a {receipt.class_name} of its vocabulary, which gives {other} other ids than the file"
+    )
+    if own:
+        return (f"{name}: its tokenizer.json is read as it is; {about}: {receipt.difference}.",)
+    return (
+        f"{name}: its tokenizer.json is not read as it is: {about} itself: {receipt.difference}. {name}{suffix} is "
+        "the model with the tokenizer of the file.",
+    )
+
+
+def text_notice(name: str, text: str, tokens: Sequence[str | None], by_file: Sequence[str], suffix: str) -> str:
+    """A notice if a text gets other ids from tokenizer.json, where all sample texts get the same."""
+    words = difference(text, tokens, by_file)
+    return words and (
+        f"{name}: AutoTokenizer and tokenizer.json read this text differently: {words}. {name}{suffix} is the model "
+        "with the tokenizer of the file."
+    )
+
+
+def receipt_sentence(receipt: TokenizerReceipt) -> str:
+    """How many texts get the same ids, in one sentence."""
+    return (
+        f"{receipt.same:,} of {counted(receipt.texts, 'sample text')} of all scripts get the same ids from "
+        f"AutoTokenizer ({receipt.class_name}) and from tokenizer.json."
+    )

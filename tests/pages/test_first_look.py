@@ -1,0 +1,118 @@
+"""The first look of every view in a fresh session: numbers of a named model, never an empty box.
+
+Covers `ui/widgets/text_fields.py`, `ui/widgets/models/select.py`, `ui/views/predictions/heads.py`,
+`ui/views/corpus/choosing.py`.
+"""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.figures.pages import PAGES
+from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
+from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.settings import DEFAULT_MODEL
+from tests.pages.labels import CONTEXT
+from tests.pages.opened import opened, views, views_of, visible_text
+from ui.session import DEFAULT_TEXT, SECOND_TEXT
+from ui.widgets.lists import progress
+from ui.widgets.text_fields import PAIRS
+
+CLASSIFIER = OFFERED[0]
+DRAWINGS = {"journey_view", "module_tree", "attention_view", "corpus_map"}
+"""Components that draw numbers themselves."""
+CONFIRMED_FIRST = ("Train a probe",)
+"""Views that begin with the question whether to start long work."""
+LOOKS = [(model, page, view) for page in PAGES for view in views_of(page) for model in (*BUNDLED, *OFFERED)]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
+
+
+def page_text(at: AppTest) -> str:
+    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
+
+
+def is_offered(at: AppTest, view: str) -> bool:
+    return not view or not any(f"There is no view {view}" in visible_text(each.value) for each in at.toast)
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize(("model", "page", "view"), LOOKS, ids=lambda each: each or "-")
+def test_the_first_look_of_every_view_has_numbers(model: str, page: str, view: str) -> None:
+    at = opened(page, model=model, **({"view": view} if view else {}))
+    assert not at.exception
+    assert not at.error
+    drawn = [each for each in at.get("bidi_component") if each.proto.component_name in DRAWINGS]
+    assert at.get("plotly_chart") or at.dataframe or drawn or view in CONFIRMED_FIRST
+    assert (at.session_state["text"], at.session_state["pair"]) == (DEFAULT_TEXT, "")
+    assert not {"text", "pair"} & set(at.query_params)
+
+
+def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_to_one_that_has() -> None:
+    at = opened("words", model=SPLADE, view="Classes")
+    assert views(at) == ["Words", "Remove word by word", "Pairs"]
+    assert not is_offered(at, "Classes")
+    assert "splade-tiny has no head for classes or tags" in page_text(at)
+    (button,) = [each for each in at.button if each.label == f"Open {CLASSIFIER}"]
+    assert "Classes" in views(button.click().run())
+
+
+def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own_name() -> None:
+    at = opened("predictions")
+    own = opened("predictions", model=CLASSIFIER)
+    assert f"{CLASSIFIER} answers instead" in page_text(at).replace("**", "")
+    (stood_in,), (answered,) = ([each.proto.spec for each in page.get("plotly_chart")] for page in (at, own))
+    assert stood_in == answered
+    named, theirs = (
+        [each.proto.json for each in page.get("bidi_component") if each.proto.component_name == "figure_download"]
+        for page in (at, own)
+    )
+    assert named == theirs  # its files have its name, too
+    assert at.session_state["model"] == DEFAULT_MODEL
+    assert views(at) == ["Classes", "Change a word", "Train a probe", "Several texts"]
+    several = opened("predictions", view="Several texts")
+    assert f"{CLASSIFIER} answers instead" in page_text(several).replace("**", "")
+    np.testing.assert_array_equal(
+        several.dataframe[0].value.to_numpy(),
+        opened("predictions", view="Several texts", model=CLASSIFIER).dataframe[0].value.to_numpy(),
+    )
+    (button,) = [each for each in at.button if each.label == f"Open {CLASSIFIER}"]
+    assert button.click().run().session_state["model"] == CLASSIFIER
+    assert "answers instead" not in page_text(at)
+
+
+@pytest.mark.parametrize(
+    ("model", "page", "view", "use"),
+    [
+        ("answers", "predictions", "Answers", "question-answering"),
+        ("answers", "predictions", "Change a word", "question-answering"),
+        ("pretraining", "predictions", "Next sentence", "next-sentence"),
+        ("answers", "words", "Words", "question-answering"),
+        (DEFAULT_MODEL, "words", "Pairs", "cosine"),
+    ],
+)
+@pytest.mark.usefixtures("heads")
+def test_an_example_is_named_until_the_reader_writes_a_second_text(model: str, page: str, view: str, use: str) -> None:
+    _, first, second = PAIRS[use]
+    at = opened(page, model=model, view=view)
+    (line,) = [each for each in at.markdown if "**Example:**" in each.value]
+    assert f"“{second}”" in visible_text(line.value)
+    assert (f"“{first}”" in visible_text(line.value)) == (first != DEFAULT_TEXT)
+    assert at.get("plotly_chart")
+    at.text_area(key="pair").set_value(CONTEXT).run()
+    assert not at.exception
+    assert not at.error
+    assert "**Example:**" not in " ".join(each.value for each in at.markdown)
+    own = opened(page, model=model, view=view, text=first, pair=second)
+    assert [each.proto.spec for each in own.get("plotly_chart")] == [
+        each.proto.spec for each in opened(page, model=model, view=view).get("plotly_chart")
+    ]
+
+
+def test_an_example_differs_from_the_text() -> None:
+    at = opened("words", view="Pairs", text=SECOND_TEXT)
+    (line,) = [visible_text(each.value) for each in at.markdown if "**Example:**" in each.value]
+    assert f"second text “{DEFAULT_TEXT}”" in line
