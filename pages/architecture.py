@@ -1,22 +1,7 @@
 """Architecture: how is it put together?"""
 
-from bertviz_core.questions.models import architecture
-from ui.cache import ledgers
-from ui.views.architecture.model_class import chosen_class
-from ui.views.architecture.views import VIEWS
-from ui.widgets.errors import shown_to_user
-from ui.widgets.heading import heading
-from ui.widgets.models import fields
-from ui.widgets.view_and_layer import view_choice
+from bertviz_core.questions.models.architecture_views import VIEWS, about_architecture
+from ui.engine import show_page
+from ui.views.architecture.tree import tree_view
 
-name_model = heading("architecture")
-with shown_to_user():
-    name = fields.model_name()
-    model_class = chosen_class(name)
-    tree = architecture.modules(model_class.opened, model_class.options()).result
-
-name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
-
-chosen = view_choice(list(VIEWS))
-with shown_to_user():
-    VIEWS[chosen](model_class)
+show_page("architecture", VIEWS, about_architecture, special={"Module tree": tree_view})

@@ -5,6 +5,7 @@ import streamlit as st
 from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
+from bertviz_core.text import escape_markdown
 from ui.cache import sources
 from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
@@ -12,7 +13,6 @@ from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 

@@ -5,14 +5,16 @@ import streamlit as st
 
 from bertviz_core.figures.architecture.model_stack import stack_figure
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.models.architecture_views import STACK_MADE, stack_lines
+from bertviz_core.text import bytes_text, count, escape_markdown
 from ui.cache import ledgers
+from ui.cache.shared_model import SharedModel
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
-from ui.views.architecture import reproduction, texts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown
+from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR
 from ui.widgets.heading import heading
 from ui.widgets.models import fields
 
@@ -80,4 +82,4 @@ rows = pd.DataFrame(
     columns=["component", "parameters", "arithmetic"],
 )
 download_row(picture, "overview_stack", f"stack {name}", picture.caption, rows)
-explained("overview_stack", texts.STACK, reproduction.stack_code(name, ledger))
+explained("overview_stack", STACK_MADE, stack_lines(SharedModel(name), ledger))

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK
+from bertviz_core.text import escape_markdown
 from ui.lessons import tour
 from ui.views.predictions.heads import no_head, stand_in, whole_heads
 from ui.views.predictions.views import NO_HEAD, SEVERAL, VIEWS, offered
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.views.sentences.input import note_chosen_vectors, sentence_input, vector_options
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.formatting import run_words
 from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice

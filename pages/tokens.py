@@ -2,13 +2,13 @@
 
 import streamlit as st
 
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.views.tokens.second_tokenizer import second_view
 from ui.views.tokens.tensor import tensor_view
 from ui.views.tokens.views import cut_view, token_counts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import heading, unshown
 from ui.widgets.models import fields
 

@@ -1,8 +1,8 @@
 """Words that matter: which words does a number depend on?"""
 
+from bertviz_core.text import escape_markdown
 from ui.views.words.views import VIEWS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import heading
 from ui.widgets.models import fields
 from ui.widgets.models.select import bundled_instead

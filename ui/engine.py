@@ -1,12 +1,13 @@
 """Draw declared views: their controls, whose values are in the address, and what they show."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.view import (
     Ask,
@@ -24,14 +25,16 @@ from ui.address.widgets import choice, level, select, toggle, words
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
 from ui.session import store, stored
+from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
 from ui.widgets.heading import heading
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
-from ui.widgets.view_and_layer import view_choice
+from ui.widgets.view_and_layer import layer_select, view_choice
 
 FLAG = ("false", "true")
+NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
 LEVEL_WIDTH = 200
 """Pixels of the control of a number."""
 HALF = 0.49
@@ -48,7 +51,13 @@ LEVELS: dict[str, Callable[..., Any]] = {
 }
 
 
-def show_page(page: str, views: Sequence[View], about: About, folded: Sequence[Param] = ()) -> None:
+def show_page(
+    page: str,
+    views: Sequence[View],
+    about: About,
+    folded: Sequence[Param] = (),
+    special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
+) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
     Args:
@@ -56,6 +65,7 @@ def show_page(page: str, views: Sequence[View], about: About, folded: Sequence[P
         views: its views, the default first.
         about: what is said of the model.
         folded: parameters of all views, whose controls are behind a button.
+        special: title of a view -> draws it, for views that show more than parts.
     """
     name_model = heading(page)
     name = fields.model_name()
@@ -65,7 +75,7 @@ def show_page(page: str, views: Sequence[View], about: About, folded: Sequence[P
         return answer(question, opened, options)
 
     with shown_to_user():
-        options = Options(task=fields.chosen_task(tasks(name)))
+        options = replace(_read(page), task=fields.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
     name_model(name, note)
     draw_parts(notices, opened, ask, options)
@@ -78,7 +88,17 @@ def show_page(page: str, views: Sequence[View], about: About, folded: Sequence[P
             with st.popover("Options"):
                 _with_controls(folded, opened, options)
     with shown_to_user():
-        draw_parts(view.show(opened, ask, options), opened, ask, options)
+        if view.show is None:
+            special[view.title](opened, ask, options)
+        else:
+            draw_parts(view.show(opened, ask, options), opened, ask, options)
+
+
+def _read(page: str) -> Options:
+    """The texts of the sidebar, for a page that reads them."""
+    if PAGES[page].views_without_text is None:
+        return Options()
+    return Options((text_fields.text(),), text_fields.pair())
 
 
 def _with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
@@ -102,6 +122,9 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
             least, most, first = param.bounds(opened, options)
             with st.container(width=LEVEL_WIDTH):
                 return str(level(param, param.label, most, first, least, help=_sentence(param)))
+        case "layer" if param.bounds is not None:
+            least, most, first = param.bounds(opened, options)
+            return str(layer_select(most - least + 1, first, _sentence(param)))
         case "names":
             return fields.models_control(param, opened.name)
         case _:

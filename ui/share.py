@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from bertviz_core.text import escape_markdown
 from ui import session
 from ui.address.query import whole
 from ui.address.registry import NUMBERS, TYPED, names_read_once
@@ -16,7 +17,6 @@ from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.files.theme import FILES, chosen_theme, take_theme
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import LINKED as LINKED_FILE
 from ui.widgets.lists.uploads import short_name
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.pages import FIRST, PAGES
+from bertviz_core.text import escape_markdown
 from ui import own_texts, session, share
 from ui.address import navigation, query
 from ui.address.registry import TYPED
@@ -25,7 +26,6 @@ from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import text_fields
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import PageReport
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import beside_title
 from ui.widgets.models.second import second_select
 from ui.widgets.models.select import model_select

@@ -127,6 +127,7 @@ class View:
     """A view of a page."""
 
     title: str
-    params: tuple[Param, ...]
+    params: tuple[Param, ...] = ()
     """Its controls, beside the names of the views."""
-    show: Show
+    show: Show | None = None
+    """What it shows; None for a view that its page draws by itself."""

@@ -36,6 +36,7 @@ from bertviz_core.predictions.scoring.late_interaction.scores import late_intera
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.settings import Settings
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors
@@ -54,7 +55,6 @@ from ui.lessons.library import lesson_file, lesson_names
 from ui.lessons.pins import PinnedViews
 from ui.lessons.reading import parse_lesson, read_lesson
 from ui.lessons.writing import file_name, lesson_yaml
-from ui.widgets.formatting import escape_markdown
 
 PAGES = sorted({page for page, _ in VIEWS})
 LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons" / "shipped").glob("*.yaml"))

@@ -10,11 +10,11 @@ from bertviz_core.checkpoints.training.log import STATE_FILE
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
+from bertviz_core.text import escape_markdown
 from tests.fuzz.cases import Brought, Case
 from tests.fuzz.corpora import nbytes_of
 from tests.fuzz.mutations import changed_bytes, changed_json
 from tests.helpers.tiny_models import save_tiny
-from ui.widgets.formatting import escape_markdown
 
 STEPS = (1, 2, 4)
 ROWS = [{"step": 1, "epoch": 0.5, "loss": 2.5}, {"step": 2, "epoch": 1.0, "eval_f1": float("nan"), "note": "a"}]

@@ -21,12 +21,11 @@ from transformers import (
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, escape_markdown
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists import progress
 
 TEXT = "I love my pet python."

@@ -8,12 +8,11 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui import session
 from ui.cache.memoize import cached_by_bytes
 from ui.lessons.reading import ENDING, NAME, Lesson, parse_lesson, read_lesson, shown
 from ui.lessons.writing import file_name
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import short_name
 
 SHIPPED = Path(__file__).parent / "shipped"

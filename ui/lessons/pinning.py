@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui import session
 from ui.cache.view_notes import cached_sections
 from ui.components.step_links import step_links
@@ -32,7 +32,6 @@ from ui.lessons.tour import Place
 from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read
 from ui.widgets.errors import shown_in_place
-from ui.widgets.formatting import escape_markdown
 
 CHOSEN = "pinned_chosen"
 """Session key: place in the list of the view that is edited, from 0."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
+from bertviz_core.text import escape_markdown
 from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
 from ui.address.query import whole
 from ui.address.values import take
@@ -28,7 +29,6 @@ from ui.lessons.library import (
 from ui.lessons.reading import Lesson, Step, View
 from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.text_fields import pair
 
 KEYS = ("text", "pair", "sentences")

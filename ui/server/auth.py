@@ -9,8 +9,8 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
+from bertviz_core.text import escape_markdown
 from ui.session import settings
-from ui.widgets.formatting import escape_markdown
 
 NEEDED = "authlib"
 """The package required by Streamlit's sign-in; it is in deploy/requirements-sign-in.txt."""

@@ -5,13 +5,12 @@ The pages Heads and Attention share them, so that both show the same head.
 
 import streamlit as st
 
-from bertviz_core.text import escape_controls, isolated
+from bertviz_core.text import escape_controls, escape_markdown, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.following import bring_along, rewrite, source_of, write
 from ui.address.query import whole
 from ui.address.widgets import BOUND, keep_within
-from ui.widgets.formatting import escape_markdown
 
 NARROW, WIDE = 150, 200
 """Pixels of a number field, and of a list of tokens."""

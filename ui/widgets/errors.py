@@ -14,8 +14,8 @@ from bertviz_core.errors import (
     UnreachableHubError,
     is_out_of_memory,
 )
+from bertviz_core.text import escape_markdown
 from ui.components.navigation import PageLink, page_links
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import download, hub_reach, select
 
 SUGGESTED = "suggested_model"

@@ -18,7 +18,7 @@ from bertviz_core.figures.base.export import COLUMN, MEDIA, standalone_html
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
-from bertviz_core.text import decimals, formula_safe
+from bertviz_core.text import decimals, escape_markdown, formula_safe
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
@@ -28,7 +28,6 @@ from ui.components.presenter import enlarged
 from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
 from ui.widgets.files.typeset import pdf_of_figure, typeset_downloads
-from ui.widgets.formatting import escape_markdown
 
 CHART_CONFIG = {
     "displaylogo": False,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.text import bytes_text, class_words, count, escape_markdown, short_count  # noqa: F401
+from bertviz_core.text import escape_markdown
 
 if TYPE_CHECKING:  # the server's entry formats text before any page is imported
     from bertviz_core.corpus.analysis.results import CorpusMap

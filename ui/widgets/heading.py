@@ -10,9 +10,9 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.sources import resolve
+from bertviz_core.text import escape_markdown
 from ui.address.journey_place import show_in_journey
 from ui.session import settings, store, stored
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.second import second_name
 
 ABOVE = "notices_above"

@@ -5,9 +5,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from bertviz_core.text import shortened
+from bertviz_core.text import escape_markdown, shortened
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets.formatting import escape_markdown
 
 SECOND_LABEL = "Second text, one input with the first"
 PAIR_HELP = (

@@ -10,6 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.text import escape_markdown
 from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show, write_brought
 from ui.address.navigation import visit
 from ui.address.values import put
@@ -17,7 +18,6 @@ from ui.address.widgets import BOUND
 from ui.cache.memoize import note
 from ui.cache.view_notes import view_in_sight
 from ui.components.navigation import view_links
-from ui.widgets.formatting import escape_markdown
 
 VIEW, LAYER = "view", "layer"
 WIDTH = 320

@@ -43,8 +43,14 @@ from bertviz_core.trace.tokenization import position_limit as limit_of
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 ONE_BY_ONE = flag("one_by_one", "every layer in rows of its own, equal layers together otherwise")
-HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass")
-LAYER = Param("layer", "layer", "the layer that is drawn, the first by default")
+HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass", "What is counted")
+LAYER = Param(
+    "layer",
+    "layer",
+    "the stored layer that is drawn, counted from 0, the first by default; in most models all are alike",
+    label="Layer",
+    bounds=lambda opened, options: (0, layer_count(opened, options) - 1, 0),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.widgets.formatting import escape_markdown
+from bertviz_core.text import escape_markdown
 
 ACTIVE = (
     "![x](http://evil.example/x.png)",

@@ -5,7 +5,7 @@ Covers `ui/widgets/heading.py`.
 
 from streamlit.testing.v1 import AppTest
 
-from ui.widgets.formatting import escape_markdown
+from bertviz_core.text import escape_markdown
 
 
 def heading_page() -> None:

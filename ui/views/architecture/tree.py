@@ -1,5 +1,6 @@
 """The module tree: printed, folded, searched, with the parameters and shapes of every module."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -11,45 +12,54 @@ from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.models import architecture
+from bertviz_core.questions.models.architecture_views import TREE_MADE, tree_lines, with_readable_text
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.view import Ask
+from bertviz_core.text import escape_markdown, short_count
 from ui import session
+from ui.address.registry import param
+from ui.address.widgets import level, select, toggle, words
 from ui.cache import ledgers
+from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
-from ui.views.architecture import controls, reproduction, texts
-from ui.views.architecture.model_class import ModelClass
+from ui.session import store, stored
 from ui.widgets.figure_block import csv_text, explained, folded, folded_table
-from ui.widgets.formatting import escape_markdown, short_count
+
+TREE_KEY = "architecture_tree"
+LOOKED_AT = param("looked_at")
 
 
-def tree_view(model_class: ModelClass) -> None:
+def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
     """The tree with its widgets, the selected module, the printed text and the table."""
+    own, options = Options(task=options.task), with_readable_text(opened, options)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        single = controls.one_by_one()
-        tree = architecture.modules(model_class.opened, model_class.options(one_by_one=str(single).lower())).result
-        depth = controls.levels_open(max(row.depth for row in tree.rows))
-        search = controls.find_module()
-    run = _shapes(model_class)
+        single = toggle(architecture.ONE_BY_ONE, "Every layer in its own rows", help="Equal layers are folded.")
+        tree = ask(architecture.modules, replace(own, values={architecture.ONE_BY_ONE.key: str(single).lower()})).result
+        help_text = "Each row can still be folded and unfolded by itself."
+        depth = level(param("levels"), "Levels open", max(row.depth for row in tree.rows), 4, help=help_text)
+        search = words(
+            param("find"), "Search modules", placeholder="part of a name or class, such as query or LayerNorm"
+        )
+    run = _shapes(opened, options)
     label = f"Modules of {tree.model}"
-    selected = controls.selected_row()
+    selected = str(stored(LOOKED_AT.key, ""))
     module_tree(
         [_drawn(row, tree, run) for row in tree.rows],
-        controls.TREE_KEY,
+        TREE_KEY,
         label,
         theme_named(session.theme_name()).colours,
         depth,
         search,
         selected,
-        controls.take_module,
+        _take_module,
     )
-    st.caption(_source_words(model_class, tree, run))
+    st.caption(_source_words(opened, options, tree, run))
     _details(tree, run)
     frame = tree_frame(tree, run)
-    _take_away(model_class, frame)
-    folded_table(controls.TREE_KEY, frame, label)
+    _take_away(opened, own, frame)
+    folded_table(TREE_KEY, frame, label)
     tokens = run.seq if run else STATED_TOKENS
-    code = reproduction.tree_code(
-        model_class.name, tree.architecture, tokens, architecture.way_of(model_class.opened, model_class.options())
-    )
-    explained(controls.TREE_KEY, texts.TREE, code)
+    explained(TREE_KEY, TREE_MADE, tree_lines(opened, tree.architecture, tokens, architecture.way_of(opened, own)))
 
 
 def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
@@ -70,10 +80,10 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
     )
 
 
-def _shapes(model_class: ModelClass) -> ShapeRun | None:
+def _shapes(opened: SharedModel, options: Options) -> ShapeRun | None:
     """The shapes; None, with a message, where this class cannot run without its values."""
     try:
-        return architecture.shapes(model_class.opened, model_class.text_options())
+        return architecture.shapes(opened, options)
     except BertvizError as error:
         st.warning(escape_markdown(f"{error} The tree is shown without shapes."), icon=":material/info:")
         return None
@@ -118,7 +128,13 @@ def _moved(row: ModuleRow, run: ShapeRun | None) -> ModuleShape | None:
 def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     """Details of a module."""
     rows = {row.id: row for row in tree.rows}
-    chosen = controls.selected_module(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
+    chosen = select(
+        LOOKED_AT,
+        "Selected module",
+        list(rows),
+        "",
+        format_func=lambda each: each or f"{tree.architecture} (the model itself)",
+    )
     row = rows[chosen]
     moved = _moved(row, run)
     times = len(row.paths)
@@ -140,11 +156,11 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _take_away(model_class: ModelClass, frame: pd.DataFrame) -> None:
+def _take_away(opened: SharedModel, own: Options, frame: pd.DataFrame) -> None:
     """The printed text and the table as CSV."""
-    text = printed(architecture.modules(model_class.opened, model_class.options()).result)
+    text = printed(architecture.modules(opened, own).result)
     with st.container(horizontal=True):
-        name = f"modules-{model_class.name.replace('/', '-')}"
+        name = f"modules-{opened.name.replace('/', '-')}"
         st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
         st.download_button(
             "CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", key="architecture_csv", on_click="ignore"
@@ -154,11 +170,11 @@ def _take_away(model_class: ModelClass, frame: pd.DataFrame) -> None:
             st.code(text, language=None)
 
 
-def _source_words(model_class: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
+def _source_words(opened: SharedModel, options: Options, tree: ModuleTree, run: ShapeRun | None) -> str:
     """The input of the shapes, and whether the file has another parameter count than the class."""
     words = []
     if run:
-        known = model_class.tokens() is not None
+        known = bool(options.texts)
         tokens_first = any(axis for axes in run.batch_axes.values() for axis in axes)
         axes = "(in some modules tokens before the batch of 1)" if tokens_first else "(batch, tokens, ...)"
         if known:
@@ -170,7 +186,7 @@ def _source_words(model_class: ModelClass, tree: ModuleTree, run: ShapeRun | Non
             )
     if run and run.decoder_tokens:
         words.append("The decoder is given its start token only.")
-    stored = ledgers.ledger(model_class.name)
+    stored = ledgers.ledger(opened.name)
     if stored.architecture == tree.architecture and stored.total != tree.total:
         words.append(
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."
@@ -194,3 +210,10 @@ def _inputs(moved: ModuleShape | None) -> str:
 
 def _shape(shape: Shape | None) -> str:
     return "()" if not shape else f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _take_module() -> None:
+    """Select the module of the clicked row."""
+    module = st.session_state[TREE_KEY].get("module")
+    if module is not None:
+        store(LOOKED_AT.key, str(module))

@@ -24,6 +24,7 @@ from bertviz_core.questions.texts.two_runs import (
     compared_attention,
     second_sizes,
 )
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Trace
 from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
@@ -32,7 +33,6 @@ from ui.views.attention.reproduction import reading_values
 from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside

@@ -19,6 +19,7 @@ from bertviz_core.figures.attention.reading import attention_title
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.texts.attention import KEYS, QUERIES
 from bertviz_core.questions.texts.heads import QUERY
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.address.values import read_component, write_component
@@ -45,7 +46,6 @@ from ui.views.attention.texts import FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.run_model import agreed_cost
 from ui.widgets.view_and_layer import layer_select
 

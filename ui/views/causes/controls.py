@@ -15,12 +15,12 @@ from bertviz_core.questions.interventions.single_text import (
     REMOVED_FOR,
     Place,
 )
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, level, select
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import within_upload
 from ui.widgets.text_fields import pair, put_text_button, say_example
 

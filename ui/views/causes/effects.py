@@ -19,7 +19,7 @@ from bertviz_core.questions.interventions.single_text import (
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import bytes_text, counted, decimals, escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
@@ -27,7 +27,6 @@ from ui.session import store, stored
 from ui.views.causes import controls, texts
 from ui.views.causes.compared import compared_block
 from ui.widgets.figure_block import chart, figure_block, numbers_table
-from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import shared_model_of, target_options

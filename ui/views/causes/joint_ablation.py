@@ -17,10 +17,9 @@ from bertviz_core.questions.interventions.single_text import (
 )
 from bertviz_core.questions.interventions.targets import layers_and_heads
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, escape_markdown
 from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import shared_model_of, target_options

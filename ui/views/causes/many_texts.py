@@ -23,12 +23,11 @@ from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import counted, decimals, escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.views.causes import controls, texts
 from ui.views.causes.joint_ablation import curve_frame
 from ui.widgets.figure_block import chart, figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, list_classes, shared_model_of, target_options

@@ -9,11 +9,10 @@ from bertviz_core.figures.interventions.effect_maps import patched_heads_figure,
 from bertviz_core.interventions.results import ActivationPatching
 from bertviz_core.questions.interventions.single_text import patches as ask_patches
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import decimals, escape_controls
+from bertviz_core.text import decimals, escape_controls, escape_markdown
 from ui.views.causes import controls, texts
 from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import shared_model_of, target_options

@@ -17,8 +17,8 @@ from bertviz_core.checkpoints.tensor_statistics import Tell
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
+from bertviz_core.text import bytes_text, escape_markdown
 from ui.cache.shared_model import SharedModel
-from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.models.run_model import agreed_work
 
 T = TypeVar("T")

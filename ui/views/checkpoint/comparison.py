@@ -23,7 +23,7 @@ from bertviz_core.questions.models.checkpoints import CHANGED
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.checkpoints import adapter_frame
-from bertviz_core.text import counted, decimals, digits
+from bertviz_core.text import counted, decimals, digits, escape_markdown
 from ui.address.registry import param
 from ui.cache import ledgers, models, sources
 from ui.cache.shared_model import SharedModel
@@ -47,7 +47,7 @@ from ui.views.checkpoint.texts import (
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
-from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.formatting import run_words
 from ui.widgets.heading import unshown
 from ui.widgets.models import run_model
 from ui.widgets.models.second import needs_second, second_name

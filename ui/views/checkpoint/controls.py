@@ -17,7 +17,6 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, select
-from ui.widgets.models.fields import search
 
 HEADS = {
     "ForMaskedLM": "masked-lm",
@@ -67,7 +66,7 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
     """Status and part of the name of the listed keys."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         state = choice(param("key_status"), "Keys", [each for each in STATES if each == "all" or counts.get(each)])
-        pattern = search("key_search", "Search keys")
+        pattern = words(param("key_search"), "Search keys", placeholder="part of a name")
     return state, pattern
 
 

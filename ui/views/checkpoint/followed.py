@@ -28,7 +28,7 @@ from bertviz_core.questions.tables.training.followed import (
     text_frame,
     text_sentences,
 )
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.cache.folders import SharedTraining
@@ -37,7 +37,6 @@ from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FOLLOWED_LAYERS, FOLLOWED_SCORES, FOLLOWED_TEXT, NO_GOLD_TEXTS, WRITE_TEXTS
 from ui.widgets import text_fields
 from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import wait_for_file

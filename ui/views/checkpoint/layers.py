@@ -13,13 +13,12 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.layer_similarity import LAYER_MEASURE, layer_similarity
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import counted, decimals, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.cache.shared_model import SharedModel
 from ui.views.checkpoint.texts import LAYERS, WRITE_TEXTS
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import within_upload

@@ -11,12 +11,12 @@ from bertviz_core.figures.checkpoints.load_report import report_figure, task_hea
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.parameters import keys_frame, readable
+from bertviz_core.text import bytes_text, class_words, count, escape_markdown
 from ui.cache import ledgers, sources
 from ui.cache.shared_model import SharedModel
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import bytes_text, class_words, count, escape_markdown
 from ui.widgets.heading import unshown
 
 KEY = "checkpoint_report"

@@ -26,13 +26,13 @@ from bertviz_core.questions.texts.number_formats import (
     number_formats,
 )
 from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.text import escape_markdown
 from ui.address.widgets import BOUND, choice
 from ui.cache.shared_model import SharedModel
 from ui.session import settings as server_settings
 from ui.views.checkpoint.layers import listed_texts
 from ui.views.checkpoint.texts import FORMATS, WRITE_ONE
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 

@@ -24,7 +24,7 @@ from bertviz_core.questions.tables.training.log_and_movement import (
     log_frame,
     movement_frame,
 )
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.cache.folders import SharedTraining
@@ -35,7 +35,6 @@ from ui.views.checkpoint.controls import scale_choice
 from ui.views.checkpoint.followed import followed_view
 from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
 from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 

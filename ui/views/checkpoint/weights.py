@@ -16,7 +16,7 @@ from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.models.checkpoints import TENSOR
 from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.parameters import Options
-from bertviz_core.text import digits
+from bertviz_core.text import bytes_text, digits, escape_markdown
 from ui.cache import ledgers, sources
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -24,7 +24,6 @@ from ui.views.checkpoint import cache, controls
 from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS, histogram_code, weights_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import bytes_text, escape_markdown
 
 MAP = "checkpoint_weights"
 

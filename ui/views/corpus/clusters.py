@@ -12,14 +12,13 @@ from bertviz_core.figures.corpus.sizes import clusters_figure
 from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import whole
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell, row_table
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
 

@@ -22,11 +22,10 @@ from bertviz_core.questions.corpora import (
 )
 from bertviz_core.questions.parameters import Param
 from bertviz_core.sentences.results import MapMethod, Pooling
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import escape_controls, escape_markdown, quoted
 from ui.address.registry import param
 from ui.address.widgets import BOUND, select, whole
 from ui.session import CORPUS_QUERY
-from ui.widgets.formatting import escape_markdown
 
 CORPUS, QUERY = "corpus", "corpus_query"
 THRESHOLDS = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")

@@ -16,13 +16,12 @@ from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.report.library_lines import opening_lines
-from bertviz_core.text import counted, escape_controls, shortened
+from bertviz_core.text import bytes_text, counted, escape_controls, escape_markdown, shortened
 from ui.address.registry import param
 from ui.address.widgets import whole
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import explained, numbers_table
-from ui.widgets.formatting import bytes_text, escape_markdown
 
 KEY = "corpus_about"
 PRINTED = "print(corpus.rows, corpus.vectors.shape)\nprint(corpus.data.manifest)\nprint(dict(corpus.data.columns))\n"

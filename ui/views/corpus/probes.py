@@ -15,11 +15,11 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import Pooling
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import chart, figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields

@@ -11,11 +11,10 @@ from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
 from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted, decimals, tied
+from bertviz_core.text import counted, decimals, escape_markdown, tied
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields

@@ -11,13 +11,12 @@ from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.cache.folders import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import controls, texts
 from ui.views.corpus.manifest import plain_cell
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 

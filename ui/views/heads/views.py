@@ -23,7 +23,7 @@ from bertviz_core.heads.results import (
 from bertviz_core.heads.weights import head_parameters
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import heads
-from bertviz_core.text import digits
+from bertviz_core.text import count, digits, escape_markdown
 from ui import session
 from ui.address.registry import param
 from ui.address.values import put
@@ -48,7 +48,6 @@ from ui.widgets import cell_controls, text_fields
 from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table
-from ui.widgets.formatting import count, escape_markdown
 from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_layer
 
 PRODUCTS_HELP = "Multiplies your text by the whole matrix, and by the block of each head: numbers and times of both."

@@ -12,6 +12,7 @@ from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.questions.texts.tokens import EDITED
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.text_edits import unchanged_positions
 from bertviz_core.trace.tokenization import longest_piece
@@ -20,7 +21,6 @@ from ui.address.values import put
 from ui.cache.shared_model import SharedModel
 from ui.session import store, stored
 from ui.widgets import text_fields
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget, shared_model_of, target_options
 
 EDITS = "journey_edits"

@@ -12,11 +12,11 @@ from bertviz_core.journey.results import Journey, StageKind
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import toggle
 from ui.cache.sources import source
 from ui.views.journey.change import edit_button
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, shared_model_of, target_options
 from ui.widgets.target_controls.row import folded_row, target_row

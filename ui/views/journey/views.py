@@ -14,7 +14,7 @@ from bertviz_core.questions.interventions.journey_file import EMBEDDINGS, journe
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import journey as questions
-from bertviz_core.text import quoted
+from bertviz_core.text import escape_markdown, quoted
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.address.journey_links import drawing_links
@@ -31,7 +31,6 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files.captions import note_drawing
 from ui.widgets.files.theme import chosen_theme, theme_select
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.target_controls.opened import ChosenTarget
 
 SAME = "norms"

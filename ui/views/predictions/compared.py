@@ -14,10 +14,10 @@ from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compar
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
+from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.texts import COMPARED, ENTITIES_COMPARED
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside

@@ -16,6 +16,7 @@ from bertviz_core.questions.predictions.masked_lm import (
     POSITION,
     SHOWN,
 )
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address.following import source_of, write
@@ -24,7 +25,6 @@ from ui.address.registry import param
 from ui.address.widgets import choice, level, typed
 from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.text_fields import pair, text
 from ui.widgets.view_and_layer import store_state

@@ -7,10 +7,11 @@ from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedM
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.text import escape_markdown
 from ui.cache import models, sources
 from ui.components.navigation import PageLink, page_links
 from ui.widgets.files.captions import note_models
-from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.formatting import run_words
 from ui.widgets.models.select import HEADS, bundled_instead, ready
 
 

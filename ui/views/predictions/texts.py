@@ -1,8 +1,8 @@
 """Texts of the page on predictions, and its lines of Python that use transformers only."""
 
 from bertviz_core.predictions.logit_lens import TRAINED
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.reproduction import head_lines
 
 WORD_CLASS = "AutoModelForMaskedLM"

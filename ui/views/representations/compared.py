@@ -8,11 +8,11 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.runs import compared_states_frame, states_that_changed
 from bertviz_core.questions.texts.two_runs import cosines_of_states
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Trace
 from ui.cache.shared_model import SharedModel
 from ui.views.representations.texts import COMPARED
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.models.beside import beside
 

@@ -11,14 +11,13 @@ from bertviz_core.hidden_states.geometry import largest_value, outlier_dimension
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, WORD, recomputed_pooler, word_comparison
-from bertviz_core.text import decimals, digits, isolated
+from bertviz_core.text import decimals, digits, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.representations import controls, reproduction, texts
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import run_model
 from ui.widgets.reproduction import model_lines, reading
 

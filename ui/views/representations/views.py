@@ -28,7 +28,7 @@ from bertviz_core.hidden_states.geometry import (
 )
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURE, MEASURES, SHOWN_TOKENS
-from bertviz_core.text import decimals, isolated
+from bertviz_core.text import decimals, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
 from ui.address.widgets import choice
 from ui.cache.figures import cached_figure
@@ -47,7 +47,6 @@ from ui.widgets.figure_block import (
     numbers_table,
     page_theme,
 )
-from ui.widgets.formatting import escape_markdown
 
 WINDOWS = (8, 16, 32, 64, 128, 256)
 FirstChart = dict[tuple[object, ...], int]

@@ -22,12 +22,11 @@ from bertviz_core.questions.texts.sentences import (
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.sentences.store.export import VECTOR_DTYPES, VectorDtype
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, escape_markdown
 from ui.address.following import write_brought
 from ui.address.registry import param
 from ui.address.widgets import BOUND, choice, keep_among, select, toggle, typed
 from ui.examples import EXAMPLES, QUERIES
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import open_view, state_select
 
 TYPED_KEY, FILE_KEY = "typed", "file"

@@ -14,14 +14,13 @@ from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import MEASURES, Measure, SentenceDtype, SentencePlan, SentenceTable
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
 from ui.views.sentences.texts import prompt_name
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, most_megabytes, wait_for_file, within_upload
 from ui.widgets.view_and_layer import LAYER
 

@@ -8,13 +8,13 @@ from bertviz_core.figures.sentences.poolings import pooling_maps_figure, pooling
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.results import PoolingComparison
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.texts import about_poolings, spread_code
 from ui.widgets.figure_block import explained, figure_block
-from ui.widgets.formatting import escape_markdown
 
 
 def pooling_view(inputs: SentenceInputs) -> None:

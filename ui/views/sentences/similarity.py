@@ -30,6 +30,7 @@ from bertviz_core.sentences.results import (
     SentenceVectors,
 )
 from bertviz_core.sentences.similarity import nearest
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -38,7 +39,6 @@ from ui.views.sentences.input import VectorOptions
 from ui.views.sentences.texts import SIMILARITY, Origin, nearest_code, similarity_code
 from ui.widgets import reproduction
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 
 LISTED_PAIRS = 20

@@ -10,7 +10,7 @@ from bertviz_core.questions.report.library_lines import call_lines
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import EdgeTokens, Measure, Pooling, SentencePlan
-from ui.widgets.formatting import escape_markdown
+from bertviz_core.text import escape_markdown
 
 SIMILARITY: Mapping[Measure, str] = {
     "cosine": "Every sentence becomes one vector; the cosine of two is their dot product over the product of their "

@@ -6,11 +6,11 @@ import streamlit as st
 from bertviz_core.figures.sentences.token_pairs import Unit, token_pairs_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import TokenPairShares
+from bertviz_core.text import escape_markdown
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.views.sentences.texts import pair_code
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 
 LISTED, SUMMED = 12, 3
 

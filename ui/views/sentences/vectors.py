@@ -12,13 +12,13 @@ import streamlit as st
 from bertviz_core.figures.sentences.similarity import ROWS, vectors_figure
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.store.export import FILE_WRITERS, VectorDtype, about_json, stored_as
+from bertviz_core.text import escape_markdown
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.texts import vector_code
 from ui.views.sentences.two_models.dimensions import dimensions_block
 from ui.widgets.figure_block import explained, figure_block, folded_table
-from ui.widgets.formatting import escape_markdown
 
 KEY = "sentences_vectors"
 

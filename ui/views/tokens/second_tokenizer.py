@@ -7,7 +7,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.tokens.strip import tokenizers_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.tokens import TOKENIZER, tokens_by
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
@@ -17,7 +17,6 @@ from ui.cache.view_notes import noted_if
 from ui.views.tokens import controls
 from ui.views.tokens.views import token_counts
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 
 

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui.cache import ledgers, models, sources
-from ui.widgets.formatting import escape_markdown
 
 SHOWN_IN_CODE = 120
 ROLES = {

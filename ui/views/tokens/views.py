@@ -10,7 +10,7 @@ from bertviz_core.figures.tokens.nearest import nearest_figure
 from bertviz_core.figures.tokens.strip import tokens_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.tokens import TOKEN, nearest_embeddings
-from bertviz_core.text import counted, escape_controls, shortened
+from bertviz_core.text import count, counted, escape_controls, escape_markdown, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import PADDING_ROW
@@ -19,7 +19,6 @@ from ui.cache.shared_model import SharedModel
 from ui.views.tokens import controls
 from ui.views.tokens.tensor import nearest_code
 from ui.widgets.figure_block import download_row, explained, figure_block, folded, scrolled_chart
-from ui.widgets.formatting import count, escape_markdown
 
 CHART_KEY = "tokens_neighbours"
 HALF = 0.52

@@ -11,10 +11,10 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.interventions import attribution_comparison_frame, shares_that_changed
+from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.views.words.texts import COMPARED
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.beside import beside

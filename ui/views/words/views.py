@@ -39,14 +39,13 @@ from bertviz_core.questions.interventions.attributions import (
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options, joined_names
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
+from bertviz_core.text import decimals, digits, escape_controls, escape_markdown, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.words import controls, texts
 from ui.views.words.compared import compared_block
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.target_controls.opened import LONGEST_SHOWN, ChosenTarget, shared_model_of, target_options

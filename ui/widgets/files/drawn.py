@@ -7,10 +7,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, Progress
+from bertviz_core.text import bytes_text, escape_markdown
 from ui import session
 from ui.cache.jobs import board
 from ui.cache.readers import this_reader
-from ui.widgets.formatting import bytes_text, escape_markdown, steps_done
+from ui.widgets.formatting import steps_done
 
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 TURNS, EVERY_S = "drawn_files", 0.5

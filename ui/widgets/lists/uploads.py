@@ -11,11 +11,10 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.sentences.reading.lists import read_upload
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, escape_markdown
 from ui.address.widgets import keep_among
 from ui.cache.memoize import cached_by_bytes
 from ui.session import settings
-from ui.widgets.formatting import escape_markdown
 
 QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, MissingFilesError
-from bertviz_core.text import escape_controls, shortened
-from ui.widgets.formatting import escape_markdown
+from bertviz_core.text import escape_controls, escape_markdown, shortened
 from ui.widgets.models.second import second_name
 
 NAMED = 80

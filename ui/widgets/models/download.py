@@ -9,9 +9,10 @@ from bertviz_core.checkpoints.download import HubFiles, download, needed_files
 from bertviz_core.errors import BertvizError, Progress, UnreachableHubError
 from bertviz_core.models import catalog
 from bertviz_core.models.sources import resolve
+from bertviz_core.text import bytes_text, escape_markdown
 from ui.cache.jobs import Job, board
 from ui.session import settings
-from ui.widgets.formatting import bytes_text, duration, escape_markdown
+from ui.widgets.formatting import duration
 from ui.widgets.models import hub_reach
 
 POLL_S = 1.0

@@ -10,10 +10,9 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.questions.models.parameters import AS_IT_IS
 from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.settings import DEFAULT_MODEL
-from bertviz_core.text import quoted
+from bertviz_core.text import escape_markdown, quoted
 from ui.address.widgets import BOUND
 from ui.session import TEACHING_SIZES, model_names, settings, store, stored
-from ui.widgets.formatting import escape_markdown
 
 LONGEST_IN_BOX = 22
 MOST_OTHERS = 5

@@ -11,11 +11,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.text import bytes_text
 from bertviz_core.trace.cost import RunCost, run_cost
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
 from ui.session import allow_run, forget_run, run_allowed, settings
-from ui.widgets.formatting import bytes_text, duration
+from ui.widgets.formatting import duration
 
 CONFIRM_ABOVE_SECONDS = 8.0
 """Longer runs need the reader's confirmation."""

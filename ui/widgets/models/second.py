@@ -12,11 +12,10 @@ from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.settings import DEFAULT_MODEL
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import escape_controls, escape_markdown, shortened
 from ui.address.following import source_of, write
 from ui.cache.sources import source
 from ui.session import model_names, settings, store, stored
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.fields import complete, model_name, name_below
 
 NONE, MOST_NAMED = "", 60

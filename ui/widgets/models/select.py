@@ -10,9 +10,9 @@ from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.catalog.offers import Offer, offers
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import short_count
 from ui.address.following import source_of, write
 from ui.session import settings, store, stored
-from ui.widgets.formatting import short_count
 from ui.widgets.models import hub_reach
 from ui.widgets.models.fields import complete, name_below
 

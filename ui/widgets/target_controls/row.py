@@ -18,13 +18,13 @@ from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
 from bertviz_core.questions.predictions.late_interaction import own_interaction
+from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
 from ui.session import store, stored
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.select import bundled_instead
 from ui.widgets.target_controls.kinds import CHOOSERS, Texts, answered_classes, answered_tags, probed
 from ui.widgets.target_controls.opened import ChosenTarget, session_probe, target_words

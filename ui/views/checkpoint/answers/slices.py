@@ -8,12 +8,12 @@ from bertviz_core.predictions.probing.results import AnswerComparison, TextSlice
 from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, WORD
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_options
 from bertviz_core.questions.tables.compared_answers import slices_frame, slices_sentence
+from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import select, words
 from ui.cache.shared_model import SharedModel
 from ui.views.checkpoint.answers.lists import AnsweredTexts
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 
 TOGETHER, BY_WORD, BY_COLUMN = "all together", "a word", "column: "
 HELP = (

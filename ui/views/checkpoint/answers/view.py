@@ -17,14 +17,13 @@ from bertviz_core.predictions.probing.results import AnswerComparison, GoldCompa
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, p_value_text, score_frame
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.checkpoint.answers import lists
 from ui.views.checkpoint.answers.slices import slices_block
 from ui.views.checkpoint.texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select

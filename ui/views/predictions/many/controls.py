@@ -10,12 +10,11 @@ from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_sets, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.registry import param
 from ui.address.widgets import choice, select
 from ui.session import settings, store
 from ui.views.predictions.probes.controls import BOX, SOURCES, TYPED_LIST, typed_lines
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
 from ui.widgets.models.select import HEADS, choose_model, ready
 

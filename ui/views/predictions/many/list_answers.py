@@ -17,7 +17,7 @@ from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source
@@ -28,7 +28,6 @@ from ui.views.predictions.many.view_links import opened_text
 from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import text_fields
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.open_text import open_row, opened_select

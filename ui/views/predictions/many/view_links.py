@@ -3,9 +3,9 @@
 import streamlit as st
 
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
+from bertviz_core.text import escape_markdown
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.predictions.many.controls import PROBE
-from ui.widgets.formatting import escape_markdown
 
 KEY = "predictions_several_open"
 VIEW_OF_TASK = {

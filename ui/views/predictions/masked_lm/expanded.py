@@ -10,13 +10,13 @@ from bertviz_core.predictions.run import word_count
 from bertviz_core.predictions.terms import term_ledger
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import TASK, term_weights
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions import controls, texts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.models import run_model
 

@@ -13,7 +13,7 @@ from bertviz_core.predictions.results import LogitLens
 from bertviz_core.questions.predictions.masked_lm import TASK
 from bertviz_core.questions.predictions.masked_lm import lens as lens_of
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.text import decimals, escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, escape_markdown, isolated
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -22,7 +22,6 @@ from ui.views.predictions.compared import compared_block
 from ui.views.predictions.controls import masked_options
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import run_model
 from ui.widgets.view_and_layer import state_select
 

@@ -14,7 +14,7 @@ from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
 from bertviz_core.questions.predictions.masked_lm import TASK, masked_words, own_word, words_at_position
-from bertviz_core.text import decimals, escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, escape_markdown, isolated
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
@@ -22,7 +22,6 @@ from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import run_model
 
 

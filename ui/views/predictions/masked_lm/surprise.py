@@ -9,7 +9,7 @@ from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, TASK, masked_words, surprise
-from bertviz_core.text import escape_controls, isolated, shortened
+from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
@@ -18,7 +18,6 @@ from ui.views.predictions import controls, texts
 from ui.views.predictions.compared import compared_block
 from ui.widgets import text_fields
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.progress import answer
 
 QUOTED = 60

@@ -24,6 +24,7 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.text import escape_markdown
 from ui.cache import models
 from ui.cache.memoize import cached_by_bytes
 from ui.cache.shared_model import SharedModel
@@ -31,7 +32,7 @@ from ui.session import TRAINED_PROBE, store
 from ui.views.predictions.probes import controls, texts
 from ui.widgets import text_fields
 from ui.widgets.figure_block import chart, figure_block
-from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.formatting import run_words
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import content, wait_for_file

@@ -33,6 +33,7 @@ from bertviz_core.questions.predictions.task_heads import (
 )
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.subwords.text_edits import word_edits
 from ui.address.registry import param
 from ui.address.widgets import choice
@@ -48,7 +49,6 @@ from ui.views.predictions.task_heads.texts import Texts
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 
 AROUND = 6
 """Number of unchanged words shown beside a change."""

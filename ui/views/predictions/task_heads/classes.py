@@ -7,6 +7,7 @@ from bertviz_core.figures.predictions.classes import classes_figure, next_senten
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.task_heads import classes
+from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.views.predictions.compared import compared_block
 from ui.views.predictions.task_heads import controls, texts
@@ -14,7 +15,6 @@ from ui.views.predictions.task_heads.controls import notices
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 
 SEQUENCE, NEXT = "sequence-classification", "next-sentence"
 

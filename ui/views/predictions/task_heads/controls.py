@@ -13,12 +13,11 @@ from bertviz_core.questions.predictions.masked_lm import GUESS
 from bertviz_core.questions.predictions.task_heads import JOINED as TAGS_JOINED
 from bertviz_core.questions.predictions.task_heads import JOINS, LONGEST, LONGEST_ANSWER, ORDER, WINDOW
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.text import counted
+from bertviz_core.text import counted, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui.address.widgets import choice, edited, select, whole
 from ui.cache import models
 from ui.widgets.cell_controls import token_select
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 
 EDITED_HELP = "What is compared."

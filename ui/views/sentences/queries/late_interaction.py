@@ -7,12 +7,11 @@ from bertviz_core.predictions.scoring.late_interaction.results import LateIntera
 from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction, own_interaction
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.sentences import interaction_frame
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, escape_markdown
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 

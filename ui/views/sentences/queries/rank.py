@@ -26,7 +26,7 @@ from bertviz_core.questions.predictions.ranking import (
 )
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.predictions import ranking_frame
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import select, whole
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
@@ -34,7 +34,6 @@ from ui.session import settings
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceInputs
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.open_text import open_row
 from ui.widgets.lists.progress import answer

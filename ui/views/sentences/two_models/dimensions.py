@@ -9,11 +9,11 @@ from bertviz_core.questions.tables.two_models.sentences import dimensions_frame
 from bertviz_core.questions.texts.dimensions import curve_of, fewer_dimensions
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
+from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.views.sentences.similarity import SentenceInputs, made_by
 from ui.views.sentences.two_models.lists import chosen_plan
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 
 CUT = (

@@ -11,13 +11,13 @@ from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.sentences.two_models.results import GoldPairs
+from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice
 from ui.session import settings
 from ui.views.sentences import cache
 from ui.views.sentences.two_models.texts import GOLD, NO_PAIRS
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.lists.uploads import ListFile, column_select, most_megabytes, wait_for_file, within_upload

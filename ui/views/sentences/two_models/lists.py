@@ -17,7 +17,7 @@ from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, own_p
 from bertviz_core.questions.texts.two_models import two_models
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
 from bertviz_core.sentences.two_models.results import SentenceComparison
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import counted, decimals, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
@@ -29,7 +29,6 @@ from ui.views.sentences.texts import prompt_name
 from ui.views.sentences.two_models.gold import gold_view, pairs_box
 from ui.views.sentences.two_models.texts import COMPARED, MORE, SAME
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.formatting import escape_markdown
 from ui.widgets.heading import unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models.second import needs_second, second_name
