@@ -1,6 +1,6 @@
 """Architecture: how is it put together?"""
 
-from bertviz_core.questions.models.architecture_views import VIEWS, about_architecture
+from bertviz_core.questions.views.architecture import VIEWS, about_architecture
 from ui.engine import show_page
 from ui.views.architecture.tree import tree_view
 

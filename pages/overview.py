@@ -5,7 +5,7 @@ import streamlit as st
 
 from bertviz_core.figures.architecture.model_stack import stack_figure
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.questions.models.architecture_views import STACK_MADE, stack_lines
+from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
 from bertviz_core.text import bytes_text, count, escape_markdown
 from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel

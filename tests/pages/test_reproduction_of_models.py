@@ -1,6 +1,6 @@
 """Code of the pages on a model's parts runs as it is and gives the page's numbers.
 
-Covers `ui/views/architecture/reproduction.py`.
+Covers `bertviz_core/questions/views/architecture.py`.
 """
 
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ from bertviz_core.questions.models.checkpoints import (
 )
 from bertviz_core.questions.parameters import Param
 from ui.address.registry import param
-from ui.address.widgets import BOUND, choice, select
+from ui.address.widgets import BOUND, choice, select, words
 
 HEADS = {
     "ForMaskedLM": "masked-lm",

@@ -7,8 +7,8 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError, ModelNotFoundError
 from bertviz_core.models.sources import resolve
-from bertviz_core.questions.models.parameters import AS_IT_IS
 from bertviz_core.questions.parameters import Param, joined_names
+from bertviz_core.questions.views.parameters import AS_IT_IS
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_markdown, quoted
 from ui.address.widgets import BOUND

@@ -1,0 +1,1 @@
+"""Views of the pages, declared once for all that shows them."""
