@@ -5,7 +5,7 @@ What a view shows is data, a sequence of parts, so that a page draws it, and a t
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.lazy_imports import pandas as pd
@@ -90,6 +90,7 @@ class Figure:
     click: Click | None = None
 
 
+@runtime_checkable
 class Ask(Protocol):
     """Asks a question; a page shows progress, and may end there."""
 
