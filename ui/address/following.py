@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from ui.address.navigation import BROUGHT, Visit, visit
 from ui.address.values import put
@@ -97,10 +98,14 @@ def write_brought(key: str, text: str | None) -> None:
         text: the value in an address; None for the default, which is not written.
     """
     brought = st.session_state.get(BROUGHT, frozenset())
-    if key in brought:
-        st.session_state[BROUGHT] = brought - {key}
-        if key not in st.query_params:
+    if key not in brought:
+        return
+    if key not in st.query_params:
+        try:
             put(key, text)
+        except StreamlitAPIException:  # a widget of the previous run was bound to the name; the next run writes it
+            return
+    st.session_state[BROUGHT] = brought - {key}
 
 
 def _drawn_now(control: str) -> Visit | None:
