@@ -198,10 +198,11 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
 
 def _on_click(part: Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
-    return None if part.click is None else partial(_take_click, part.spec.chart, part.click)
+    return None if part.click is None else partial(take_click, part.spec.chart, part.click)
 
 
-def _take_click(chart_key: str, click: Click) -> None:
+def take_click(chart_key: str, click: Click) -> None:
+    """Select what was clicked last in a chart."""
     event = stored(chart_key)
     points = event["selection"]["points"] if event else []
     clicked = str(points[0].get("id") or "") if points else ""

@@ -327,19 +327,19 @@ def test_bars_of_formats_add_up_and_count_tied_parameters_once() -> None:
     rows = (parameter("a", (2, 3), "encoder"), parameter("b", (5,), "pooler"), parameter("c", (2, 3), "encoder", "a"))
     assert list(format_bars(ledger("tiny", (), rows), "Formats", LIGHT).data[0].y) == [11]
 """,
-    "ui/views/parameters/views.py": '''
+    "bertviz_core/questions/views/parameters.py": '''
 
-def formats_view(name: str, task: str | None) -> None:
+def formats_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Bars of the number formats."""
     from bertviz_core.figures.parameters.bars import format_sizes, formats_figure
 
-    ledger = cache_ledgers.ledger(name, task)
-    sizes = format_sizes(ledger)
-    table = pd.DataFrame({"format": list(sizes), "parameters": list(sizes.values())})
-    figure_block(formats_figure(ledger), f"formats {name}", table)
+    answer = ask(parameters, Options(task=options.task))
+    sizes = format_sizes(answer.result)
+    frame = pd.DataFrame({"format": list(sizes), "parameters": list(sizes.values())})
+    yield Figure(spec=formats_figure.of(answer.drawn), frame=frame, file=f"formats {opened.name}")
 
 
-VIEWS["Formats"] = formats_view
+VIEWS = (*VIEWS, View("Formats", (), formats_view))
 ''',
     "tests/pages/test_parameters.py": """
 

@@ -56,6 +56,9 @@ def views(at: AppTest) -> list[str]:
 
 def views_of(page: str) -> tuple[str, ...]:
     """Names of the views that a page can have, in order; ("",) for a page of a single one."""
+    declared = f"bertviz_core.questions.views.{page}"
+    if find_spec(declared):
+        return tuple(view.title for view in import_module(declared).VIEWS)
     module = f"ui.views.{page}.views"
     views = getattr(import_module(module), "VIEWS", {}) if find_spec(f"ui.views.{page}") and find_spec(module) else {}
     return tuple(views) or ("",)

@@ -4,7 +4,6 @@ Covers `ui/address/streamlit_query.py`.
 """
 
 import re
-from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from urllib.parse import unquote_plus
@@ -15,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.opened import visible_text
+from tests.pages.opened import views_of, visible_text
 from ui.address.query import MOST_CHARACTERS, refused, whole
 from ui.address.registry import NUMBERS, TYPED
 
@@ -176,7 +175,7 @@ def test_views_that_browser_tests_open_are_there() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "browser").rglob("*.py")]
     opened = {(page, unquote_plus(view)) for text in texts for page, view in address.findall(text)}
     assert len(opened) > 5
-    unknown = [place for place in opened if place[1] not in import_module(f"ui.views.{place[0]}.views").VIEWS]
+    unknown = [place for place in opened if place[1] not in views_of(place[0])]
     assert unknown == []
 
 

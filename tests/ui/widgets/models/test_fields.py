@@ -22,56 +22,6 @@ def texts(at: AppTest) -> list[str]:
     return [text.value for text in at.text]
 
 
-def click_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.models.fields import clicked, module_select, take_click
-
-    take_click("chart", "model")
-    st.text(clicked("chart"))
-    st.text(st.session_state["module"] or "all")
-    st.text(module_select(["embeddings", "embeddings.word", "pooler.dense"]) or "all")
-
-
-def event(*ids: str) -> dict[str, Any]:
-    return {"selection": {"points": [{"id": each, "label": each, "parent": "x"} for each in ids]}}
-
-
-@pytest.mark.parametrize(
-    ("chart", "module", "expected"),
-    [
-        (None, "embeddings", ["None", "embeddings", "embeddings"]),
-        ({"selection": {"points": []}}, "embeddings", ["None", "embeddings", "embeddings"]),
-        (event("pooler.dense"), "embeddings", ["pooler.dense", "pooler.dense", "pooler.dense"]),
-        (event("embeddings.word"), "", ["embeddings.word", "embeddings.word", "embeddings.word"]),
-        (event("model"), "embeddings", ["model", "all", "all"]),
-        (event("embeddings/folded"), "embeddings", ["embeddings/folded", "all", "all"]),
-    ],
-    ids=["no chart", "nothing clicked", "other module", "first module", "centre", "fold"],
-)
-def test_a_click_chooses_its_module_and_the_centre_the_whole(chart: Any, module: str, expected: list[str]) -> None:
-    assert texts(run(click_page, chart=chart, module=module)) == expected
-
-
-def test_a_module_that_is_not_drawn_is_not_chosen() -> None:
-    at = run(click_page, chart=None, module="encoder.layer.17")
-    assert texts(at) == ["None", "encoder.layer.17", "all"]
-    assert at.session_state["module"] == ""
-
-
-def search_page() -> None:
-    import streamlit as st
-
-    from ui.widgets.models.fields import search
-
-    st.text(f"[{search('search', 'Search')}]")
-
-
-def test_a_search_word_has_no_blanks_around_it() -> None:
-    assert texts(run(search_page)) == ["[]"]
-    assert texts(run(search_page, search="  query ")) == ["[query]"]
-
-
 def test_offered_models_are_each_offered_once_the_bundled_one_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
