@@ -41,7 +41,10 @@ FOREIGN = ("_orig_mod.", "module.", "module._orig_mod.", "net.student.")
 
 
 class Checkpoint:
-    """A config and tensors, and the model that they were saved from."""
+    """A config and tensors, and the model that they were saved from.
+
+    A damage that a model cannot have, such as a broken tie where nothing is tied, leaves it whole.
+    """
 
     def __init__(self, config: Config, tensors: Tensors, model: Any) -> None:
         self.config, self.tensors, self.model = config, tensors, model
@@ -51,8 +54,6 @@ class Checkpoint:
         self.config["architectures"] = [*names]
 
     def lose(self, *names: str) -> None:
-        if not names:
-            pytest.skip("has no such tensor")
         self.tensors = {name: tensor for name, tensor in self.tensors.items() if name not in names}
 
     def rename(self, prefix: str) -> None:
@@ -74,19 +75,15 @@ class Checkpoint:
     def store_alias(self, change: float) -> None:
         state, ties = self.model.state_dict(), self.model.all_tied_weights_keys
         aliases = [name for name in ties if name not in self.tensors]
-        if not aliases:
-            pytest.skip("nothing is tied")
         self.tensors |= {name: state[name].clone() + change for name in aliases}
 
     def untie(self) -> None:
-        if not self.model.all_tied_weights_keys:
-            pytest.skip("nothing is tied")
-        self.config["tie_word_embeddings"] = False
+        if self.model.all_tied_weights_keys:
+            self.config["tie_word_embeddings"] = False
 
     def resize(self) -> None:
-        if "vocab_size" not in self.config:
-            pytest.skip("has no vocabulary")
-        self.config["vocab_size"] += 3
+        if "vocab_size" in self.config:
+            self.config["vocab_size"] += 3
 
     def add_table(self) -> None:
         name = self.last_layer[0][0]

@@ -51,6 +51,7 @@ COLUMNS: dict[str, tuple[Any, list[str]]] = {
 FRAME = pd.DataFrame(
     {"text": [f"text {row}" for row in range(4)], **{key: cells for key, (cells, _) in COLUMNS.items()}}
 )
+U64 = "uint64.jsonl"
 LABELS = {key: labels for key, (_, labels) in COLUMNS.items()}
 WRITERS: dict[str, Callable[[Path], object]] = {
     "a.csv": lambda path: FRAME.to_csv(path, index=False),
@@ -61,7 +62,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "a.jsonl": lambda path: FRAME.drop(columns=BEYOND).to_json(
         path, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15
     ),
-    "uint64.jsonl": lambda path: FRAME[["text", *BEYOND]].to_json(path, orient="records", lines=True),
+    U64: lambda path: FRAME[["text", *BEYOND]].to_json(path, orient="records", lines=True),
 }
 
 
@@ -87,19 +88,20 @@ def of_corpus(path: Path) -> dict[str, list[str]]:
     return labels
 
 
-@pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("reader", [of_list, of_corpus])
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    # Arrow, which reads a corpus, has no whole numbers of JSON beyond 64 bits with a sign.
+    [(name, reader) for name in WRITERS for reader in (of_list, of_corpus) if (name, reader) != (U64, of_corpus)],
+)
 def test_cells_are_the_same_in_every_format(
     tmp_path: Path, name: str, reader: Callable[[Path], dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "BATCH_RECORDS", 2)
     monkeypatch.setattr(row_groups, "BATCH_ROWS", 2)
-    if name == "uint64.jsonl" and reader is of_corpus:
-        pytest.skip("Arrow reads no JSON with whole numbers beyond 64 bits, and says so")
     WRITERS[name](tmp_path / name)
     found = reader(tmp_path / name)
     assert found == {key: LABELS[key] for key in found}
-    assert len(found) >= (1 if name == "uint64.jsonl" else len(COLUMNS) - len(TEXTS))
+    assert len(found) >= (1 if name == U64 else len(COLUMNS) - len(TEXTS))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
