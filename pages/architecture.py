@@ -15,7 +15,8 @@ with shown_to_user():
     model_class = chosen_class(name)
     tree = architecture.modules(model_class.opened, model_class.options()).result
 
-name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
+title = f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters"
+name_model(name, title, ledgers.ledger(name).notices)
 
 chosen = view_choice(list(VIEWS))
 with shown_to_user():

@@ -75,7 +75,9 @@ def test_a_quantized_file_counts_the_parameters_of_the_model_before_that(
     assert ledger.total == sum(parameter.numel() for parameter in model.parameters())
     assert ledger.architecture == type(model).__name__
     assert (ledger.stored_tensors, ledger.source) == (len(tensors), "config")
-    assert f"The file is quantized ({method})" in ledger.note
+    (sentence,) = (*folder_source("tiny", tmp_path).notices, *ledger.notices)
+    assert f"({method})" in sentence
+    assert "packed numbers, scales and offsets" in sentence
 
 
 def test_a_config_that_says_it_is_not_quantized_is_believed(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def model_type_tensors(model_type: str) -> dict[str, Any]:
             }
     written = orjson.loads(config.to_json_string(use_diff=False)).items()
     sizes = {key: value for key, value in written if type(value) is int and value > 0 and not key.endswith("token_id")}
-    return {"tied": bool(config.tie_word_embeddings), "sizes": sizes, "base": base, "classes": rows}
+    return {"tied": bool(getattr(config, "tie_word_embeddings", False)), "sizes": sizes, "base": base, "classes": rows}
 
 
 def _tensors(model_class: Any, config: Any) -> dict[str, list[int]]:
