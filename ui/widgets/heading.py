@@ -31,7 +31,7 @@ def beside_title(draw: Callable[[], None]) -> Iterator[None]:
         _beside_title.reset(before)
 
 
-def heading(page: str, question: str = "") -> Callable[[str, str, Iterable[str]], None]:
+def heading(page: str, question: str = "") -> Callable[..., None]:
     """Write the title of a page and its question.
 
     Args:
@@ -50,7 +50,7 @@ def heading(page: str, question: str = "") -> Callable[[str, str, Iterable[str]]
     place = st.empty()
     place.markdown(question)
 
-    def name_model(model: str, note: str, notices: Iterable[str] = (), /) -> None:
+    def name_model(model: str, note: str, notices: Iterable[str] = ()) -> None:
         place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
         every = tuple(dict.fromkeys((*_notices(model), *notices)))
         store(ABOVE, every)
