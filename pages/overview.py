@@ -36,7 +36,7 @@ with shown_to_user():
 named = f", class {model.architecture}"
 if model.config_class not in ("", model.architecture):
     named += f", named {model.config_class} by its config"
-name_model(name, f"{model.title}{named}")
+name_model(name, f"{model.title}{named}", ledger.notices)
 tour.entry()
 
 if not tour.is_open():  # a step has its own text, and its figure must be visible

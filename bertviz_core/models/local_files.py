@@ -2,16 +2,21 @@
 
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
+from bertviz_core.models.safetensors.adapters.config import trained_class
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header, read_json
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.text import counted, quoted
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -77,9 +82,22 @@ def base_class(part: AdapterPart) -> BaseClass:
     config, facts = part.base.config, catalog.type_facts(part.base.model_type)
     if facts is None:
         return BaseClass("", {}, config.get("vocab_size"))
-    own = facts.of_class(part.settings.base_class or str((config.get("architectures") or [""])[0]))
-    rows = config.get("vocab_size", facts.defaults.get("vocab_size"))
-    return BaseClass(f"{facts.prefix}." if facts.prefix else "", own.tied, rows)
+    architecture, rows = saved_class(config), config.get("vocab_size", facts.defaults.get("vocab_size"))
+    trained, classes = trained_class(facts.base_class, part.settings), catalog.type_tensors(facts.model_type)
+    lacks = {facts.base_class: [], **{name: row["lacks"] for name, row in classes.get("classes", {}).items()}}
+    return BaseClass(
+        f"{facts.prefix}." if facts.prefix else "",
+        facts.of_class(part.settings.base_class or architecture).tied,
+        rows,
+        architecture,
+        trained in lacks and not any("pooler" in name for name in lacks[trained]),
+    )
+
+
+def saved_class(config: Mapping[str, Any]) -> str:
+    """The class that a config names; "" if it names none."""
+    named = (config.get("architectures") or [""])[0]
+    return named if isinstance(named, str) else ""
 
 
 def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -> tuple[FittedAdapter, Path]:
@@ -92,7 +110,32 @@ def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -
         raise _missing("weights", source, settings)
     base = weights_folder(part.base, settings)
     adapter = read_adapter(source.name, source.folder)
-    return fitted(adapter, part.base.name, read_header(base), base_class(part)), base
+    fit = fitted(adapter, part.base.name, read_header(base), base_class(part))
+    return replace(fit, notices=(*fit.notices, *_tokens_without_rows(source, source.folder))), base
+
+
+def _tokens_without_rows(adapter: ModelSource, folder: Path) -> tuple[str, ...]:
+    """A notice about tokens of the tokenizer beside an adapter for which the table of words has no row."""
+    rows = adapter.config.get("vocab_size")
+    more = [each for each in _added_ids(folder) if isinstance(rows, int) and each >= rows]
+    if not more:
+        return ()
+    return (
+        f"The tokenizer beside the adapter {quoted(adapter.name)} has {counted(len(more), 'token')} for which its base "
+        f"has no row (it has {rows:,}), nor has the adapter's file: they were added before it was trained, and a text "
+        "with one cannot be run; save the adapter with save_embedding_layers=True.",
+    )
+
+
+def _added_ids(folder: Path) -> list[int]:
+    """The ids of the tokens that were added to the tokenizer in a folder."""
+    file = next((name for name in ("tokenizer.json", "added_tokens.json") if present(folder, name)), None)
+    if file is None:
+        return []
+    content = read_json(folder, file)
+    listed = content.get("added_tokens") if file == "tokenizer.json" else [{"id": each} for each in content.values()]
+    rows = listed if isinstance(listed, list) else []
+    return [each["id"] for each in rows if isinstance(each, dict) and isinstance(each.get("id"), int)]
 
 
 def adapter_notices(source: ModelSource, settings: Settings) -> tuple[str, ...]:
@@ -151,8 +194,8 @@ def file_renames(source: ModelSource) -> dict[str, str] | None:
     LlamaModel expects `model`.
     """
     facts = catalog.type_facts(source.model_type)
-    named = (source.config.get("architectures") or [""])[0]
-    if facts is None or not isinstance(named, str):
+    named = saved_class(source.config)
+    if facts is None:
         return None
     own, usual = facts.of_class(named).prefix, facts.of_class(facts.base_class).prefix
     return {rf"^{re.escape(own)}\.": ""} if own and own != usual else None

@@ -23,6 +23,8 @@ from bertviz_core.models.sentence_folder import (
 from bertviz_core.text import escape_controls, shortened
 
 TOKENIZER_CONFIG, PROMPTS_FILE = "tokenizer_config.json", "config_sentence_transformers.json"
+STANFORD_CLASS = "HF_ColBERT"
+"""Class of Stanford's ColBERT, whose projection is followed where texts are ranked."""
 LENGTH_FILE = re.compile(r"sentence_\w{1,40}_config\.json")
 """Settings of sentence-transformers beside the encoder."""
 MOST_FILES, MOST_NAMED, LONGEST_NAME = 5_000, 3, 120
@@ -39,6 +41,13 @@ SAME_WEIGHTS = re.compile(
 )
 """Names of the encoder's own weights, also in other formats, and of the state of a training."""
 PICKLE = re.compile(r".+\.(bin|pt|pth|ckpt|pkl|pickle|joblib|npy|npz)", re.IGNORECASE)
+POSITIONS = "position_embedding_type"
+ROTARY_TYPES = frozenset(("esm", "eurobert", "granitemoehybrid", "jina_embeddings_v3", "modernbert", "nomic_bert"))
+"""Types whose positions are rotations, as their configs may say."""
+PROBLEMS = ("regression", "single_label_classification", "multi_label_classification")
+DEBERTA_TERMS = ("c2p", "p2c")
+ATTENTIONS = ("eager", "sdpa", "flex_attention", *(f"flash_attention_{version}" for version in (2, 3, 4)))
+ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
 NO_HEADS = frozenset({"onnx", "openvino", "runs", "original", "logs", "coreml", "gguf", "eval"})
 """Folders of exported graphs and logs beside a checkpoint."""
 
@@ -68,6 +77,7 @@ def folder_notices(
     modules = _modules(above)
     sentences = [
         *_code(config, folder, above),
+        *_values(config),
         *_pipelines(config),
         *_quantized(config),
         *_tokenizer_code(config, folder),
@@ -82,11 +92,12 @@ def folder_notices(
 
 def _code(config: Mapping[str, Any], folder: Path | None, above: Path | None) -> Iterator[str]:
     classes = _class_names(config.get("auto_map"), lambda key: key not in TOKENIZER_CLASSES)
-    if not classes:
-        return
     model_type = str(config.get("model_type", ""))
     facts = catalog.type_facts(model_type)
     base = facts.base_class if facts is not None and facts.base_class else "own class"
+    if not classes:
+        yield from _foreign_class(config, facts)
+        return
     sentence = f"Its author's own code ({_listed(classes)}) is not run; the numbers are those of transformers' {base}"
     two_ways = config.get("is_causal", config.get("use_bidirectional_attention")) is None
     models = [key for key in config["auto_map"] if key not in NO_CODE_OF_NUMBERS]
@@ -101,6 +112,54 @@ def _code(config: Mapping[str, Any], folder: Path | None, above: Path | None) ->
     yield f"{sentence}."
 
 
+def _foreign_class(config: Mapping[str, Any], facts: catalog.TypeFacts | None) -> Iterator[str]:
+    """A class in the config that is none of its model type in transformers."""
+    named = config.get("architectures")
+    first = named[0] if isinstance(named, list | tuple) and named else None
+    if facts is None or not facts.own_classes or not isinstance(first, str) or not first or first == STANFORD_CLASS:
+        return
+    if first.removeprefix("TF").removeprefix("Flax") not in facts.own_classes:
+        yield (
+            f"Its config names the class {_name(first)}, which transformers does not have for {facts.model_type}; the "
+            f"numbers are those of transformers' {facts.base_class}."
+        )
+
+
+def _values(config: Mapping[str, Any]) -> Iterator[str]:
+    """Entries of the config with a value that transformers does not know, and ignores or refuses."""
+    model_type = str(config.get("model_type", ""))
+    positions, problem = config.get(POSITIONS), config.get("problem_type")
+    if positions not in (None, "absolute") and model_type not in ROTARY_TYPES:
+        yield (
+            f"Its config sets {POSITIONS} to {_value(positions)}, which transformers' class of {model_type} does not "
+            "read; the numbers are those of the class's own positions."
+        )
+    if problem is not None and problem not in PROBLEMS:
+        yield (
+            f"Its config sets problem_type to {_value(problem)}, which is none of {', '.join(PROBLEMS)}; a head's "
+            "numbers are those without it."
+        )
+    terms = config.get("pos_att_type")
+    listed = [each.strip() for each in terms.lower().split("|")] if isinstance(terms, str) else terms
+    if isinstance(listed, list | tuple) and (unread := [str(each) for each in listed if each not in DEBERTA_TERMS]):
+        yield (
+            f"Its config names {_listed(unread)} in pos_att_type, which transformers' attention does not read (it has "
+            f"{' and '.join(DEBERTA_TERMS)}), so that its scores have no such term."
+        )
+    attention = next((config[key] for key in ATTENTION_KEYS if config.get(key) is not None), None)
+    if attention is not None and not _is_attention(attention):
+        yield (
+            f"Its config sets attn_implementation to {_value(attention)}, which transformers does not have and refuses;"
+            " it is not followed here."
+        )
+
+
+def _is_attention(value: Any) -> bool:
+    """Whether transformers has this way to compute attention; the name of a kernel on the Hub has a slash."""
+    names = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(each, str) and ("/" in each or each.removeprefix("paged|") in ATTENTIONS) for each in names)
+
+
 def _pipelines(config: Mapping[str, Any]) -> Iterator[str]:
     pipelines = config.get("custom_pipelines")
     if isinstance(pipelines, Mapping) and pipelines:
@@ -112,7 +171,10 @@ def _quantized(config: Mapping[str, Any]) -> Iterator[str]:
     quantization = config.get("quantization_config")
     if isinstance(quantization, Mapping) and quantization:
         method = _name(str(quantization.get("quant_method") or "method not named"))
-        yield f"Its config quantizes the weights ({method}), so the model is not run here."
+        yield (
+            f"Its config quantizes the weights ({method}): a file of packed numbers, scales and offsets is not run "
+            "here, and its parameters are counted from the config, as before that."
+        )
 
 
 def _tokenizer_code(config: Mapping[str, Any], folder: Path | None) -> Iterator[str]:
@@ -229,6 +291,10 @@ def _listed(names: Iterable[str]) -> str:
     first = ", ".join(map(_name, every[:MOST_NAMED]))
     more = len(every) - MOST_NAMED
     return first if more <= 0 else f"{first} and {more:,} more"
+
+
+def _value(value: Any) -> str:
+    return _name(repr(value))
 
 
 def _name(text: str) -> str:

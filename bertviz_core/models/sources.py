@@ -147,6 +147,11 @@ class ModelSource:
         return str(self.folder) if is_local and self.folder is not None else ""
 
     @property
+    def tokenizer_class(self) -> str:
+        """The class of transformers whose from_pretrained reads its tokenizer as it is read here."""
+        return "PreTrainedTokenizerFast" if self.own_tokenizer else "AutoTokenizer"
+
+    @property
     def pretrained_name(self) -> str:
         """The argument for from_pretrained."""
         return self.hub_id or str(self.folder or self.name)

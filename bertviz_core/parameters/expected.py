@@ -18,6 +18,8 @@ COUNTS = re.compile(r"layers?|groups?")
 """Entries that count layers."""
 NOT_SIZES, NOT_COUNTS = re.compile(r"layers?|groups?|heads?(\b|_)"), re.compile(r"layers?|groups?")
 """Entries that are no length of an axis, and those that are none even where no other has the value."""
+HEADS, HEAD_WIDTHS = re.compile(r"heads$"), re.compile(r"^(d_kv|head_dim|d_head)$")
+"""Entries whose product is the length of an axis, where the width of a head is an entry of its own."""
 
 
 def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, ledger: Ledger) -> bool:
@@ -34,6 +36,8 @@ def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, l
         return False
     if table["tied"] != bool(config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False))):
         return False
+    if any(_choice(config.get(key), value) != value for key, value in table["choices"].items()):
+        return False
     prefix = f"{facts.of_class(architecture).prefix}."
     own = table["classes"].get(architecture, {"has": {}, "lacks": ()})
     base = {name: row for name, row in table["base"].items() if name not in own["lacks"]}
@@ -45,10 +49,17 @@ def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, l
             found.setdefault(bare if bare in base and name not in own["has"] else name, []).append(row)
     sizes = {key: (value, _entry(config, key, value)) for key, value in table["sizes"].items()}
     labels = {"num_labels": (2, len(config.get("id2label") or (0, 1)))}
+    of_head = {**{key: pair for key, pair in sizes.items() if key != "type_vocab_size"}, **labels}
     return found.keys() == base.keys() | own["has"].keys() and all(
-        _fits(rows, base[name], sizes) if name in base else _fits(rows, own["has"][name], {**sizes, **labels})
+        _fits(rows, base[name], sizes) if name in base else _fits(rows, own["has"][name], of_head)
         for name, rows in found.items()
     )
+
+
+def _choice(value: Any, default: Any) -> Any:
+    """The value of an entry; lists may be written as one text (pos_att_type)."""
+    is_text = isinstance(value, str) and isinstance(default, list)
+    return default if value is None else value.lower().split("|") if is_text else value
 
 
 def _entry(config: Mapping[str, Any], key: str, default: int) -> int:
@@ -57,38 +68,48 @@ def _entry(config: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def _fits(rows: Sequence[Parameter], packaged: Sequence[int], sizes: Mapping[str, tuple[int, int]]) -> bool:
-    """Whether there are as many parameters of a name as the config has layers, each of the shape of its sizes."""
+    """Whether there are as many parameters of a name as the config has layers, each of the shape of its sizes.
+
+    Where several entries of the packaged config have a size, their values must agree.
+    """
     count, *shape = packaged
-    if len(rows) not in _counts(count, rows[0].name, sizes) or len({row.shape for row in rows}) > 1:
+    if {len(rows)} != _counts(count, rows[0].name, sizes) or len({row.shape for row in rows}) > 1:
         return False
     axes = [_values(size, sizes) for size in shape]
     return len(axes) == len(rows[0].shape) and all(
-        size in values for size, values in zip(rows[0].shape, axes, strict=True)
+        {size} == values for size, values in zip(rows[0].shape, axes, strict=True)
     )
 
 
 def _counts(count: int, name: str, sizes: Mapping[str, tuple[int, int]]) -> set[int]:
     """How many parameters there may be of a name that the packaged config has so often."""
+    if not NUMBER.search(name):
+        return {count}
     for fewer in (0, 1):  # the first layer of ModernBERT has no norm before its attention
         found = {
             key: own - fewer for key, (default, own) in sizes.items() if COUNTS.search(key) and default - fewer == count
         }
         of_stack = {key: own for key, own in found.items() if ("decoder" in key) == ("decoder." in name)}
-        if found and count > 1 - fewer:
+        if found:
             return set((of_stack or found).values())
     return {count}
 
 
 def _values(size: int, sizes: Mapping[str, tuple[int, int]]) -> set[int]:
-    """How long an axis may be that has this size in the packaged config."""
+    """How long an axis may be that has this size in the packaged config: as an entry, as heads, or as a multiple."""
+    heads, widths = ([pair for key, pair in sizes.items() if each.search(key)] for each in (HEADS, HEAD_WIDTHS))
+    products = [(many * wide, own * width) for many, own in heads for wide, width in widths]
     for pattern in (NOT_SIZES, NOT_COUNTS):
-        own = [pair for key, pair in sizes.items() if not pattern.search(key)]
-        found = {
-            times * value + plus
+        pairs = [pair for key, pair in sizes.items() if not pattern.search(key)]
+        if found := {own for packaged, own in (*pairs, *products) if packaged == size}:
+            return found
+    for pattern in (NOT_SIZES, NOT_COUNTS):
+        pairs = [*products, *(pair for key, pair in sizes.items() if not pattern.search(key))]
+        if found := {
+            times * own + plus
             for times, plus in TIMES_PLUS
-            for packaged, value in own
+            for packaged, own in pairs
             if times * packaged + plus == size
-        }
-        if found:
-            return found | ({1} if size == 1 else set())
+        }:
+            return found
     return {size}

@@ -194,12 +194,17 @@ def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     architecture = stored_class(config)
     ledger = config_ledger(name, config, task_of_class(name, config, architecture))
     whole = "" if ledger.architecture == architecture else f", without the head of {architecture}"
+    note = (
+        f"The file is quantized ({packing}): it holds packed numbers, scales and offsets, not one number for each "
+        f"parameter. Counted is the model before that, {ledger.architecture} built from the config{whole}."
+    )
+    if config.get("quantization_config"):  # which the model's receipt says
+        note = f"Counted is {ledger.architecture}{whole}." if whole else ""
     return replace(
         ledger,
         stored_tensors=len(header.tensors),
         stored_nbytes=sum(tensor.nbytes for tensor in header.tensors),
-        note=f"The file is quantized ({packing}): it holds packed numbers, scales and offsets, not one number for each "
-        f"parameter. Counted is the model before that, {ledger.architecture} built from the config{whole}.",
+        note=note,
     )
 
 
@@ -234,7 +239,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     stored = {path: tensor for path, shape, tensor in named if shape == tensor.shape}
     pairs = tie_pairs(architecture, own.prefix if wrapped else "", config, facts)
     at_hand = folder if all(tensor.file in header.files for tensor in header.tensors) else None
-    ties = ties_of_file(pairs, stored, partial(_same_values, at_hand))
+    ties = ties_of_file(pairs, stored, partial(same_values, at_hand))
     classifier = NameClassifier(facts.model_type, own.prefix, wrapped)
     parameters, buffers = _header_rows(named, classifier, ties.tied)
     parameters += left_out(
@@ -256,7 +261,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
     )
     notes = [FOREIGN.format(quoted(foreign))] if foreign else []
-    notes += _tie_notes(ties, stored)
+    notes += tie_notes(ties, stored)
     if bare := [row for row in parameters if row.stored_name and row.dtype not in REAL_NUMBERS]:
         notes.append(tensors_not_scaled([row.name for row in bare], bare[0].dtype))
     return replace(ledger, note=" ".join(notes), fits=not foreign and fits_class(architecture, config, facts, ledger))
@@ -267,11 +272,12 @@ def stored_class(config: Mapping[str, Any]) -> str:
     return str((config.get("architectures") or [""])[0] or "")
 
 
-def _same_values(folder: Path | None, first: StoredTensor, second: StoredTensor) -> bool | None:
+def same_values(folder: Path | None, first: StoredTensor, second: StoredTensor) -> bool | None:
+    """Whether two stored tensors have the same values; None if the folder with their files is not at hand."""
     return None if folder is None else same_bytes(folder, first, second)
 
 
-def _tie_notes(ties: FileTies, stored: Mapping[str, StoredTensor]) -> list[str]:
+def tie_notes(ties: FileTies, stored: Mapping[str, StoredTensor]) -> list[str]:
     """Sentences about tied parameters that the file stores nevertheless."""
     notes = []
     for alias, owner in ties.apart.items():

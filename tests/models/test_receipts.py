@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.sources import folder_source, resolve
@@ -82,6 +82,23 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
         {**SENTENCES, "sentence_bert_config.json": {"auto_map": {"AutoModel": "custom_st.Transformer"}}},
         ("sentence_bert_config.json", "custom_st.Transformer", "is not run"),
     ),
+    "a class that transformers does not have": (
+        "modernbert",
+        {"config.json": {"architectures": ["OwnModernBertForRanking"]}},
+        ("OwnModernBertForRanking", "does not have for modernbert", "ModernBertModel"),
+    ),
+    "a class of another type": (
+        "bert",
+        {"config.json": {"architectures": ["T5EncoderModel"]}},
+        ("T5EncoderModel", "BertModel"),
+    ),
+    "an unknown problem": ("bert", {"config.json": {"problem_type": "zzz"}}, ("problem_type to 'zzz'", "is none of")),
+    "other positions": (
+        "bert",
+        {"config.json": {"position_embedding_type": "relative_key"}},
+        ("position_embedding_type to 'relative_key'", "does not read"),
+    ),
+    "an unknown attention": ("bert", {"config.json": {"attn_implementation": "flash9"}}, ("'flash9'", "not followed")),
     "heads in pickles, as bge-m3": (
         "bert",
         {**SENTENCES, "sparse_linear.pt": "pickle", "colbert_linear.pt": "pickle"},
@@ -158,6 +175,8 @@ def test_what_is_not_followed_is_said_in_every_face_once(opened: OpenedModel, wo
         {"optimizer.pt": "", "rng_state_0.pth": "", "training_args.bin": "", "checkpoint-7/model.safetensors": "w"},
         {"generation_config.json": {"top_p": 0.5}, "model.fp16.safetensors": "weights", "README.md": "text"},
         {"other/config.json": {"model_type": "bert"}, "other/model.safetensors": "weights"},
+        {"config.json": {"architectures": ["TFBertForMaskedLM"], "position_embedding_type": "absolute"}},
+        {"config.json": {"problem_type": "regression", "_attn_implementation": "sdpa"}},
         {"config.json": {"auto_map": None, "custom_pipelines": {}, "quantization_config": {}}},
         {"tokenizer_config.json": {"auto_map": {"AutoTokenizer": [None, None]}}, "modules.json": "{ damaged"},
     ],
@@ -171,6 +190,18 @@ def test_what_decides_no_number_is_not_named(tmp_path: Path, files: Mapping[str,
             folder_source("tiny", folder, SETTINGS)
         return
     assert folder_source("tiny", folder, SETTINGS).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("terms", "unread"),
+    [("c2p|P2C", False), (["p2c", "c2p"], False), (None, False), (["c2p", "P2C"], True), ("c2p|p2p", True)],
+)
+def test_terms_of_deberta_that_transformers_does_not_read_are_named(tmp_path: Path, terms: Any, unread: bool) -> None:
+    folder = save_tiny("deberta-v2", tmp_path / "tiny")
+    write(folder, {"config.json": {"pos_att_type": terms}})
+    layer = AutoModel.from_config(AutoConfig.from_pretrained(folder)).encoder.layer[0].attention.self
+    assert (not set(layer.pos_att_type) <= {"c2p", "p2c"}) == unread
+    assert ["pos_att_type" in notice for notice in folder_source("tiny", folder, SETTINGS).notices] == [True] * unread
 
 
 @pytest.mark.parametrize("own", [{"is_causal": False}, {"is_causal": True}])

@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.models.sources import resolve
 from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
+from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
 from tests.pages.opened import _decoded, metrics, opened, visible_text
+from tests.pages.snippets import printed
+from tests.trace.isolated.test_file_tokenizer import REBUILT, SETTINGS, TEXT, loaded, saved
+from ui.views.tokens.tensor import reproduction
 
 TEACHING = "Sinan loves a beautiful day"
 
@@ -265,3 +270,11 @@ def test_token_types_that_the_model_does_not_read_distinguish_nothing(
     message = words(opened("tokens", model="other", pair="the bank"))
     assert sentence in message
     assert ("distinguish the two texts" in message) == (size.get("type_vocab_size", 0) > 1)
+
+
+@pytest.mark.parametrize("suffix", ["", "+tokenizer.json"])
+def test_the_code_prints_the_ids_of_the_tokenizer_that_is_read(tmp_path: Path, suffix: str) -> None:
+    name = f"{saved(tmp_path / 'tiny', REBUILT['Unigram as RoBERTa'])[0]}{suffix}"
+    tokens = tokenize(loaded(name), TEXT)
+    (ids,) = printed(reproduction(resolve(name, SETTINGS), tokens))
+    assert ids.tolist() == [tokens.input_ids.tolist()]

@@ -4,16 +4,20 @@ Covers `bertviz_core/parameters/ledger.py`.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
 
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import tiny_config
 
@@ -75,7 +79,9 @@ def test_a_quantized_file_counts_the_parameters_of_the_model_before_that(
     assert ledger.total == sum(parameter.numel() for parameter in model.parameters())
     assert ledger.architecture == type(model).__name__
     assert (ledger.stored_tensors, ledger.source) == (len(tensors), "config")
-    assert f"The file is quantized ({method})" in ledger.note
+    (sentence,) = (*folder_source("tiny", tmp_path).notices, *ledger.notices)
+    assert f"({method})" in sentence
+    assert "packed numbers, scales and offsets" in sentence
 
 
 def test_a_config_that_says_it_is_not_quantized_is_believed(tmp_path: Path) -> None:
@@ -99,3 +105,37 @@ def test_the_parts_of_a_wrapped_models_file_are_those_of_the_model(wrapper: str,
     assert {row.name for row in ledger.parameters} == {row.name for row in plain.parameters}
     assert f"'{wrapper}'" in ledger.note
     assert plain.note == ""
+
+
+OTHER_SIZES: Mapping[str, tuple[str, Mapping[str, object], Mapping[str, object]]] = {
+    "groups of albert": ("albert", {}, {"num_hidden_groups": 2}),
+    "width of the feed-forward": ("bert", {"hidden_size": 12, "intermediate_size": 48}, {"intermediate_size": 20}),
+    "labels": ("bert", {"num_labels": 2, "type_vocab_size": 2}, {"id2label": {"0": "a", "1": "b", "2": "c"}}),
+    "biases of modernbert": ("modernbert", {}, {"attention_bias": True}),
+    "width of the heads": ("t5", {"d_model": 12, "num_heads": 3, "d_kv": 4}, {"num_heads": 2}),
+    "no tables of positions": ("deberta-v2", {"position_biased_input": False}, {"position_biased_input": True}),
+    "layers": ("distilbert", {}, {"n_layers": 5}),
+}
+
+
+@pytest.mark.parametrize(("model_type", "sizes", "change"), OTHER_SIZES.values(), ids=list(OTHER_SIZES))
+def test_a_config_that_asks_for_other_parameters_than_the_file_has_is_said(
+    model_type: str, sizes: dict[str, object], change: dict[str, object], tmp_path: Path
+) -> None:
+    AutoModelForSequenceClassification.from_config(tiny_config(model_type, **sizes)).save_pretrained(tmp_path)
+    opened = OpenedModel(str(tmp_path), Settings.from_environment(any_folder=True))
+    assert parameters(opened, Options()).notices == ()
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with torch.device("meta"):
+        by_config = AutoModelForSequenceClassification.from_config(AutoConfig.from_pretrained(tmp_path))
+    total = sum(parameter.numel() for parameter in by_config.parameters())
+    opened = OpenedModel(str(tmp_path), Settings.from_environment(any_folder=True))
+    (notice,) = parameters(opened, Options()).notices
+    assert f"has {total:,}" in notice
+
+
+@pytest.mark.parametrize("model_type", ["albert", "bert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"])
+def test_that_a_usual_file_fits_its_config_is_known_without_the_class(model_type: str, tmp_path: Path) -> None:
+    AutoModel.from_config(tiny_config(model_type)).save_pretrained(tmp_path)
+    assert counted(tmp_path).fits

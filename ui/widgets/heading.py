@@ -31,7 +31,7 @@ def beside_title(draw: Callable[[], None]) -> Iterator[None]:
         _beside_title.reset(before)
 
 
-def heading(page: str, question: str = "") -> Callable[[str, str], None]:
+def heading(page: str, question: str = "") -> Callable[..., None]:
     """Write the title of a page and its question.
 
     Args:
@@ -39,7 +39,7 @@ def heading(page: str, question: str = "") -> Callable[[str, str], None]:
         question: replaces the page's question.
 
     Returns:
-        A function that writes a model's name, and a note on it, behind the question.
+        A function that writes a model's name, and a note on it, behind the question, and the notices about it below.
     """
     entry = PAGES[page]
     question = question or entry.question
@@ -50,11 +50,11 @@ def heading(page: str, question: str = "") -> Callable[[str, str], None]:
     place = st.empty()
     place.markdown(question)
 
-    def name_model(model: str, note: str) -> None:
+    def name_model(model: str, note: str, notices: Iterable[str] = ()) -> None:
         place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
-        notices = _notices(model)
-        store(ABOVE, notices)
-        for notice in notices:
+        every = tuple(dict.fromkeys((*_notices(model), *notices)))
+        store(ABOVE, every)
+        for notice in every:
             st.warning(escape_markdown(notice), icon=":material/rule:")
 
     return name_model

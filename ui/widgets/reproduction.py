@@ -18,31 +18,32 @@ def model_lines(name: str, tokens: Tokens | None = None) -> str:
         tokens: the text as the model reads it.
     """
     if tokens is None:
-        return _loading(name, "")
+        return _loading(name)
     call = f"tokenizer({_input_arguments(tokens, models.loaded(name).model)})"
-    return f"{_loading(name, ', AutoTokenizer')}inputs = {call}\n"
+    return f"{_loading(name, reads=True)}inputs = {call}\n"
 
 
 def head_lines(name: str, auto_class: str, tokens: Tokens) -> str:
     """Lines that load a model with a task head by a class of transformers, and read a text as `inputs`."""
-    loading = _loading(name, ", AutoTokenizer", auto_class)
+    loading = _loading(name, True, auto_class)
     return f"{loading}inputs = tokenizer({_input_arguments(tokens, models.loaded(name).model)})\n"
 
 
 def reader_lines(name: str) -> str:
     """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
-    return _loading(name, ", AutoTokenizer")
+    return _loading(name, reads=True)
 
 
-def _loading(name: str, more: str, with_head: str = "") -> str:
+def _loading(name: str, reads: bool = False, with_head: str = "") -> str:
+    source = sources.source(name)
     kind = type(models.loaded(name).model).__name__
     # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
     auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
-    lines = ["import torch", f"from transformers import {auto}{more}", ""]
-    lines.append(f"name = {sources.source(name).pretrained_name!r}")
+    lines = ["import torch", f"from transformers import {auto}{f', {source.tokenizer_class}' if reads else ''}", ""]
+    lines.append(f"name = {source.pretrained_name!r}")
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
-    lines += ["tokenizer = AutoTokenizer.from_pretrained(name)"] if more else []
+    lines += [f"tokenizer = {source.tokenizer_class}.from_pretrained(name)"] if reads else []
     return "\n".join([*lines, ""])
 
 

@@ -6,8 +6,8 @@ from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
 from bertviz_core.text import quoted
 
 VALUES_NOTE = (
-    "Only names and shapes were compared, no value was read; the view Weights of the page Checkpoint finds NaN and "
-    "infinity."
+    "Only names and shapes were compared, and no value was read but those of tied tensors that are stored twice; the "
+    "view Weights of the page Checkpoint finds NaN and infinity."
 )
 MAX_NAMED_MODULES = 4
 """Maximum number of modules named in a sentence."""

@@ -31,12 +31,12 @@ from bertviz_core.isolation.sanitized.terms import changed
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.local_files import adapter_notices, weights_folder
-from bertviz_core.models.safetensors.folder import read_header, same_bytes
+from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
-from bertviz_core.parameters.ledger import balanced_ledger, module_ledger, stored_class
+from bertviz_core.parameters.ledger import balanced_ledger, module_ledger, same_values, stored_class, tie_notes
 from bertviz_core.parameters.naming import ties_of_file
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
@@ -196,7 +196,7 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
     header, folder = stored_header(source, settings)
     config = with_labels(source.config, task, num_labels)
     report = report_of(source.name, config, task, header, folder)
-    return replace(report, suggestion=" ".join((report.suggestion, *adapter_notices(source, settings))))
+    return replace(report, suggestion=" ".join((report.suggestion, *report.ties, *adapter_notices(source, settings))))
 
 
 def class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> str:
@@ -288,9 +288,15 @@ def report_of(
         matcher = KeyMatcher(model)
         match = matcher.match(stored)
         repair = best_repair(matcher, match, stored, header.files)
-    if folder is not None and (apart := _stored_apart(ledger, match, header, folder)):
-        matcher.owner |= {alias: alias for alias in apart}
-        own = [msgspec.structs.replace(row, tied_to=None) if row.name in apart else row for row in ledger.parameters]
+    tensors = {tensor.name: tensor for tensor in header.tensors}
+    whole = {key: tensors[match.sources[key][0]] for key in match.filled if len(match.sources[key]) == 1}
+    pairs = [(row.name, row.tied_to) for row in ledger.parameters if row.tied_to is not None]
+    ties = ties_of_file(pairs, whole, partial(same_values, folder))
+    if ties.apart:
+        matcher.owner |= {alias: alias for alias in ties.apart}
+        own = [
+            msgspec.structs.replace(row, tied_to=None) if row.name in ties.apart else row for row in ledger.parameters
+        ]
         ledger = balanced_ledger(name, config, ledger.architecture, "config", own, list(ledger.buffers), None)
     rows = key_rows(matcher, match, ledger, stored, repair)
     shares = component_shares(rows)
@@ -317,17 +323,9 @@ def report_of(
         stored_tensors=len(header.tensors),
         stored_nbytes=sum(tensor.nbytes for tensor in header.tensors),
         header_nbytes=header.header_nbytes,
+        ties=tuple(tie_notes(ties, whole)),
     )
     return replace(report, suggestion=suggestion(report))
-
-
-def _stored_apart(ledger: Ledger, match: KeyMatch, header: CheckpointHeader, folder: Path) -> set[str]:
-    """Return the tied names that the file stores with values of their own, so that transformers does not tie them."""
-    tensors = {tensor.name: tensor for tensor in header.tensors}
-    whole = {name: tensors[match.sources[name][0]] for name in match.filled if len(match.sources[name]) == 1}
-    pairs = [(row.name, row.tied_to) for row in ledger.parameters if row.tied_to is not None]
-    ties = ties_of_file(pairs, whole, partial(same_bytes, folder))
-    return set(ties.apart)
 
 
 def _mismatched(matcher: KeyMatcher, match: KeyMatch) -> tuple[Mismatch, ...]:

@@ -145,9 +145,11 @@ class LoadReport:
     stored_tensors: int
     """Number of tensors in the file."""
     stored_nbytes: int
-    """Size of their values in bytes; none is read."""
+    """Size of their values in bytes."""
     header_nbytes: int
     """Bytes read for this report; 0 for a header from the Hub."""
+    ties: tuple[str, ...] = ()
+    """Sentences about tied tensors that the file stores nevertheless."""
     notices: tuple[str, ...] = ()
     """What of the model's files decides numbers and is not followed, and how its tokenizer differs from its file."""
 

@@ -45,6 +45,8 @@ TASK_TABLES = (
     "MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES",
     "MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES",
 )
+NO_CHOICE = re.compile(r"act$|_act_|activation|use_cache|dropout|^tie_|^model_type$|_type_id|^layer_types$")
+"""Entries that decide no parameters."""
 LITERAL_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
@@ -204,8 +206,8 @@ def model_type_tensors(model_type: str) -> dict[str, Any]:
     """The parameters of the classes of a type, by the config of its first model in the catalogue, or the default one.
 
     {} for a type that cannot be built so. tied and sizes are of that config. base maps a name (with digits as *) to
-    the number of such names and their shape; classes holds for each other class what it has beside the base model, and
-    what it has not of it.
+    the number of such names and their shape; choices are entries that may decide which there are; classes holds for
+    each other class what it has beside the base model, and what it has not of it.
     """
     import_libraries()
 
@@ -226,9 +228,18 @@ def model_type_tensors(model_type: str) -> dict[str, Any]:
                 "has": {each: row for each, row in own.items() if each not in images},
                 "lacks": sorted(each for image, each in images.items() if image not in own),
             }
-    written = orjson.loads(config.to_json_string(use_diff=False)).items()
+    written = list(orjson.loads(config.to_json_string(use_diff=False)).items())
     sizes = {key: value for key, value in written if type(value) is int and value > 0 and not key.endswith("token_id")}
-    return {"tied": bool(config.tie_word_embeddings), "sizes": sizes, "base": base, "classes": rows}
+    common = transformers.PreTrainedConfig().to_dict()
+    choices = {key: value for key, value in written if key not in common and _is_choice(key, value)}
+    tied = bool(getattr(config, "tie_word_embeddings", False))
+    return {"tied": tied, "sizes": sizes, "choices": choices, "base": base, "classes": rows}
+
+
+def _is_choice(key: str, value: Any) -> bool:
+    """Whether an entry of a config may decide which parameters there are."""
+    words = value if isinstance(value, list) else [value]
+    return bool(words) and all(isinstance(word, bool | str) for word in words) and not NO_CHOICE.search(key)
 
 
 def _tensors(model_class: Any, config: Any) -> dict[str, list[int]]:

@@ -131,7 +131,7 @@ def _followed_text(run: str, text: str, pair: str | None, series: Followed[_Text
         probabilities=_probabilities(answered) if labels else None,
         surprise=_numbers([each.surprise for each in series.values]),
         cosine=_numbers([each.cosine for each in series.values]),
-        notices=_once(series.notices, *(each.notices for each in series.values)),
+        notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )
 
@@ -216,7 +216,7 @@ def _followed_labels(
         answers=tuple(each.answers for each in series.values),
         accuracy=np.array([each.accuracy for each in series.values]),
         macro_f1=np.array([each.macro_f1 for each in series.values]),
-        notices=_once(series.notices, *(each.notices for each in series.values)),
+        notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )
 

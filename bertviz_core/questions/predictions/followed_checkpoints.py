@@ -1,6 +1,6 @@
 """Run the checkpoints of a training run one after another: a single model is in memory at a time."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -15,7 +15,7 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.questions.question import AnswerCost, after
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, escape_controls, quoted
 
 T = TypeVar("T")
 GIB = 1024**3
@@ -29,6 +29,8 @@ class Followed(Generic[T]):
 
     checkpoints: tuple[str, ...]
     """Names of the checkpoints that were run."""
+    models: tuple[str, ...]
+    """Names of them as models."""
     steps: Int[np.ndarray, " checkpoints"]
     """Step of each."""
     values: tuple[T, ...]
@@ -37,6 +39,18 @@ class Followed(Generic[T]):
     """Checkpoints that are left out, one sentence each."""
     waiting: int
     """Number of checkpoints that have not been run yet."""
+
+    def notices_with(self, own: Iterable[Sequence[str]]) -> tuple[str, ...]:
+        """The notices of the run and of its checkpoints; those that differ in the checkpoint's name alone are one."""
+        by_words: dict[str, list[str]] = {}
+        for name, notices in zip(self.models, own, strict=True):
+            for notice in dict.fromkeys(notices):
+                by_words.setdefault(notice.replace(escape_controls(name), ""), []).append(notice)
+        about = []
+        for first, *others in by_words.values():
+            more = f" So it is with {counted(len(others), 'further checkpoint')}." if {*others} - {first} else ""
+            about.append(f"{first}{more}")
+        return tuple(dict.fromkeys((*self.notices, *about)))
 
 
 class _RunFolder(ModelCopy):
@@ -138,4 +152,5 @@ def model_of(opened: TrainingSubject) -> tuple[tuple[str, str], ...]:
 def _followed(done: list[tuple[RunCheckpoint, T]], notices: list[str], waiting: int) -> Followed[T]:
     steps = np.array([each.step for each, _ in done], dtype=np.int64)
     names, values = tuple(each.name for each, _ in done), tuple(value for _, value in done)
-    return Followed(names, steps, values, tuple(notices), waiting)
+    models = tuple(each.checkpoint.name for each, _ in done)
+    return Followed(names, models, steps, values, tuple(notices), waiting)

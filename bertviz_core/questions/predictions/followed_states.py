@@ -149,6 +149,6 @@ def _followed_states(run: str, texts: int, series: Followed[_States]) -> Followe
         steps=series.steps,
         cka=np.stack([each.cka for each in series.values]),
         entropy=np.stack(entropies) if is_whole else None,
-        notices=tuple(dict.fromkeys((*series.notices, *(note for each in series.values for note in each.notices)))),
+        notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )

@@ -35,7 +35,7 @@ from bertviz_core.questions.models.architecture import (
     position_limit,
     way_of,
 )
-from bertviz_core.questions.models.parameters import architecture
+from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
@@ -105,9 +105,10 @@ DESIGN_MADE = (
 
 
 def about_architecture(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
-    """The class that is described, its family, and its size."""
-    tree = ask(modules, Options(task=options.task)).result
-    return f"{tree.architecture}, {ask(architecture, Options()).result.title}, {tree.total:,} parameters", ()
+    """The class that is described, its family, and its size; what is to be known of the counts."""
+    tree, notices = ask(modules, Options(task=options.task)).result, ask(parameters, Options()).result.notices
+    named = f"{tree.architecture}, {ask(architecture, Options()).result.title}, {tree.total:,} parameters"
+    return named, [Text(escape_markdown(each), "warning") for each in notices]
 
 
 def with_readable_text(opened: Opened, options: Options) -> Options:

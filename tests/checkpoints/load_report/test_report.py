@@ -335,6 +335,20 @@ def test_a_resized_vocabulary_is_named(tmp_path: Path) -> None:
     assert alias.tied_to == f"bert.{name}"
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_tied_tensor_that_the_file_stores_is_named(tmp_path: Path, own: bool) -> None:
+    tensors = saved(tmp_path, tiny_config("roberta"), "masked-lm")
+    table = tensors["roberta.embeddings.word_embeddings.weight"]
+    write(tmp_path, {**tensors, "lm_head.decoder.weight": table + own})
+    report = load_report(str(tmp_path), "masked-lm", FOLDERS)
+    with quietly():
+        loaded = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path)
+    assert report.total == sum(parameter.numel() for parameter in loaded.parameters())
+    assert torch.equal(loaded.lm_head.decoder.weight, loaded.roberta.embeddings.word_embeddings.weight) != own
+    words = "ties 'lm_head.decoder.weight'" if own else "the values of 'lm_head.decoder.weight' twice"
+    assert words in report.suggestion
+
+
 @pytest.mark.parametrize(
     ("name", "task", "labels", "message"),
     [

@@ -33,7 +33,7 @@ from bertviz_core.questions import opened as subjects
 from bertviz_core.questions.models.training import OpenedTraining
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed_answers import followed_text
-from bertviz_core.questions.predictions.followed_checkpoints import SLOW_NBYTES, follow_cost
+from bertviz_core.questions.predictions.followed_checkpoints import SLOW_NBYTES, Followed, follow_cost
 from bertviz_core.questions.predictions.followed_states import followed_states
 from bertviz_core.questions.question import Silent
 from bertviz_core.settings import Settings
@@ -369,3 +369,22 @@ def test_only_large_runs_have_to_be_confirmed(folder: Path, monkeypatch: pytest.
     assert "5 checkpoints" in follow_cost(opened, 3).slow
     assert SLOW_NBYTES > 1000
     assert followed_states.cost is not None
+
+
+def test_what_several_checkpoints_say_alike_is_one_sentence() -> None:
+    series = Followed(
+        ("checkpoint-2", "checkpoint-4", "checkpoint-6"),
+        ("run/checkpoint-2", "run/checkpoint-4", "run/checkpoint-6"),
+        np.array([2, 4, 6]),
+        (0, 0, 0),
+        ("of the run",),
+        0,
+    )
+    own = [[f"{name}: its author's own code is not run.", "of every text"] for name in series.models]
+    own[2].append("of the last alone")
+    assert series.notices_with(own) == (
+        "of the run",
+        "run/checkpoint-2: its author's own code is not run. So it is with 2 further checkpoints.",
+        "of every text",
+        "of the last alone",
+    )

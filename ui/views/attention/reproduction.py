@@ -34,16 +34,17 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 
 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    where = sources.source(trace.model).pretrained_name
-    encoder = ".get_encoder()" if sources.source(trace.model).config.get("is_encoder_decoder") else ""
+    source = sources.source(trace.model)
+    where, reader = source.pretrained_name, source.tokenizer_class
+    encoder = ".get_encoder()" if source.config.get("is_encoder_decoder") else ""
     arguments = given_lines(trace.tokens, models.loaded(trace.model).model)
     shown = ROLLOUT.format(layer=layer)
     if reading.weights == "attention":
         shown = f"print(outputs.attentions[{layer}][0, {head}])   # queries × keys of layer {layer}, head {head}"
     return (
         "import torch\n"
-        "from transformers import AutoModel, AutoTokenizer\n\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({where!r})\n"
+        f"from transformers import AutoModel, {reader}\n\n"
+        f"tokenizer = {reader}.from_pretrained({where!r})\n"
         f"model = AutoModel.from_pretrained({where!r}, attn_implementation='eager', dtype=torch.{trace.dtype})\n"
         f"model = model{encoder}.eval()\n"
         f"inputs = tokenizer({_texts(trace.tokens)}, {arguments})\n"

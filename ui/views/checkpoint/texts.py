@@ -278,9 +278,9 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
         else ""
     )
     return (
-        "import inspect\n\nimport torch\nfrom transformers import AutoModel, AutoTokenizer\n\n"
+        f"import inspect\n\nimport torch\nfrom transformers import AutoModel, {first.tokenizer_class}\n\n"
         f"names = {first.pretrained_name!r}, {other.pretrained_name!r}\n"
-        f'inputs = AutoTokenizer.from_pretrained(names[0])({arguments}, return_tensors="pt")\n'
+        f'inputs = {first.tokenizer_class}.from_pretrained(names[0])({arguments}, return_tensors="pt")\n'
         'how = {"dtype": torch.float32, "attn_implementation": "eager"}\n'
         "models = [AutoModel.from_pretrained(name, **how) for name in names]\n"
         'decodes = "decoder_input_ids" in inspect.signature(models[0].forward).parameters\n'

@@ -56,8 +56,8 @@ def reproduction(source: ModelSource, tokens: Tokens) -> str:
     arguments = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
     cut = f", truncation=True, max_length={tokens.limit}" if any(tokens.tokens_cut) else ""
     return (
-        "from transformers import AutoTokenizer\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
+        f"from transformers import {source.tokenizer_class}\n"
+        f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"
         f'print(tokenizer({arguments}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
     )
 
@@ -66,8 +66,8 @@ def nearest_code(source: ModelSource, token_id: int) -> str:
     """Code for the rows of the embedding table nearest to one of them, with their cosines."""
     return (
         "import torch\n"
-        "from transformers import AutoModel, AutoTokenizer\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
+        f"from transformers import AutoModel, {source.tokenizer_class}\n"
+        f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"
         f"model = AutoModel.from_pretrained({source.pretrained_name!r})\n"
         "E = model.get_input_embeddings().weight.detach()   # (vocab, width)\n"
         f"token_id = {token_id}\n"

@@ -46,10 +46,8 @@ def merged_config(
     entries = dict(base)
     current = str((base.get("architectures") or [base_class])[0])
     ending = HEADS.get(settings.task_type, "")
-    if settings.base_class.isidentifier():
-        entries["architectures"] = [settings.base_class]
-    elif ending and base_class and not current.endswith(ending):
-        entries["architectures"] = [f"{base_class.removesuffix('Model')}{ending}"]
+    if settings.base_class.isidentifier() or (ending and base_class and not current.endswith(ending)):
+        entries["architectures"] = [trained_class(base_class, settings)]
     labels = _labels(adapter)
     if str((entries.get("architectures") or [""])[0]).endswith(LABELLED) and labels:
         known = entries.get("id2label")
@@ -60,6 +58,15 @@ def merged_config(
     if (rows := _rows(adapter)) is not None:
         entries["vocab_size"] = rows
     return changed(base, {**entries, **{key: beside[key] for key in OWN if key in beside}})
+
+
+def trained_class(base_class: str, settings: AdapterSettings) -> str:
+    """The class that an adapter was trained with, by its settings; "" if they do not tell."""
+    if settings.base_class.isidentifier():
+        return settings.base_class
+    ending = HEADS.get(settings.task_type, "")
+    headless = base_class if settings.task_type == "FEATURE_EXTRACTION" else ""
+    return f"{base_class.removesuffix('Model')}{ending}" if ending and base_class else headless
 
 
 def _labels(adapter: Adapter | None) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.models.safetensors.adapters.config import HEADS, OUTPUTS
 from bertviz_core.models.safetensors.adapters.results import (
     Adapter,
     BaseClass,
@@ -88,6 +89,7 @@ class _Base:
     def __init__(self, adapter: Adapter, name: str, header: CheckpointHeader, base_class: BaseClass) -> None:
         self.adapter, self.name = adapter, name
         self.prefix, self.tied, self.rows = base_class.prefix, base_class.tied, base_class.vocab_size
+        self.architecture, self.has_pooler = base_class.architecture, base_class.has_pooler
         self.by_name = {tensor.name: tensor for tensor in header.tensors}
         self.by_bare = {tensor.name.removeprefix(self.prefix): tensor for tensor in header.tensors}
 
@@ -137,9 +139,9 @@ def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: Ba
     missing = (*_missing_updates(known), *_missing_biases(known))
     resized = [*((stored, each.table) for stored, each in updates if each.table), *_replaced(saved, known)]
     more = next((_resized(known, stored, own) for stored, own in resized if stored.shape != own.shape), "")
-    unused = _unused_patterns(adapter)
+    unused, foreign = _unused_patterns(adapter), _foreign_head(known)
     kept = tuple((place, _as_trained(each, known, listed)) for place, each in saved if place)
-    return FittedAdapter(adapter, updates, kept, tuple(filter(None, (*missing, more, unused))))
+    return FittedAdapter(adapter, updates, kept, tuple(filter(None, (*missing, more, unused, foreign))))
 
 
 def _updated(update: LowRankUpdate, base: _Base) -> StoredTensor:
@@ -273,20 +275,15 @@ def _missing_updates(base: _Base) -> tuple[str, ...]:
     named = targeted(adapter.settings, [*modules, *updated])
     if named is None:
         pattern = adapter.settings.target_modules
-        return (
-            (
-                f"The adapter {quoted(adapter.name)} names the matrices that it changes by an expression that is not "
-                f"run here ({quoted(str(pattern), 40)}, target_modules), so it is not known whether its file has all.",
-            )
-            if pattern
-            else ()
-        )
+        how = f"by an expression that is not run here ({quoted(str(pattern), 40)}, target_modules)"
+        named_so = f"names the matrices that it changes {how}" if pattern else "names no matrices (target_modules)"
+        return (f"The adapter {quoted(adapter.name)} {named_so}, so it is not known whether its file has all.",)
     if further := sorted(updated - named):
         raise CheckpointError(
             f"The adapter {quoted(adapter.name)} has an update of {quoted(further[0])}, which its settings do not name "
             "(target_modules), so that peft would leave it out; the two files do not belong together."
         )
-    lost = _lacking(named, updated, "pooler" in str(adapter.settings.target_modules))
+    lost = _lacking(named, updated, base.has_pooler or "pooler" in str(adapter.settings.target_modules))
     what = f"changes {len(updated | lost):,} matrices of {quoted(base.name)}"
     return _lost(adapter, what, lost, "update") if lost else ()
 
@@ -297,7 +294,7 @@ def _missing_biases(base: _Base) -> tuple[str, ...]:
     saved = {each.name for each in adapter.saved if each.name.endswith(".bias")}
     every = {name for name in base.of_encoder() if name.endswith(".bias")} if bias != BIASES[0] else set()
     own = {f"{each.module}.bias" for each in adapter.updates}
-    lost = _lacking(every & own if bias == "lora_only" else every, saved, False)
+    lost = _lacking(every & own if bias == "lora_only" else every, saved, base.has_pooler)
     what = f"replaces {len(saved | lost):,} biases of {quoted(base.name)}"
     return _lost(adapter, what, lost, "value") if lost else ()
 
@@ -324,6 +321,19 @@ def _lost(adapter: Adapter, what: str, lost: Set[str], part: str) -> tuple[str, 
     return (
         f"By its settings the adapter {quoted(adapter.name)} {what}; its file lacks the {part} of {len(lost):,} "
         f"({quoted(first)}{more}), so {'these stay' if more else 'this stays'} as in the base. Fetch or save it again.",
+    )
+
+
+def _foreign_head(base: _Base) -> str:
+    """A notice about an adapter without a head whose base has that of another task."""
+    adapter, ending = base.adapter, HEADS.get(base.adapter.settings.task_type, "")
+    own = any(f".{each.name}".endswith(OUTPUTS) for each in adapter.saved)
+    theirs = any(f".{name}".endswith(OUTPUTS) for name in base.by_name)
+    if not ending or own or not theirs or base.architecture.endswith(ending):
+        return ""
+    return (
+        f"The adapter {quoted(adapter.name)} was trained for {adapter.settings.task_type}, and its file has no head: "
+        f"that of its base is used, which by its config is one of {quoted(base.architecture)}. Fetch or save it again."
     )
 
 

@@ -74,6 +74,10 @@ class BaseClass:
     """Names of tensors that the class shares with others -> those others."""
     vocab_size: int | None
     """Size of the base's vocabulary."""
+    architecture: str = ""
+    """Class that the config of the base names; "" if it names none."""
+    has_pooler: bool = False
+    """Whether the class that was trained certainly has a pooler, if its base has one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

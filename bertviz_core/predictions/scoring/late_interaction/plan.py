@@ -14,7 +14,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.models.local_files import modules_folder, weights_folder
-from bertviz_core.models.receipt import PROMPTS_FILE
+from bertviz_core.models.receipt import PROMPTS_FILE, STANFORD_CLASS
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sentence_folder import listed_modules
 from bertviz_core.models.sources import ModelSource
@@ -31,7 +31,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 Format = Literal["sentence-transformers", "PyLate", "Stanford", ""]
-METADATA_FILE, STANFORD_CLASS = "artifact.metadata", "HF_ColBERT"
+METADATA_FILE = "artifact.metadata"
 OWN_TYPE, PYLATE_TYPE = "MultiVectorEncoder", "ColBERT"
 MARKERS: Mapping[str, str] = {"query": "[unused0] ", "document": "[unused1] "}
 """Markers of Stanford's format."""

@@ -19,6 +19,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
+    AutoTokenizer,
 )
 
 from bertviz_core.checkpoints.load_report.report import source_load_report
@@ -134,6 +135,7 @@ PARTIAL: dict[str, tuple[str, dict[str, Any], Any, str]] = {
         without("word_embeddings"),
         "lacks the update of 1 ('embeddings.word_embeddings')",
     ),
+    "a pooler": ("bert", {"target_modules": ["dense"]}, without("pooler"), "lacks the update of 1 ('pooler.dense')"),
     "every update": ("bert", {**QV, "modules_to_save": ["pooler"]}, without("lora_"), "lacks the update of 6"),
     "own biases": ("bert", {**QV, "bias": "lora_only"}, without("bias"), "lacks the value of 6"),
     "a bias": (
@@ -167,6 +169,40 @@ def test_what_the_file_lacks_of_its_settings_is_said_by_every_face(
     edit(folder, damage)
     said_by = {name: face() for name, face in faces(settings).items()}
     assert [name for name, text in said_by.items() if words not in text] == [], said_by
+
+
+def settings_without(folder: Path, **changes: Any) -> None:
+    """Change the settings of an adapter; None takes an entry out."""
+    path = folder / "adapter_config.json"
+    entries = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({key: value for key, value in entries.items() if value is not None}))
+
+
+@pytest.mark.parametrize("auto_class", [AutoModelForSequenceClassification, AutoModelForTokenClassification])
+def test_the_head_of_another_task_in_the_base_is_said_by_every_face(settings: Settings, auto_class: Any) -> None:
+    folder = make(settings, AutoModelForSequenceClassification, **QV)
+    is_own = auto_class is AutoModelForSequenceClassification
+    settings_without(folder, task_type="SEQ_CLS" if is_own else "TOKEN_CLS", auto_mapping=None)
+    said_by = {name: face() for name, face in faces(settings).items()}
+    words = "is one of 'BertForSequenceClassification'"
+    assert [name for name, text in said_by.items() if (words in text) == is_own] == [], said_by
+
+
+def test_settings_that_name_no_matrices_are_said_by_every_face(settings: Settings) -> None:
+    settings_without(make(settings, AutoModel, **QV), target_modules=None)
+    said_by = {name: face() for name, face in faces(settings).items()}
+    assert [name for name, text in said_by.items() if "names no matrices" not in text] == [], said_by
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_tokens_beside_an_adapter_without_a_row_are_said_by_every_face(settings: Settings, more: int) -> None:
+    folder = make(settings, AutoModel, "roberta", **QV)
+    tokenizer = AutoTokenizer.from_pretrained(settings.models_dir / "base")
+    tokenizer.add_tokens([f"new{each}" for each in range(more)])
+    tokenizer.save_pretrained(folder)
+    said_by = {name: face() for name, face in faces(settings).items()}
+    words = f"has {more} tokens for which its base has no row"
+    assert [name for name, text in said_by.items() if (words in text) != bool(more)] == [], said_by
 
 
 WHOLE: dict[str, tuple[Any, str, dict[str, Any]]] = {
