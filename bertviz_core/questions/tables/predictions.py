@@ -257,6 +257,7 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
         "answer": result.answer,
         "answers": [{name: getattr(each, name) for name in names} for each in result.answers],
         "null_logit": result.null_logit,
+        "null_score": result.null_score,
         "windows": len(result.windows),
         "tokens": best.tokens,
         "start_logits": best.start_logits,
@@ -270,7 +271,7 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
         (
             each["label"],
             _characters(each),
-            "" if each["score"] is None else number_cell(each["score"], 3),
+            number_cell(each["score"], 3),
             number_cell(each["logit"], 3),
             escape_controls(each["text"]),
         )
@@ -280,14 +281,14 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
 
 
 def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
-    """The spans and, by its logit among them, the answer that there is none, which has no place and no score."""
+    """The spans and, by its logit among them, the answer that there is none, which has no place."""
     names = ("text", "start", "end", "score", "logit", "window")
     rows = [{"label": "answer", **{name: getattr(each, name) for name in names}} for each in prediction.answers]
     null = prediction.null_logit
     if null is not None:
         before = sum(each.logit >= null for each in prediction.answers)
-        none = dict.fromkeys(("start", "end", "score"))
-        rows.insert(before, {"label": NO_ANSWER, "text": "", **none, "logit": null, "window": None})
+        none = {"label": NO_ANSWER, "text": "", "start": None, "end": None, "score": prediction.null_score}
+        rows.insert(before, {**none, "logit": null, "window": None})
     return rows
 
 
