@@ -46,11 +46,10 @@ def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
 
     Args:
         value: the object.
-        notices: notices of the answer, which may have more than the result; for an object that has notices.
+        notices: notices of the answer, which may have more than the result.
     """
-    if notices and "notices" in value:
-        value = {**value, "notices": with_notices(notices, value["notices"])}
-    text = json_escaped(json_bytes(value).decode("utf-8"))
+    whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
+    text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()
 

@@ -275,8 +275,7 @@ class AnswerPrediction:
 
     @property
     def null_score(self) -> float | None:
-        """p(start) p(end) of the first token with that logit, each a softmax over it and the context tokens of all
-        windows."""
+        """p(start) p(end) of the token with that logit, each a softmax over it and the context of all windows."""
         if self.null_logit is None:
             return None
         first = min(self.windows, key=lambda each: float(each.start_logits[0] + each.end_logits[0]))

@@ -112,8 +112,7 @@ class Result(ABC, Generic[Data]):
 
     def to_json(self) -> dict[str, Any]:
         """The data as a JSON object, as printed by the corresponding command with `--json`."""
-        value = self._json()
-        return json_object({**value, "notices": self.notices} if "notices" in value else value)
+        return json_object({**self._json(), "notices": self.notices})
 
     @abstractmethod
     def _json(self) -> dict[str, Any]:

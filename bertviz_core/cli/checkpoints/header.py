@@ -24,7 +24,7 @@ def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOptio
     ledger, notices = answer.result, answer.notices
     print_notices(notices)
     if as_json:
-        print_json({**ledger_json(ledger), "notices": notices})
+        print_json(ledger_json(ledger), notices)
     else:
         sys.stdout.write(ledger_text(ledger))
 
@@ -43,6 +43,6 @@ def load_report_command(
     report = load_report_of(opened_model(model), task, labels).result
     print_notices(report.notices)
     if as_json:
-        print_json(report_json(report))
+        print_json(report_json(report), report.notices)
     else:
         print_lines(report_lines(report))

@@ -23,7 +23,7 @@ def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
     updates = answer.result
     print_notices(answer.notices)
     if as_json:
-        print_json(adapter_json(updates))
+        print_json(adapter_json(updates), answer.notices)
     else:
         print_lines(adapter_lines(updates))
 

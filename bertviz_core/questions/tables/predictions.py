@@ -370,7 +370,7 @@ def ranking_frame(ranking: Ranking) -> "pd.DataFrame":
 
 def ranking_lines(ranking: Ranking) -> list[str]:
     """The query, what the score is, and a table of the texts by descending score."""
-    of = f"probability of {printable_token(ranking.label)}" if ranking.label else f"score: {ranking.score_name}"
+    of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"
     rows = [
         (
             f"{row['rank']:,}",
@@ -381,5 +381,8 @@ def ranking_lines(ranking: Ranking) -> list[str]:
         )
         for row in ranking_json(ranking)["scores"]
     ]
-    first = f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}; cosines of {ranking.sentence_model}"
+    first = (
+        f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}: {ranking.score_name}; cosines of "
+        f"{ranking.sentence_model}"
+    )
     return [first, "", *aligned([("rank", "score", "by cosine", "cosine", "text"), *rows], "rrrrl")]
