@@ -172,3 +172,8 @@ def _is_hidden(character: str) -> bool:
 
 def _code(character: str) -> str:
     return f"U+{ord(character):04X}"
+
+
+def with_notices(subject: Sequence[str], answer: Sequence[str]) -> tuple[str, ...]:
+    """The notices of a subject before those of an answer, which may repeat them; each is there once."""
+    return tuple(dict.fromkeys((*(each for each in subject if each not in answer), *answer)))

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_bytes
 from bertviz_core.tables.atomic_files import write_whole
-from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted
+from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 
 MINUS = "−"
 

@@ -12,10 +12,9 @@ import plotly.graph_objects as go
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.questions.figures import no_figure
-from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, with_notices
 
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
