@@ -223,3 +223,8 @@ def bytes_text(value: float) -> str:
 def class_words(saved: str, counted: str) -> str:
     """The class named by a checkpoint and the class that is counted, where they differ."""
     return counted if saved in ("", counted) else f"saved as {saved}, counted as {counted}"
+
+
+def with_notices(subject: Sequence[str], answer: Sequence[str]) -> tuple[str, ...]:
+    """The notices of a subject before those of an answer, which may repeat them; each is there once."""
+    return tuple(dict.fromkeys((*(each for each in subject if each not in answer), *answer)))

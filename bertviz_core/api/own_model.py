@@ -5,6 +5,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -162,12 +163,14 @@ def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:
         TextError: there are two tokenizers.
     """
     tokenizers = (transformers.PreTrainedTokenizerBase, transformers.ProcessorMixin)
-    if hasattr(task, "save_pretrained") and tokenizer is not None:
+    by_name = isinstance(name, str | PathLike)
+    is_tokenizer = hasattr(task, "save_pretrained") or not (by_name or isinstance(task, str | None))
+    if is_tokenizer and tokenizer is not None:
         raise TextError(
             f"The second argument is an object of {type(task).__name__} and tokenizer one of "
             f"{type(tokenizer).__name__}; give the model, the task as a text, and one tokenizer."
         )
-    if hasattr(task, "save_pretrained"):
+    if is_tokenizer:
         task, tokenizer = None, task
     if isinstance(name, transformers.Pipeline):
         name, tokenizer = name.model, tokenizer or name.tokenizer

@@ -20,7 +20,7 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, Command] = {
     "parameters": Command("checkpoints.header", "List every named parameter and how the counts add up."),
     "load-report": Command(
-        "checkpoints.header",
+        "checkpoints.weights",
         "Tell which weights of a task's class the checkpoint has; only its header is read.",
     ),
     "adapter": Command(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_bytes
 from bertviz_core.tables.atomic_files import write_whole
-from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted
+from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 
 MINUS = "−"
 
@@ -46,11 +45,10 @@ def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
 
     Args:
         value: the object.
-        notices: notices of the answer, which may have more than the result; for an object that has notices.
+        notices: notices of the answer, which may have more than the result.
     """
-    if notices and "notices" in value:
-        value = {**value, "notices": with_notices(notices, value["notices"])}
-    text = json_escaped(json_bytes(value).decode("utf-8"))
+    whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
+    text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()
 

@@ -1,7 +1,7 @@
 """Extract the best answer spans from a context, in overlapping windows where it is too long for the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,9 @@ from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction, AnswerSpan, AnswerWindow
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow
 from bertviz_core.predictions.run import check_task, row_outputs
-from bertviz_core.text import counted, decimals, first_line, quoted, repair_surrogates
+from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_ANSWER_TOKENS = 30
@@ -76,13 +76,8 @@ def predicted_answers(
     if len(parts) > 1:
         notices.insert(0, f"The context is longer than the model reads at once: {counted(len(parts), 'window')}.")
     null = min(nulls) if all(window.begins_special for window in windows) else None
-    if null is not None and null > spans[0].logit:
-        span = f"{quoted(spans[0].text, 60)} (logit {decimals(spans[0].logit, 3)})"
-        notices.append(
-            f"{head.name} prefers {NO_ANSWER!r} (logit {decimals(null, 3)}) to its best span, {span}, which counts if "
-            "it was trained with questions that have no answer."
-        )
-    return AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
+    found = AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
+    return replace(found, notices=(*notices, found.null_words())) if found.is_null else found
 
 
 def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Window]:

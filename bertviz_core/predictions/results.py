@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bertviz_core.text import decimals, quoted
 from bertviz_core.trace.results import Tokens
 
 
@@ -271,6 +272,33 @@ class AnswerPrediction:
     def answer(self) -> str:
         """The text of the best span, or NO_ANSWER."""
         return NO_ANSWER if self.is_null else self.answers[0].text
+
+    @property
+    def null_score(self) -> float | None:
+        """p(start) p(end) of the token with that logit, each a softmax over it and the context of all windows."""
+        if self.null_logit is None:
+            return None
+        first = min(self.windows, key=lambda each: float(each.start_logits[0] + each.end_logits[0]))
+        log_score = 0.0
+        for name in ("start_logits", "end_logits"):
+            none = getattr(first, name)[:1].astype(np.float64)
+            spans = [getattr(each, name)[each.context] for each in self.windows]
+            log_score += float(none[0] - np.logaddexp.reduce(np.concatenate([none, *spans])))
+        return float(np.exp(log_score))
+
+    @property
+    def score(self) -> float | None:
+        """The score of the answer."""
+        return self.null_score if self.is_null else self.answers[0].score
+
+    def null_words(self) -> str:
+        """Which of NO_ANSWER and the best span the model prefers, with both logits, in a sentence."""
+        span = f"its best span, {quoted(self.answers[0].text, 60)} (logit {decimals(self.answers[0].logit, 3)})"
+        if self.null_logit is None:
+            return f"{self.model} reads no special token in front, so it has no score for {NO_ANSWER!r}."
+        none = f"{NO_ANSWER!r} (logit {decimals(self.null_logit, 3)})"
+        trained = "which counts if it was trained with questions that have no answer."
+        return f"{self.model} prefers {f'{none} to {span}' if self.is_null else f'{span}, to {none}'}, {trained}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_type_hints, runtime_chec
 
 from bertviz_core.errors import Progress
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.text import with_notices
 from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
@@ -34,11 +35,6 @@ class Answer(Generic[T]):
     def of(self, result: U, notices: Sequence[str] = (), /, **drawn: object) -> "Answer[U]":
         """An answer with another result for the same models and texts, further notices, and new figure arguments."""
         return Answer(result, self.models, self.texts, tuple(dict.fromkeys((*self.notices, *notices))), drawn)
-
-
-def with_notices(subject: Sequence[str], answer: Sequence[str]) -> tuple[str, ...]:
-    """The notices of a subject before those of an answer, which may repeat them; each is there once."""
-    return tuple(dict.fromkeys((*(each for each in subject if each not in answer), *answer)))
 
 
 @runtime_checkable

@@ -219,6 +219,15 @@ def decimal_commas(cells: Cells) -> str:
     return next((word for word in words if "," in word), "")
 
 
+def comma_cell(column: Any) -> str | None:
+    """A cell with a decimal comma of a column of texts, "" if there is none; None if a cell is no number."""
+    known = column.filter(pc.fill_null(pc.not_equal(column, ""), False))
+    if not pc.all(pc.match_substring_regex(known, COMMA_TEXT), min_count=0).as_py():
+        return None
+    with_comma = known.filter(pc.match_substring(known, ","))
+    return str(with_comma[0]) if len(with_comma) else ""
+
+
 def comma_notice(columns: Sequence[str], cell: str, are_numbers: bool) -> str:
     """The notice about columns whose numbers have decimal commas, such as a cell of the first."""
     where = (

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import json
 import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -186,10 +188,25 @@ def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
 
 def _decoded(name: str, where: str, text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
+        rows = value if isinstance(value, list) else [value]
+        names = Counter(key for row in rows if isinstance(row, dict) for key in row)
+        if any(text.count(f'"{key}"') > count for key, count in names.items()):  # of a name twice msgspec has the last
+            json.loads(text, object_pairs_hook=partial(_check_pairs, name, where))
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise TextError(f"{where}{quoted(name)} cannot be read as JSON: {reason}.") from error
+    return value
+
+
+def _check_pairs(name: str, where: str, pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object with several values of one name."""
+    key, count = Counter(key for key, _ in pairs).most_common(1)[0] if pairs else ("", 0)
+    if count > 1:
+        raise TextError(
+            f"{where or 'A record of '}{quoted(name)} has {counted(count, 'value')} of the name {quoted(key)}; rename "
+            "them."
+        )
 
 
 def _object(name: str, where: str, row: object) -> dict[str, Any]:

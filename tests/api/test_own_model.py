@@ -162,7 +162,7 @@ def test_a_peft_model_answers_as_itself_with_its_adapters_as_they_are_now(own: t
     answers.append(answers_as_itself())
     with model.disable_adapter():
         answers.append(answers_as_itself())
-    assert len({round(first, 6) for first, *_ in answers}) == len(answers), "each state has an answer of its own"
+    assert len({tuple(np.round(each, 6)) for each in answers}) == len(answers), "each state has an answer of its own"
 
 
 def test_hooks_mode_gradients_and_attention_are_as_before(own: tuple[Any, Any]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from bertviz_core.corpus.column_values import matching, plain_values
 from bertviz_core.corpus.reading.survey import shard_table, survey
+from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.sentences.reading.lists import read_sentences, read_upload
 from bertviz_core.settings import Settings
@@ -140,9 +141,35 @@ def test_what_is_not_plain_is_told(tmp_path: Path) -> None:
     same = "There are 2 columns of the name 'label': the first has it, and the other is called 'label (2)'."
     assert same in table.notices
     assert (table.frame["label"].tolist(), table.frame["label (2)"].tolist()) == ([1, 0], ["x", "y"])
-    assert any("('score') such as 3,5 are read as texts" in notice for notice in table.notices)
-    assert same in survey(str(path), None, 3, 1_000).notices
-    path.write_bytes(b"text;score\na;3,5\nb;1,234\n")
-    table = read_sentences(path.name, path, SETTINGS)
-    assert table.frame["score"].tolist() == [3.5, 1.234]
-    assert any("are read as decimal points: 3,5 as 3.5" in notice for notice in table.notices)
+    corpus = survey(str(path), None, 3, 1_000)
+    assert same in corpus.notices
+    for notices in (table.notices, corpus.notices):
+        assert any("('score') such as 3,5 are read as texts" in notice for notice in notices)
+    path.write_bytes(b"text;score\na;\nb;3,5\nc;1,234\n")
+    table, corpus = read_sentences(path.name, path, SETTINGS), survey(str(path), None, 1, 1_000)
+    assert table.frame["score"].dropna().tolist() == [3.5, 1.234]
+    for notices in (table.notices, corpus.notices):
+        assert any("are read as decimal points: 3,5 as 3.5" in notice for notice in notices)
+    path.write_bytes(b'text,score\na,"3,5"\nb,none\n')
+    assert not any("3,5" in notice for notice in survey(str(path), None, 1, 1_000).notices)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "refused"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1, "label": 2}\n', "Line 2 of 'a.jsonl'"),
+        ("a.json", '[{"text": "a"}, {"text": "b", "label": 1, "label": 2}]', "A record of 'a.json'"),
+        ("a.jsonl", '{"text": "label", "label": "\\"label\\""}\n', ""),
+    ],
+)
+def test_a_name_twice_in_one_object_is_refused(tmp_path: Path, name: str, raw: str, refused: str) -> None:
+    path = tmp_path / name
+    path.write_text(raw, encoding="utf-8")
+    if not refused:
+        assert read_sentences(name, path, SETTINGS).frame["label"].tolist() == ['"label"']
+        return
+    with pytest.raises(TextError, match=f"{refused} has 2 values of the name 'label'"):
+        read_sentences(name, path, SETTINGS)
+    if name.endswith(".jsonl"):
+        with pytest.raises(CorpusError, match="label"):
+            survey(str(path), None, 3, 1_000)

@@ -12,10 +12,9 @@ import plotly.graph_objects as go
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.questions.figures import no_figure
-from bertviz_core.questions.question import with_notices
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, with_notices
 
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
@@ -112,8 +111,7 @@ class Result(ABC, Generic[Data]):
 
     def to_json(self) -> dict[str, Any]:
         """The data as a JSON object, as printed by the corresponding command with `--json`."""
-        value = self._json()
-        return json_object({**value, "notices": self.notices} if "notices" in value else value)
+        return json_object({**self._json(), "notices": self.notices})
 
     @abstractmethod
     def _json(self) -> dict[str, Any]:

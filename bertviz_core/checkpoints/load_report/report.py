@@ -36,7 +36,14 @@ from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
-from bertviz_core.parameters.ledger import balanced_ledger, module_ledger, same_values, stored_class, tie_notes
+from bertviz_core.parameters.ledger import (
+    balanced_ledger,
+    module_ledger,
+    same_values,
+    source_ledger,
+    stored_class,
+    tie_notes,
+)
 from bertviz_core.parameters.naming import ties_of_file
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
@@ -199,17 +206,19 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
     return replace(report, suggestion=" ".join((report.suggestion, *report.ties, *adapter_notices(source, settings))))
 
 
-def class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> str:
-    """Return a notice if a file does not hold exactly the parameters of the class of its config; "" if it does.
-
-    Args:
-        source: the model.
-        settings: settings of this instance.
-        ledger: the ledger of its file.
+def compared_ledger(source: ModelSource, settings: Settings, task: str | None) -> Ledger:
+    """Return the ledger of a model, with a notice if its file holds other parameters than the class of its config.
 
     Raises:
         BertvizError: the file cannot be read.
     """
+    ledger = source_ledger(source, settings, task)
+    if ledger.fits:
+        return ledger
+    return replace(ledger, note=" ".join(filter(None, (ledger.note, _class_notice(source, settings, ledger)))))
+
+
+def _class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> str:
     header, folder = stored_header(source, settings)
     named = stored_class(source.config)
     try:

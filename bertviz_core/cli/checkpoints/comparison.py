@@ -135,7 +135,7 @@ def compare(
         about |= {} if sliced is None else slices_json(sliced)
         about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted.result)}
         about |= {} if ran is None else {view: RUNS[view][1](ran.result)}
-        print_json({**compare_json(comparison.result, ran_on_text), **about, "notices": notices})
+        print_json({**compare_json(comparison.result, ran_on_text), **about}, notices)
     else:
         lines = [] if answers is None else ["", *answer_comparison_lines(answers.result)]
         lines += [] if sliced is None else ["", *slices_lines(sliced)]

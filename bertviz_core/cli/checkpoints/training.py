@@ -90,10 +90,11 @@ def training(
     read = () if table is None else table.notices
     known = set() if movement is None else set(opened.run.notices)
     more = dict.fromkeys((*read, *(notice for each in followed for notice in each.notices)))
-    print_notices([*log.notices, *(notice for notice in more if notice not in known)])
+    notices = [*log.notices, *(notice for notice in more if notice not in known)]
+    print_notices(notices)
     results = [each.result for each in followed]
     if as_json:
-        print_json({**training_json(log.result, movement), **followed_json(results)})
+        print_json({**training_json(log.result, movement), **followed_json(results)}, notices)
     else:
         about = [] if movement is None else ["", *movement_lines(movement), "", BROKEN]
         print_lines([*log_lines(log.result), *about, *followed_lines(results)])

@@ -1,4 +1,4 @@
-"""The `adapter` and `number-formats` commands, which read the weights of one checkpoint."""
+"""The `load-report`, `adapter` and `number-formats` commands, about the files of one checkpoint."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +9,32 @@ from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
+from bertviz_core.models.skeleton import TASKS
 from bertviz_core.questions.models.adapter import adapter_updates
+from bertviz_core.questions.models.checkpoints import load_report_of
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines
+from bertviz_core.questions.tables.parameters import report_json, report_lines
 from bertviz_core.questions.tables.two_models.number_formats import number_formats_json, number_formats_lines
 from bertviz_core.questions.texts.number_formats import ALL, formats_options, number_formats
+
+TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
+LabelsOption = Annotated[
+    int | None, typer.Option("--labels", metavar="N", help="Labels of a classification head; the config's by default.")
+]
+
+
+@app.command("load-report")
+def load_report_command(
+    model: ModelArgument, task: TaskToLoad = "base", labels: LabelsOption = None, as_json: JsonOption = False
+) -> None:
+    """Tell which weights of a task's class the checkpoint has; only its header is read."""
+    report = load_report_of(opened_model(model), task, labels).result
+    print_notices(report.notices)
+    if as_json:
+        print_json(report_json(report), report.notices)
+    else:
+        print_lines(report_lines(report))
 
 
 @app.command()
@@ -23,7 +44,7 @@ def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
     updates = answer.result
     print_notices(answer.notices)
     if as_json:
-        print_json(adapter_json(updates))
+        print_json(adapter_json(updates), answer.notices)
     else:
         print_lines(adapter_lines(updates))
 

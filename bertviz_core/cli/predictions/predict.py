@@ -77,10 +77,11 @@ def predict(
     if contents is not None and gold:
         return _print_scores(about, column_scores(opened, options, contents, gold, strategy), as_json)
     answers = predictions(opened, options, [(each, pair) for each in texts])
-    print_notices(list(dict.fromkeys(notice for answer in answers for notice in answer.notices)))
+    notices = list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
+    print_notices(notices)
     if as_json:
         shown = [prediction_json(answer) for answer in answers]
-        return print_json({**about, **(shown[0] if file is None else {"predictions": shown})})
+        return print_json({**about, **(shown[0] if file is None else {"predictions": shown})}, notices)
     return print_lines(prediction_lines(about, answers))
 
 
@@ -104,7 +105,7 @@ def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, G
     numbers = {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
     if as_json:
         more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
-        return print_json({**about, **numbers, **more, "predictions": listed})
+        return print_json({**about, **numbers, **more, "predictions": listed}, answer.notices)
     wrong = [
         [printable_token(cell) if isinstance(cell, str) else number_cell(cell) for cell in listed[at].values()]
         for at in scores.mistakes.tolist()

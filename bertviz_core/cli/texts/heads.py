@@ -26,6 +26,6 @@ def heads(
     answer = head_matrices(opened, Options(values={"layer": str(number)}))
     print_notices(answer.notices)
     if as_json:
-        print_json(heads_json(answer.result, weights))
+        print_json(heads_json(answer.result, weights), answer.notices)
     else:
         print_lines(heads_lines(answer.result, weights))

@@ -29,7 +29,7 @@ def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as
     notices = (*source.notices, *read.notices)
     print_notices(notices)
     if as_json:
-        print_json({"model": model, **tokens_json(read), "notices": notices})
+        print_json({"model": model, **tokens_json(read)}, notices)
     else:
         print_lines(tokens_lines(read))
 

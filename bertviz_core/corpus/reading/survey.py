@@ -1,7 +1,7 @@
 """Survey an input before embedding: rows, types, unsuitable texts, shards."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from bertviz_core.corpus.reading.cutting import Cut
 from bertviz_core.corpus.reading.types import joined, narrow, plain
 from bertviz_core.corpus.results import CorpusColumn, InputSurvey, ShardRows
 from bertviz_core.errors import CorpusError
-from bertviz_core.tables.cells import of_type
+from bertviz_core.tables.cells import comma_cell, comma_notice, of_type
 from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, check_names, listed
 from bertviz_core.tables.decoding import zero_cell_message
 from bertviz_core.tables.inputs import InputPlace, ending, input_files, place
@@ -51,12 +51,14 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     reader.text_column = text_column
     as_text = not files[0].path.lower().endswith(JSON_ENDINGS)
     cut, stored, schema = Cut(rows_per_shard, MAX_SHARD_NBYTES), None, None
+    comma_cells: dict[str, str | None] = {}
     for index, (file, where) in enumerate(zip(files, places, strict=True)):
         rows, commas = 0, isinstance(reader, LineFiles) and reader.decimal_comma(where)
         for positions, table, types in _batches(reader, where, rows_per_shard):
             _check_zeros(table, file.path, rows)
             _check_texts(table, text_column, file.path, rows, max_characters)
             stored = joined(stored or types, types, file.path, as_text)
+            _take_commas(table, text_column, comma_cells)
             found = narrow(types, table, text_column, commas)
             schema = joined(schema or found, found, file.path, as_text=True)
             cut.take(index, positions, _sizes(reader, positions, table, text_column))
@@ -64,6 +66,7 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     if stored is None or schema is None:
         raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
     plain_schema = plain(schema, stored)
+    notices.extend(_comma_notices(plain_schema, comma_cells))
     if isinstance(reader, LineFiles):
         notices.extend(reader.notices)
     columns, shards = _columns(plain_schema, text_column, notices), cut.shards()
@@ -222,6 +225,23 @@ def _sizes(reader: Reader, positions: Sequence[int], table: pa.Table, name: str)
     if isinstance(reader, LineFiles):
         return np.diff(np.asarray(positions, dtype=np.int64))
     return np.asarray(pc.binary_length(table.column(name)).to_numpy(), dtype=np.int64)
+
+
+def _take_commas(table: pa.Table, text_column: str, cells: dict[str, str | None]) -> None:
+    """Add a cell with a decimal comma of each column of numbers written as texts, and None for other texts."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name != text_column and pa.types.is_string(column.type) and cells.get(name, "") is not None:
+            cell = comma_cell(column)
+            cells[name] = cell if cell is None else cells.get(name) or cell
+
+
+def _comma_notices(schema: pa.Schema, cells: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield notices about columns of decimal commas: those that are read as numbers, and those that stay texts."""
+    of_commas = {name: cell for name, cell in cells.items() if cell}
+    for is_text in (False, True):
+        names = [name for name in of_commas if (column_kind(schema.field(name).type) == "text") == is_text]
+        if names:
+            yield comma_notice(names, of_commas[names[0]], not is_text)
 
 
 def _columns(schema: pa.Schema, text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:

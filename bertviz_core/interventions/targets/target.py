@@ -236,9 +236,11 @@ def answer_target(
     tokens = tokenize(tokenizer, question, context)
     if any(tokens.tokens_cut):
         raise TextError("Question and context are longer than the model reads at once; give a shorter context.")
-    if span is None:
-        best = predicted_answers(head, tokenizer, question, context, top=1).answers[0]
-        span = best.first, best.last
+    notices: tuple[str, ...] = ()
+    if span is None or tokenizer.tokenizer.is_fast:
+        found = predicted_answers(head, tokenizer, question, context, top=1)
+        span = span or (found.answers[0].first, found.answers[0].last)
+        notices = (found.null_words(),) if found.is_null else ()
     first, last = span
     if not 0 <= first <= last < len(tokens):
         raise TextError(f"There is no answer from token {first} to {last}; the text has tokens 0 to {len(tokens) - 1}.")
@@ -256,6 +258,7 @@ def answer_target(
         name=f"answer:{first}-{last}",
         title=f"start + end logit of {quoted(escape_controls(spelled_words), 40)}",
         unit="logit",
+        notices=notices,
     )
 
 

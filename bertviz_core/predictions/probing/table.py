@@ -199,14 +199,14 @@ def _spans(
     contexts: Sequence[str],
     progress: Progress | None,
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """Return the best answer to each question in its context, and its score; NaN for NO_ANSWER."""
+    """Return the best answer to each question in its context, and its score."""
     answers: list[str] = []
-    scores: list[float] = []
+    scores: list[float | None] = []
     notices: list[str] = []
     for place, (question, context) in enumerate(zip(questions, contexts, strict=True)):
         prediction = predicted_answers(head, tokenizer, question, context, top=1)
         answers.append(prediction.answer)
-        scores.append(np.nan if prediction.is_null else prediction.answers[0].score)
+        scores.append(prediction.score)
         notices += prediction.notices
         if progress is not None:
             progress(place + 1, len(questions))

@@ -1,16 +1,13 @@
 """Questions about parameters: by component, by layer, as a tree, and in comparison with other models."""
 
-from dataclasses import replace
-
 from bertviz_core.architecture.dataflow.bundled import facts_of as facts_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
-from bertviz_core.checkpoints.load_report.report import class_notice
+from bertviz_core.checkpoints.load_report.report import compared_ledger
 from bertviz_core.errors import BertvizError, Named, TextError
 from bertviz_core.figures.parameters.tree import FORMS
 from bertviz_core.models.skeleton import task_of_class
-from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
@@ -33,10 +30,7 @@ DEPTH = Param(
 @question(figures=("components",))
 def parameters(opened: Opened, options: Options) -> Answer[Ledger]:
     """Ledger of the parameters of a model or of a task class."""
-    ledger = source_ledger(opened.source, opened.settings, options.task)
-    if not ledger.fits:
-        notice = class_notice(opened.source, opened.settings, ledger)
-        ledger = replace(ledger, note=" ".join(filter(None, (ledger.note, notice))))
+    ledger = compared_ledger(opened.source, opened.settings, options.task)
     return answered(opened, ledger, ledger.notices, ledger=ledger)
 
 

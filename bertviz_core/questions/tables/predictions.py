@@ -257,6 +257,7 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
         "answer": result.answer,
         "answers": [{name: getattr(each, name) for name in names} for each in result.answers],
         "null_logit": result.null_logit,
+        "null_score": result.null_score,
         "windows": len(result.windows),
         "tokens": best.tokens,
         "start_logits": best.start_logits,
@@ -270,7 +271,7 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
         (
             each["label"],
             _characters(each),
-            "" if each["score"] is None else number_cell(each["score"], 3),
+            number_cell(each["score"], 3),
             number_cell(each["logit"], 3),
             escape_controls(each["text"]),
         )
@@ -280,14 +281,14 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
 
 
 def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
-    """The spans and, by its logit among them, the answer that there is none, which has no place and no score."""
+    """The spans and, by its logit among them, the answer that there is none, which has no place."""
     names = ("text", "start", "end", "score", "logit", "window")
     rows = [{"label": "answer", **{name: getattr(each, name) for name in names}} for each in prediction.answers]
     null = prediction.null_logit
     if null is not None:
         before = sum(each.logit >= null for each in prediction.answers)
-        none = dict.fromkeys(("start", "end", "score"))
-        rows.insert(before, {"label": NO_ANSWER, "text": "", **none, "logit": null, "window": None})
+        none = {"label": NO_ANSWER, "text": "", "start": None, "end": None, "score": prediction.null_score}
+        rows.insert(before, {**none, "logit": null, "window": None})
     return rows
 
 
@@ -369,7 +370,7 @@ def ranking_frame(ranking: Ranking) -> "pd.DataFrame":
 
 def ranking_lines(ranking: Ranking) -> list[str]:
     """The query, what the score is, and a table of the texts by descending score."""
-    of = f"probability of {printable_token(ranking.label)}" if ranking.label else f"score: {ranking.score_name}"
+    of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"
     rows = [
         (
             f"{row['rank']:,}",
@@ -380,5 +381,8 @@ def ranking_lines(ranking: Ranking) -> list[str]:
         )
         for row in ranking_json(ranking)["scores"]
     ]
-    first = f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}; cosines of {ranking.sentence_model}"
+    first = (
+        f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}: {ranking.score_name}; cosines of "
+        f"{ranking.sentence_model}"
+    )
     return [first, "", *aligned([("rank", "score", "by cosine", "cosine", "text"), *rows], "rrrrl")]

@@ -8,6 +8,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.text import escape_controls, quoted
 
 
 def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
@@ -29,13 +30,14 @@ def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, A
 def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
     """A table of similarities with numbered columns."""
     numbers = [str(index) for index in range(len(matrix))]
+    prompt = f", after the prompt {quoted(escape_controls(vectors.prompt), 60)}" if vectors.prompt else ""
     rows = [
         (number, printable_token(text), *map(number_cell, row.tolist()))
         for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
     ]
     return [
         f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
-        f"{vectors.dimensions} dimensions)",
+        f"{vectors.dimensions} dimensions{prompt})",
         "",
         *aligned([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
     ]
