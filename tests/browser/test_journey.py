@@ -128,7 +128,7 @@ def test_a_printed_difference_is_that_of_the_printed_numbers(layouts: Page) -> N
 
 
 LARGEST = """([values, labels, token]) => largestWords(
-  { header: { labels, layers: values.length / labels.length }, path: { token } },
+  { header: { labels, layers: values.length / labels.length }, path: { token, open: "" } },
   values, "x is largest", (at) => values[at],
 )"""
 

@@ -69,7 +69,7 @@ def test_a_word_that_stands_twice_is_told_by_its_place(page: Page, server: str) 
     opened(page, server, text="The bank of the river bank.", layer=2, query=2)
     page.locator(".ribbon").first.wait_for(timeout=COLD_MS)
     drawn = " ".join(page.locator(".journey svg .label").all_text_contents())
-    assert "“bank” (token 2) most" in drawn
+    assert "turns “bank” (token 2) by" in drawn
     assert "“river” (token" not in drawn
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 

@@ -143,7 +143,7 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
 
 
 def test_the_guide_goes_by_keys_alone_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
-    page.goto(f"{server}/journey?query=2&colour=entropy&rests_on=true&pair=I+love+coding+in+python.")
+    page.goto(f"{server}/journey?query=2&colour=entropy&rests_on=true&target=state&pair=A+river.")
     ending = page.locator("[data-name='back to the entropy']")
     ending.wait_for(timeout=COLD_MS)
     page.get_by_role("link", name="Guide: ").click()
@@ -152,13 +152,13 @@ def test_the_guide_goes_by_keys_alone_and_gives_the_reader_back_their_view(page:
         if number < 10:
             expect(page.get_by_role("link", name="Next", exact=True)).to_be_focused()
             page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("value of dimension 0 of token 2")).to_be_visible()
+    expect(page.get_by_text("Target: cosine to 'A river.'")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("A token begins as a row of a table.")).to_be_visible()
     page.get_by_role("button", name="Leave").click()
     expect(page.locator(".lesson-card")).to_have_count(0)
     expect(ending).to_be_visible(timeout=COLD_MS)
-    expect(page.get_by_text("Target: cosine to")).to_be_visible()
+    expect(page.get_by_text("Target: value of dimension 0 of token 2")).to_be_visible()
     until(page, "!location.search.includes('lesson') && location.search.includes('query=2')")
 
 

@@ -132,6 +132,25 @@ def test_a_visit_changes_no_number() -> None:
         assert numbers(visit(at, page)) == numbers(opened(page, model=CLASSIFIER)), page
 
 
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("view", ["Patch", "Many sentences"])
+@pytest.mark.parametrize("kind", ["state", "direction"])
+def test_a_target_at_a_token_is_no_error_elsewhere_and_comes_back(view: str, kind: str) -> None:
+    """Every text of the list, and the second text, is shorter than the place of the token."""
+    text = "We sat on the bank of the river and looked at the boats."
+    at = opened("words", model=CLASSIFIER, text=text, pair="It is good.", target=kind, target_at="9")
+    before = numbers(at)
+    assert before["errors"] == []
+    visit(at, "causes")
+    at.query_params.update({"view": view, "effect_list": "my own list", "effect_sentences": "It is good.\nIt is bad."})
+    at.run()
+    assert numbers(at)["errors"] == []
+    aside = [each.value for each in at.caption if each.value.startswith("The chosen target is")]
+    assert len(aside) == (view == "Many sentences")
+    assert all("belongs to one text" in each for each in aside)
+    assert numbers(visit(at, "words")) == before
+
+
 @pytest.mark.parametrize("name", ORDER)
 @pytest.mark.usefixtures("patience")
 @pytest.mark.sample(2)

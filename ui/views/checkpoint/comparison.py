@@ -232,7 +232,8 @@ def _names(comparison: CheckpointComparison) -> None:
 def _weights(name: str, options: Options, comparison: CheckpointComparison, logarithmic: bool) -> None:
     """The map of relative changes, the clicked tensor and the table."""
     if not comparison.tensors:
-        st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
+        words = "The two have no tensor of one name and shape, so nothing can be subtracted"
+        st.info(f"{words}. What they do with texts can be compared: **What is compared**.", icon=":material/info:")
         return
     opened = SharedModel(name)
     grid: TensorGrid = checkpoints.changes(opened, options).drawn["change_grid"]

@@ -96,7 +96,9 @@ def _suitable(first: str) -> dict[str, str]:
     own, names = _source(first), names_with_weights(first)
     base = own.adapter.base if own is not None and own.adapter is not None else None
     bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
-    suitable = {next(iter(COPIES)): "This model {}", **dict.fromkeys(bundled, "{}, which is bundled")}
+    suitable = {next(iter(COPIES)): "This model {}"}
+    for name in bundled:
+        suitable[name] = "{}, which is bundled" + ("" if _are_alike(own, _source(name)) else " and of another build")
     if like := likest(first, names):
         suitable[like] = "{}, of the same type and sizes"
     if base is not None and base.has_weights:

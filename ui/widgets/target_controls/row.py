@@ -47,12 +47,27 @@ KIND_OF_TASK: dict[str, TargetKind] = {
     "masked-lm": "word",
     "question-answering": "answer",
 }
-NEEDS = {"class": "a class", "tag": "a tag", "word": "a word at a position", "answer": "an answer"}
+NEEDS: dict[TargetKind, str] = {
+    "class": "a class",
+    "tag": "a tag",
+    "word": "a word at a position",
+    "answer": "an answer",
+}
 """Kind of target that needs a head -> its description in a sentence."""
+DESCRIBED: dict[TargetKind, str] = {
+    **NEEDS,
+    "cosine": "the cosine of two texts",
+    "late-interaction": "the late-interaction score of two texts",
+    "probe": "a class of the probe",
+    "state": "a number of one token's hidden state",
+    "direction": "a direction of one token's hidden state",
+}
+"""Kind of target -> its description in a sentence."""
 INSTEAD = "so what is measured is the cosine of two texts"
 """End of the sentence about a cosine in place of an answer."""
 OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
 """Kinds that belong to a position of one text."""
+ONE_TEXT = "which belongs to one text and not to a list"
 BOX = 300
 """Pixels of the popover."""
 
@@ -118,11 +133,14 @@ def target_row(
         BertvizError: the target cannot be computed.
     """
     offered, probe = _offered(name, alone, of_list), session_probe(name)
-    _begin_with(offered.kinds)
+    aside = _begin_with(offered.kinds)
     with row.folded:
         kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
-    if kind == "cosine" and offered.no_answer:
+    if kind == "cosine" and offered.no_answer and (aside is None or aside in NEEDS):
         bundled_instead("no_answer", f"{offered.no_answer}.", *OFFERED[:1])
+    elif aside is not None:
+        why = ONE_TEXT if of_list and aside in OF_PLACES else "which this view or this model does not have"
+        st.caption(f"The chosen target is {DESCRIBED[aside]}, {why}; here it is {DESCRIBED[kind]}, elsewhere it stays.")
     if kind in OF_TWO_TEXTS:
         read = texts or two_texts(kind)
     else:
@@ -169,8 +187,8 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
     return ChosenTarget(f"class:{best}", "logit", *texts), answer, output_scoring(head) != "number"
 
 
-def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
-    """Choose the kind that is shown first.
+def _begin_with(kinds: tuple[TargetKind, ...]) -> TargetKind | None:
+    """Choose the kind that is shown first; returns the one that is set aside for it, if any.
 
     A kind that the view or the model does not offer is set aside, since other pages share the choice: it comes back
     where it is offered again, unless the reader has chosen another one meanwhile. An untouched default of another model
@@ -189,6 +207,7 @@ def _begin_with(kinds: tuple[TargetKind, ...]) -> None:
         store(TARGET, kinds[0])
     store(SET_ASIDE, None if aside is None else (aside, kinds[0]))
     store(BEGAN, kinds[0])
+    return aside
 
 
 def _read_by_head(kind: TargetKind, tasks: tuple[str, ...]) -> Texts:
@@ -218,9 +237,9 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         tasks = tuple(task for task in tasks if task not in ("next-sentence", "question-answering"))
     kinds: list[TargetKind] = [*dict.fromkeys(KIND_OF_TASK[task] for task in tasks if task in KIND_OF_TASK)]
     reasons = []
-    if of_list and (left := [kind for kind in kinds if kind in OF_PLACES]):
-        kinds = [kind for kind in kinds if kind not in left]
-        whats = " and ".join(NEEDS[kind] for kind in left)
+    if of_list:
+        kinds = [kind for kind in kinds if kind not in OF_PLACES]
+        whats = " or ".join(DESCRIBED[kind] for kind in OF_PLACES)
         reasons.append(f"{whats.capitalize()} belongs to one text, so it is not a target for a list.")
     if not kinds and reason:
         reasons.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
@@ -229,7 +248,8 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     probes: tuple[TargetKind, ...] = () if session_probe(name) is None else ("probe",)
     compared: tuple[TargetKind, ...] = ("late-interaction", "cosine") if _is_late_interaction(name) else ("cosine",)
     no_answer = f"{own}, {INSTEAD}" if own and compared[0] == "cosine" else ""
-    return _Offered((*kinds, *compared, *probes, "state", "direction"), tasks, " ".join(reasons), no_answer)
+    states: tuple[TargetKind, ...] = () if of_list else ("state", "direction")
+    return _Offered((*kinds, *compared, *probes, *states), tasks, " ".join(reasons), no_answer)
 
 
 def _is_late_interaction(name: str) -> bool:

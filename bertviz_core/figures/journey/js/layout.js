@@ -136,5 +136,6 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added 
     rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
-  return { mode: "tall", width, height: y + (changed ? 240 : 130) + (ends ? 86 : 0), rows, endY: y + 10, tokens };
+  const lines = changed ? 7 : open === "" ? 5 : 8; // of the sentence below, under the scale of a change
+  return { mode: "tall", width, height: y + 50 + LINE * lines + (changed ? 50 : 0) + (ends ? 86 : 0), rows, endY: y + 10, lines, tokens };
 }

@@ -129,7 +129,7 @@ function drawTallEnd(view, svg, { x, w, y }) {
     drawDifferenceRamp(view, svg, x, top - 10, view.measure());
     top += 26;
   }
-  for (const line of wrapped(view.sentence(), w, now ? 7 : 4)) {
+  for (const line of wrapped(view.sentence(), w, view.plan.lines)) {
     svg.append(label(view, line, x, top));
     top += 20;
   }

@@ -32,13 +32,13 @@ function largestOf(values) {
   return { at, tied: others ? `; ${others} other${others > 1 ? "s" : ""} as large` : "" };
 }
 
-// The largest number of all tokens and layers, and the largest of the chosen token.
+// The largest number of all tokens and layers, and the largest of the chosen token while no layer is open.
 function largestWords(view, values, what, shown) {
   const { header, path } = view, seq = header.labels.length, all = largestOf(values);
   const own = largestOf(Array.from({ length: header.layers }, (_, layer) => values[layer * seq + path.token]));
   const place = (layer, token, { tied }) => `layer ${layer} for ${quoted(header, token)} (${shown(layer * seq + token)}${tied})`;
   const layer = Math.floor(all.at / seq), token = all.at % seq;
-  if (token === path.token) return `Of all layers and tokens ${what} in ${place(layer, token, all)}.`;
+  if (token === path.token || !["", "embeddings"].includes(path.open)) return `Of all layers and tokens ${what} in ${place(layer, token, all)}.`;
   return `Of all layers and tokens ${what} in ${place(layer, token, all)}; of the layers for ${quoted(header, path.token)}, in layer ${own.at} (${shown(own.at * seq + path.token)}${own.tied}).`;
 }
 
