@@ -26,7 +26,7 @@ TOKENIZER_CONFIG, PROMPTS_FILE = "tokenizer_config.json", "config_sentence_trans
 LENGTH_FILE = re.compile(r"sentence_\w{1,40}_config\.json")
 """Settings of sentence-transformers beside the encoder."""
 MOST_FILES, MOST_CONFIGS, MOST_NAMED, LONGEST_NAME = 5_000, 200, 3, 120
-"""Maximum number of files that are looked at, of configs in subfolders, and of names in a sentence, and their length."""
+"""Maximum number of files that are looked at, of configs in subfolders, of names in a sentence, and their length."""
 TOKENIZER_CLASSES = ("AutoTokenizer", "AutoProcessor")
 NO_CODE_OF_NUMBERS = ("AutoConfig", *TOKENIZER_CLASSES, "AutoImageProcessor", "AutoFeatureExtractor")
 """Entries of auto_map that compute no number of the model themselves."""

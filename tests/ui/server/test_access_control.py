@@ -124,13 +124,14 @@ def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ("192.168.1.5:8501", "the name '192.168.1.5'. To reach it so, add the name to INSIDE_BERT_ALLOWED_HOSTS (INSIDE"),
+        (
+            "192.168.1.5:8501",
+            "the name '192.168.1.5'. To reach it so, add the name to INSIDE_BERT_ALLOWED_HOSTS (INSIDE",
+        ),
         ("<script>", "add the name to INSIDE_BERT_ALLOWED_HOSTS where it is started"),
     ],
 )
-def test_the_page_under_another_name_says_what_to_set(
-    host: str, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_page_under_another_name_says_what_to_set(host: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
     """Such as http://192.168.1.5:8501 after make run; the page and the log have the same sentence."""
     status, headers, _ = response("/", headers={"host": host}, allowed_hosts=("localhost",))
     message = caplog.messages[-1].removeprefix("Refused '/': ")
