@@ -234,7 +234,8 @@ class Settings:
         (),
         HOSTS,
         "names under which the dashboard may be reached, without a port, `*.example.org` for all below; localhost "
-        "always may ([deployment.md](deployment.md#names-origins-and-frames))",
+        "always may; `make run` and `serve` set it to localhost unless it is set, also to nothing "
+        "([deployment.md](deployment.md#names-origins-and-frames))",
         shown="empty: any",
     )
     allowed_origins: tuple[str, ...] = setting(

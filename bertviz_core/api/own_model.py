@@ -3,7 +3,7 @@
 import copy
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -14,11 +14,13 @@ from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line
+from bertviz_core.text import first_line, shortened
 
 SENTENCE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "max_seq_length", "truncate_dim")
 """Settings of a model of sentence-transformers itself, which it writes into files and which can be set anew."""
 
+MOST_SHOWN = 200
+"""Maximum number of characters of a list of ids that are shown."""
 PROBE_TEXTS = ("The bank of the river, 1 Café.", "abc")
 """Texts for which a tokenizer and its copy must have the same ids."""
 
@@ -99,19 +101,21 @@ class OwnModel:
         """Compare the ids of some texts with those of the tokenizer in the newest copy.
 
         Raises:
-            CheckpointError: the tokenizer does something that it does not save.
+            CheckpointError: the tokenizer does something that it does not save, or fails.
         """
         tokenizer = self._tokenizer
         if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
             return
         for text in PROBE_TEXTS:
-            with suppress(TextError, TypeError, ValueError):  # one that needs more than a text is refused with a text
-                own, saved = list(tokenizer(text)["input_ids"]), copy.tokens(text, None)
-                if not any(saved.tokens_cut) and own != saved.input_ids.tolist():
+            own = _own_ids(tokenizer, text)
+            with suppress(TextError):  # one that needs more than a text is refused with a text
+                saved = None if own is None else copy.tokens(text, None)
+                if saved is not None and not any(saved.tokens_cut) and own != saved.input_ids.tolist():
                     raise CheckpointError(
-                        f"The tokenizer ({type(tokenizer).__name__}) makes the ids {own} of {text!r}, and the "
-                        f"files that its save_pretrained writes make {saved.input_ids.tolist()}; give a tokenizer "
-                        "whose files do all that it does."
+                        f"The tokenizer ({type(tokenizer).__name__}) makes the ids {shortened(str(own), MOST_SHOWN)} "
+                        f"of {text!r}, and the files that its save_pretrained writes make "
+                        f"{shortened(str(saved.input_ids.tolist()), MOST_SHOWN)}; give a tokenizer whose files do all "
+                        "that it does."
                     )
 
     def _fingerprint(self) -> int:
@@ -151,6 +155,23 @@ class OwnModel:
         except Exception as error:  # a model on several devices or without data may lead to any exception
             raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
         return SavedModel(name, Path(place.name), place)
+
+
+def _own_ids(tokenizer: Any, text: str) -> Any:
+    """The ids of a text by a tokenizer itself; None for one that needs more than a text.
+
+    Raises:
+        CheckpointError: it fails.
+    """
+    try:
+        ids = tokenizer(text).get("input_ids")
+    except (TypeError, ValueError):
+        return None
+    except Exception as error:  # a class of the caller may raise anything
+        raise CheckpointError(
+            f"The tokenizer ({type(tokenizer).__name__}) cannot read {text!r}: {first_line(error)}."
+        ) from error
+    return list(ids) if isinstance(ids, Iterable) else ids or "none"
 
 
 def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:

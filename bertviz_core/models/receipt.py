@@ -27,8 +27,8 @@ STANFORD_CLASS = "HF_ColBERT"
 """Class of Stanford's ColBERT, whose projection is followed where texts are ranked."""
 LENGTH_FILE = re.compile(r"sentence_\w{1,40}_config\.json")
 """Settings of sentence-transformers beside the encoder."""
-MOST_FILES, MOST_NAMED, LONGEST_NAME = 5_000, 3, 120
-"""Maximum number of files that are looked at, and of names in a sentence, and their length."""
+MOST_FILES, MOST_CONFIGS, MOST_NAMED, LONGEST_NAME = 5_000, 200, 3, 120
+"""Maximum number of files that are looked at, of configs in subfolders, of names in a sentence, and their length."""
 TOKENIZER_CLASSES = ("AutoTokenizer", "AutoProcessor")
 NO_CODE_OF_NUMBERS = ("AutoConfig", *TOKENIZER_CLASSES, "AutoImageProcessor", "AutoFeatureExtractor")
 """Entries of auto_map that compute no number of the model themselves."""
@@ -222,11 +222,12 @@ def _adapter(folder: Path, followed: bool) -> Iterator[str]:
 
 def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str]:
     """Weights beside those of the encoder that no page follows."""
-    paths = {PurePosixPath(path).parts[0]: (path, name) for name, path in modules or () if path != "."}
+    paths = {parts[0]: (path, name) for name, path in modules or () if (parts := PurePosixPath(path).parts)}
     own = {path.name for path in (encoder, *encoder.parents) if path.is_relative_to(folder) and path != folder}
     files = [path.name for path in _entries(folder) if _is_weights(path.name) and path.is_file()]
     if len(safe := [name for name in files if name.endswith(".safetensors")]) == 1 and not present(folder, SINGLE_FILE):
         files.remove(safe[0])  # the only file, which is read under any name
+    looked_into = 0
     for path in _entries(folder):
         name = path.name
         if (
@@ -238,10 +239,12 @@ def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str
         ):
             continue
         inside = [each.name for each in _entries(path) if WEIGHTS.fullmatch(each.name)]
-        if name not in paths:
-            of_model = "model_type" in _json(path, CONFIG_FILE)  # a model of its own, which can be opened
+        if name not in paths and inside:
+            looked_into += 1
+            # One of a model of its own can be opened.
+            of_model = looked_into <= MOST_CONFIGS and "model_type" in _json(path, CONFIG_FILE)
             files += [] if of_model else [f"{name}/{file}" for file in inside]
-        elif class_end(paths[name][1]) == "Dense" and inside and SINGLE_FILE not in inside:
+        elif inside and class_end(paths[name][1]) == "Dense" and SINGLE_FILE not in inside:
             yield pickled_dense(paths[name][0], SINGLE_FILE)
     if files:
         pickled = any(PICKLE.fullmatch(name) for name in files)

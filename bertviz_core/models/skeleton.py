@@ -4,7 +4,9 @@ import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from threading import Lock
+from time import thread_time
 from typing import Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
@@ -38,8 +40,9 @@ OTHER_CLASSES: Mapping[str, str] = {
 """Pseudo-tasks of classes that a checkpoint may name but no user can request."""
 
 
-MOST_TRIED = 30
-"""Maximum number of entries of a config that are left out in turn, to find the one that is wrong."""
+MOST_TRIED, SEARCH_S = 30, 3.0
+"""Maximum number of entries of a config that are left out in turn, to find the one that is wrong, and seconds of a
+processor from which on no other is tried."""
 CHECKED = re.compile(r"^(Class v|V)alidation error for [^:]*: (\w+Error: )?")
 
 
@@ -168,7 +171,8 @@ def _wrong_entry(
     """
     why = CHECKED.sub("", first_line(error))
     because = "" if why == OF_ANOTHER_KIND else f": {why}"
-    for key in _unusual_entries(config)[:MOST_TRIED]:
+    until = thread_time() + SEARCH_S
+    for key in takewhile(lambda _: thread_time() < until, _unusual_entries(config)[:MOST_TRIED]):
         with suppress(Exception):  # a wrong value may lead to any exception
             default = getattr(usable({other: value for other, value in config.items() if other != key}), key, None)
             is_plain = isinstance(default, str | int | float)

@@ -83,11 +83,12 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
         TextError: a cell contains bytes that are not UTF-8.
     """
     texts: list[str] = []
+    used = set(cells.codes)
     for value_code, value in enumerate(cells.values):
         try:
             texts.append(value.decode("utf-8") if isinstance(value, bytes) else "" if value is None else str(value))
         except UnicodeDecodeError as error:
-            if value_code not in cells.codes:  # a dictionary may have values that no cell has
+            if value_code not in used:  # a dictionary may have values that no cell has
                 texts.append("")
                 continue
             row = cells.codes.index(value_code) + 1

@@ -1,7 +1,7 @@
 """Select the columns of a table: their names, the column of sentences, and why a column is left out."""
 
-from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from bertviz_core.errors import TextError
@@ -86,15 +86,17 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def namesakes(stored_names: Sequence[str], names: Sequence[str]) -> list[str]:
     """Notices about columns of one name: which has it."""
-    notices = []
-    for name, count in Counter(each.strip() for each in stored_names).items():
-        if name and count > 1:
-            others = [names[place] for place, stored in enumerate(stored_names) if stored.strip() == name][1:]
-            be = "is" if len(others) == 1 else "are"
-            notices.append(
-                f"There are {counted(count, 'column')} of the name {quoted(name)}: the first has it, and the "
-                f"{'other' if len(others) == 1 else 'others'} {be} called {listed(others)}."
-            )
+    alike: dict[str, list[str]] = {}
+    for stored, name in zip(stored_names, names, strict=True):
+        alike.setdefault(stored.strip(), []).append(name)
+    repeated = {name: others for name, (_, *others) in alike.items() if name and others}
+    notices = [
+        f"There are {counted(len(others) + 1, 'column')} of the name {quoted(name)}: the first has it, and the "
+        f"{'other is' if len(others) == 1 else 'others are'} called {listed(others)}."
+        for name, others in islice(repeated.items(), MAX_LISTED_NAMES)
+    ]
+    if more := len(repeated) - len(notices):
+        notices.append(f"Of {counted(more, 'further name')} there are also several columns, which got numbers.")
     return notices
 
 

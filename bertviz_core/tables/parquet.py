@@ -4,6 +4,7 @@ A footer may state wrong sizes; the limits of the process protect against that (
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -59,6 +60,11 @@ class ParquetTable:
         check_columns(name, len(self.stored_names))
         self.names = unique_names(self.stored_names)
         self._read: tuple[str, list[Any]] = "", []
+        self._together = Counter[str]()
+        """Name in the file -> bytes of its columns, which can only be read together."""
+        with _refusals(name):
+            for index, stored_name in enumerate(self.stored_names):
+                self._together[stored_name] += self.declared_nbytes(index)
 
     def reason(self, index: int) -> str:
         """Why a column cannot be read; "" if it can."""
@@ -69,13 +75,7 @@ class ParquetTable:
             return f"has {kind.byte_width * self._rows / 1024**2:,.0f} MiB"
         if not (_is_text(kind) or _is_plain(kind)):
             return f"is of a type that is not read ({str(kind)[:60]})"
-        alike = [
-            other_index
-            for other_index, other_name in enumerate(self.stored_names)
-            if other_name == self.stored_names[index]
-        ]
-        # Columns of the same name can only be read together.
-        size = sum(self.declared_nbytes(namesake) for namesake in alike)
+        size = self._together[self.stored_names[index]]
         return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED_NBYTES else ""
 
     def may_hold_texts(self, index: int) -> bool:

@@ -93,6 +93,41 @@ def test_a_tokenizer_whose_ids_do_not_fit_is_one_sentence(own: tuple[Any, Any]) 
         opened.predict("the newest cat")
 
 
+class Lying(PreTrainedTokenizerFast):
+    """A tokenizer whose answer to a text is another one."""
+
+    answer: Any = None
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Return the answer, or raise it."""
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"input_ids": self.answer}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "makes the ids none of"),
+        ([], "makes the ids"),
+        ([[2, 3]], "makes the ids"),
+        ([2] * 100_000, "more characters"),
+        ([10**30, -1, "a"], "makes the ids"),
+        (KeyError("\u202ex"), "cannot read 'The bank"),
+        (RuntimeError("boom"), "cannot read 'The bank of the river, 1 Café.': boom."),
+        (MemoryError(), "cannot read"),
+    ],
+)
+def test_a_tokenizer_that_lies_is_one_short_sentence(own: tuple[Any, Any], answer: Any, words: str) -> None:
+    model, tokenizer = own
+    lying = Lying(tokenizer_object=tokenizer.backend_tokenizer, **tokenizer.special_tokens_map)
+    lying.answer = answer
+    with pytest.raises(BertvizError, match=words) as caught:
+        open_model(model, lying)
+    assert len(str(caught.value)) < 900
+    assert str(caught.value).isprintable()
+
+
 def test_a_changed_weight_is_seen_by_the_next_question_and_by_no_earlier_answer(own: tuple[Any, Any]) -> None:
     model, tokenizer = own
     opened = open_model(model, tokenizer=tokenizer)

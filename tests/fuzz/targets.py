@@ -178,6 +178,48 @@ def interactions(folder: Path) -> Case:
     return case
 
 
+def receipts(folder: Path) -> Case:
+    """Files beside a checkpoint that name what decides its numbers, and what is said of them."""
+    settings, model = local_settings(folder), save_tiny("bert", folder / "mine")
+    library = "sentence_transformers.models."
+    parts = ((f"{library}Transformer", ""), (f"{library}Dense", "2_Dense"), ("own.Head", "3_Head"))
+    own = {"auto_map": {"AutoModel": "own.Model", "AutoTokenizer": ["own.Tokenizer", None]}}
+    config = json.loads((model / "config.json").read_text())
+    right = {
+        "config.json": {**config, **own, "custom_pipelines": {"pair": {"impl": "own.Pair"}}},
+        "modules.json": [{"idx": 0, "name": "0", "path": path, "type": kind} for kind, path in parts],
+        "tokenizer_config.json": {**json.loads((model / "tokenizer_config.json").read_text()), **own},
+        "config_sentence_transformers.json": {**own, "prompts": {"query": "q: "}},
+        "sentence_bert_config.json": {**own, "max_seq_length": 9},
+        "adapter_config.json": {"peft_type": "LORA", "auto_mapping": {"parent_library": "own"}},
+    }
+    for name in ("2_Dense", "head"):
+        (model / name).mkdir()
+        (model / name / "pytorch_model.bin").touch()
+    further = model / "further"
+    further.mkdir()
+    (further / "a.safetensors").touch()
+
+    def case(rng: Random) -> Brought:
+        nonlocal further
+        name = (
+            changed_bytes(rng, b"head").replace(b"/", b"").replace(b"\0", b"")[:200].decode("utf-8", "surrogateescape")
+        )
+        further = further.rename(model / f"further{name}")
+        for name, value in right.items():
+            changed = value if rng.random() < 0.5 else changed_json(rng, value)
+            (model / name).write_text(json.dumps(changed))
+
+        def read() -> None:
+            notices = resolve("mine", settings).notices
+            assert len(set(notices)) == len(notices)
+            assert all(len(each) < 1_500 and each.isprintable() for each in notices), notices
+
+        return Brought(nbytes_of(model), read)
+
+    return case
+
+
 def tokenizers(folder: Path) -> Case:
     """Serialized tokenizers and their settings, and texts for them."""
     settings, model = local_settings(folder), save_tiny("bert", folder / "mine")
@@ -360,7 +402,20 @@ def directions(folder: Path) -> Case:
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
     each.__name__: each
     for each in (
-        *(headers, adapters, configs, interactions, tokenizers, addresses, uploads, lessons, pins, probes, directions),
+        *(
+            headers,
+            adapters,
+            configs,
+            interactions,
+            receipts,
+            tokenizers,
+            addresses,
+            uploads,
+            lessons,
+            pins,
+            probes,
+            directions,
+        ),
         *(training_logs, training_folders, manifests, shards, vectors, indexes),
     )
 }

@@ -77,6 +77,11 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
         modules(("custom_st.Transformer", ""), (f"{LIBRARY}Pooling", "1_Pooling")),
         ("custom_st.Transformer", "not followed"),
     ),
+    "the encoder's own folder, written in another way": (
+        "bert",
+        {**modules((f"{LIBRARY}Transformer", "./"), (f"{LIBRARY}Dense", ".//2_Dense")), **DENSE},
+        ("2_Dense", "left out"),
+    ),
     "own code in the settings of the library": (
         "bert",
         {**SENTENCES, "sentence_bert_config.json": {"auto_map": {"AutoModel": "custom_st.Transformer"}}},

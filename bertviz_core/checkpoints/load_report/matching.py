@@ -76,8 +76,9 @@ class KeyMatcher:
             else:
                 result.sources[name] = [key]
                 self._take(result, name, stored[key])
+        loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.expected))
         for name, gathered in converted.items():
-            self._convert(result, name, gathered)
+            self._convert(result, name, gathered, loading_info)
         self._finish(result)
         return result
 
@@ -119,11 +120,10 @@ class KeyMatcher:
         else:
             result.mismatched[name] = (shape, expected)
 
-    def _convert(self, result: KeyMatch, name: str, gathered: Any) -> None:
+    def _convert(self, result: KeyMatch, name: str, gathered: Any, loading_info: SimpleNamespace) -> None:
         """Fuse the gathered tensors as the family's converter does with real ones."""
         from transformers.core_model_loading import SkipParameters
 
-        loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.expected))
         keys = result.sources.pop(name)
         try:
             tensors = gathered.convert(name, model=self.model, config=self.model.config, loading_info=loading_info)

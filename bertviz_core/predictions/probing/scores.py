@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -141,7 +141,8 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
 def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
     """Gold label -> place of its class, if no gold label is the name of a class and each stands for one; else {}."""
     by_name = _by_name(labels)
-    places = {label: _place(label, labels) for each in gold if (label := each.strip())}
+    numbers = {_number(label): place for place, label in reversed([*enumerate(labels)])}
+    places = {label: _place(label, len(labels), numbers) for each in gold if (label := each.strip())}
     known = {label: place for label, place in places.items() if place is not None and label.casefold() not in by_name}
     return known if len(known) == len(places) else {}
 
@@ -150,19 +151,24 @@ def _by_name(labels: Sequence[str]) -> dict[str, str]:
     return {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
 
 
-def _place(label: str, labels: Sequence[str]) -> int | None:
-    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes."""
+def _place(label: str, count: int, numbers: Mapping[float, int]) -> int | None:
+    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes.
+
+    Args:
+        label: the label.
+        count: number of classes.
+        numbers: number that is the name of a class -> its place.
+    """
     plain = label.casefold().removeprefix("label_")
-    if len(labels) == 2 and plain in ("false", "true"):
+    if count == 2 and plain in ("false", "true"):
         return int(plain == "true")
     try:
         number = float(plain if plain.isascii() and plain != "nan" else "")
     except ValueError:
         return None
-    numbers = [_number(each) for each in labels]
     if number in numbers:  # 2 where a class is called 2.0
-        return numbers.index(number)
-    return int(number) if number in range(len(labels)) else None
+        return numbers[number]
+    return int(number) if number in range(count) else None
 
 
 def _number(label: str) -> float:

@@ -1,5 +1,6 @@
 """Weights are read bit by bit as safetensors reads them, each into memory of its own, and never twice."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.loading import read_state_dict
+from bertviz_core.models.safetensors.values import raw_values
 
 FORMATS = ("float32", "float16", "bfloat16", "float64", "int64", "uint8", "bool", "complex64", "float8_e4m3fn")
 PEAK = """
@@ -60,6 +62,19 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(CheckpointError, match="cut off"):
         read_state_dict(tmp_path)
+
+
+@pytest.mark.parametrize("length", [0, 7, 2**20, 3 * 2**20])
+def test_a_file_that_is_cut_while_it_is_read_is_one_sentence(tmp_path: Path, length: int) -> None:
+    """A mapped file would end the process with SIGBUS."""
+    path = tmp_path / "model.safetensors"
+    save_file({str(each): torch.ones(2**20) for each in range(2)}, path)
+    tensors = raw_values(tmp_path)
+    _, first = next(tensors)
+    os.truncate(path, length)
+    with pytest.raises(CheckpointError, match=r"'model\.safetensors' became shorter while it was read"):
+        list(tensors)
+    assert first.view("<f4").min() == 1
 
 
 @pytest.mark.slow

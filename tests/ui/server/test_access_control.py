@@ -121,6 +121,24 @@ def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
     assert (status, seen["host"]) == (101, "bert.example.com:443")
 
 
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (
+            "192.168.1.5:8501",
+            "the name '192.168.1.5'. To reach it so, add the name to INSIDE_BERT_ALLOWED_HOSTS (INSIDE",
+        ),
+        ("<script>", "add the name to INSIDE_BERT_ALLOWED_HOSTS where it is started"),
+    ],
+)
+def test_the_page_under_another_name_says_what_to_set(host: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Such as http://192.168.1.5:8501 after make run; the page and the log have the same sentence."""
+    status, headers, _ = response("/", headers={"host": host}, allowed_hosts=("localhost",))
+    message = caplog.messages[-1].removeprefix("Refused '/': ")
+    assert (status, headers["content-length"]) == (421, str(len(message)))
+    assert words in message
+
+
 @pytest.mark.parametrize("host", ["evil.example", "xbert.example.org", "", "bert.example.org.evil.example", "[", "a@b"])
 def test_a_name_that_was_rebound_is_not_answered(host: str) -> None:
     allowed = (HOST, "*.inside.example")

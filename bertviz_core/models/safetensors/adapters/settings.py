@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,9 @@ MERGED = (
 PLAIN = re.compile(r"\^?[\w.]+")
 """A pattern of module names that is the ending of a name, or with ^ a whole name."""
 MAX_PATTERNS, MAX_PATTERN, MAX_RANK = 10_000, 300, 65_536
+MAX_DEPTHS = 8
+"""Maximum number of different counts of dots in the names of saved modules."""
+DOT = re.compile(r"\.")
 MAX_EXPRESSION = 10_000
 """Maximum length of a regular expression for the names of modules."""
 MOST_DIGITS = 9
@@ -77,6 +81,8 @@ class AdapterSettings:
     """Rank of its updates."""
     ranks: Mapping[str, tuple[int, int]]
     """As `alphas`: the ranks of single modules, which may be named by regular expressions."""
+    any_rank: frozenset[int] | None
+    """All ranks that a module may have, if some are named by regular expressions."""
     alpha: float
     """Numerator of the scale of an update."""
     alphas: Mapping[str, tuple[int, float]]
@@ -93,8 +99,8 @@ class AdapterSettings:
     """As `target_modules`: the modules that have none in spite of that."""
     layers: frozenset[int] | None
     """Numbers of the layers with updates; None for all."""
-    layers_pattern: tuple[str, ...]
-    """Names of the lists of layers that these numbers count in; () for any."""
+    layers_pattern: frozenset[str]
+    """Names of the lists of layers that these numbers count in; none for any."""
     modules_to_save: tuple[str, ...]
     """Modules that were trained as a whole and are stored so."""
     task_type: str
@@ -108,8 +114,8 @@ class AdapterSettings:
 
     def ranks_of(self, module: str) -> Set[int]:
         """The rank that the update of a module has; all of the patterns where one is a regular expression."""
-        if not all(map(PLAIN.fullmatch, self.ranks)):
-            return {self.rank, *(rank for _, rank in self.ranks.values())}
+        if self.any_rank is not None:
+            return self.any_rank
         return {min((self.ranks[key] for key in endings(module) if key in self.ranks), default=(0, self.rank))[1]}
 
     def scale_of(self, module: str, rank: int) -> float:
@@ -162,7 +168,7 @@ def _matching(names: tuple[str, ...] | str, modules: Sequence[str]) -> set[str] 
 
 def _in_layers(layers: Set[int], settings: AdapterSettings, module: str) -> bool:
     """Whether the first number in the name of a module, or that after the name of a list of layers, is one of these."""
-    lists, parts = frozenset(settings.layers_pattern), module.split(".")
+    lists, parts = settings.layers_pattern, module.split(".")
     numbered = [
         following
         for part, following in pairwise(parts[:-1])
@@ -183,9 +189,12 @@ class ModuleNames:
 
     def around(self, name: str) -> str:
         """The first of them that is the module of a name or around it; "" if none is."""
-        parts = name.split(".")
-        places = ((begin, length) for begin in range(len(parts)) for length in self._lengths)
-        paths = (".".join(parts[begin : begin + length]) for begin, length in places)
+        starts = [0, *(match.end() for match in DOT.finditer(name)), len(name) + 1]
+        paths = (
+            name[start : starts[min(place + length, len(starts) - 1)] - 1]
+            for place, start in enumerate(starts[:-1])
+            for length in self._lengths
+        )
         return next((path for path in paths if path in self._names), "")
 
 
@@ -224,14 +233,17 @@ def checked_settings(name: str, config: Mapping[str, Any]) -> AdapterSettings:
             f"The adapter {quoted(name)} names modules by the regular expression {quoted(unclear, 40)} "
             f"(alpha_pattern), which is not run here; {MERGED}."
         )
+    rank = _rank(name, config.get("r"))
+    checked = {key: (place, _rank(name, each)) for place, (key, each) in enumerate(ranks.items())}
     bias = config.get("bias", BIASES[0])
     if bias not in BIASES:
         raise CheckpointError(f"The adapter {quoted(name)} has the bias {quoted(str(bias), 40)}; {', '.join(BIASES)}.")
     return AdapterSettings(
         base=_word(config, "base_model_name_or_path"),
         revision=_word(config, "revision"),
-        rank=_rank(name, config.get("r")),
-        ranks={key: (place, _rank(name, rank)) for place, (key, rank) in enumerate(ranks.items())},
+        rank=rank,
+        ranks=checked,
+        any_rank=None if all(map(PLAIN.fullmatch, ranks)) else frozenset({rank, *map(itemgetter(1), checked.values())}),
         alpha=_alpha(name, config.get("lora_alpha")),
         alphas={key: (place, _alpha(name, alpha)) for place, (key, alpha) in enumerate(alphas.items())},
         rank_stabilised=config.get("use_rslora") is True,
@@ -240,8 +252,8 @@ def checked_settings(name: str, config: Mapping[str, Any]) -> AdapterSettings:
         target_modules=_modules(name, "target_modules", config.get("target_modules")),
         exclude_modules=_modules(name, "exclude_modules", config.get("exclude_modules")),
         layers=_layers(config.get("layers_to_transform")),
-        layers_pattern=_list(config.get("layers_pattern")),
-        modules_to_save=_list(config.get("modules_to_save")),
+        layers_pattern=frozenset(_list(config.get("layers_pattern"))),
+        modules_to_save=_saved_modules(name, _list(config.get("modules_to_save"))),
         task_type=_word(config, "task_type"),
         base_class=_word(auto, "base_model_class") if isinstance(auto, Mapping) else "",
     )
@@ -312,9 +324,19 @@ def _modules(name: str, entry: str, value: Any) -> tuple[str, ...] | str:
 
 
 def _list(value: Any) -> tuple[str, ...]:
-    """The texts of an entry, which is a list of texts or one text."""
+    """The texts of an entry, which is a list of texts or one text, each once."""
     listed = [value] if isinstance(value, str) and value else value
-    return tuple(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
+    return tuple(dict.fromkeys(each for each in listed if isinstance(each, str))) if isinstance(listed, list) else ()
+
+
+def _saved_modules(name: str, modules: tuple[str, ...]) -> tuple[str, ...]:
+    depths = {module.count(".") for module in modules}
+    if len(depths) > MAX_DEPTHS:
+        raise CheckpointError(
+            f"The modules_to_save of the adapter {quoted(name)} have names of {len(depths):,} different depths; at "
+            f"most {MAX_DEPTHS} are read. Save the adapter again with peft."
+        )
+    return modules
 
 
 def _layers(value: Any) -> frozenset[int] | None:
