@@ -107,6 +107,6 @@ def test_the_sentence_names_the_largest_fall_between_two_checkpoints() -> None:
     answers = (("x", "x", "x"),) * 4
     accuracy = np.array([0.85, 0.925, 0.75, 0.725])
     fell = replace(LABELS, checkpoints=names, steps=steps, answers=answers, accuracy=accuracy, macro_f1=accuracy)
-    assert labels_sentence(fell).endswith("It falls most from step 4 to step 6 (92.5% to 75.0%).")
+    assert labels_sentence(fell).endswith("Of all steps it falls most from step 4 to step 6 (92.5% to 75.0%).")
     rose = replace(fell, accuracy=np.sort(accuracy))
     assert "falls" not in labels_sentence(rose)
