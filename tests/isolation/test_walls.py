@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.isolation import run, syscalls
-from bertviz_core.isolation.child import TASKS
+from bertviz_core.isolation.child import CONFINE_THEMSELVES, TASKS
 from bertviz_core.isolation.run import Limits, run_limited
 from bertviz_core.isolation.syscalls import filter_available
 from bertviz_core.isolation.walls import landlock_version, missing
@@ -196,11 +196,17 @@ class Input:
     def read(self, *_):
         limits = {name: resource.getrlimit(getattr(resource, name))[0] for name in LIMITED}
         status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-        sys.stderr.write(json.dumps({**limits, **{name: int(status[name]) for name in ("Seccomp", "NoNewPrivs")}}))
+        try:
+            open(OUTSIDE).close()
+            walls = "open"
+        except PermissionError:
+            walls = "closed"
+        found = {name: int(status[name]) for name in ("Seccomp", "NoNewPrivs")}
+        sys.stderr.write(json.dumps({**limits, **found, "files": walls}))
         sys.stderr.flush()
         return b""
 
-LIMITED = sys.argv.pop().split(",")
+LIMITED, OUTSIDE = sys.argv.pop().split(","), sys.argv.pop()
 sys.stdin = SimpleNamespace(buffer=Input())
 child.main()
 """
@@ -212,9 +218,11 @@ LIMITED = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_C
 @pytest.mark.parametrize(
     "task", [TASK, *(pytest.param(each, marks=pytest.mark.slow) for each in sorted(TASKS - {TASK}))]
 )
-def test_every_limit_is_set_before_the_first_byte_of_a_stranger(task: str, serves: bool) -> None:
+def test_every_limit_is_set_before_the_first_byte_of_a_stranger(task: str, serves: bool, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.touch()
     numbers = ["2000000000", "7", "1000", "4096"]
-    arguments = [task, *numbers, *(["serve"] if serves else []), ",".join(LIMITED)]
+    arguments = [task, *numbers, *(["serve"] if serves else []), str(outside), ",".join(LIMITED)]
     done = subprocess.run([sys.executable, "-c", WATCHED, *arguments], capture_output=True, text=True, check=True)
     found, _ = json.JSONDecoder().raw_decode(done.stderr)
     assert 2_000_000_000 <= found["RLIMIT_AS"] < 2**63 - 1
@@ -222,3 +230,4 @@ def test_every_limit_is_set_before_the_first_byte_of_a_stranger(task: str, serve
     assert found["RLIMIT_NOFILE"] <= 64
     assert found["NoNewPrivs"] == 1
     assert found["Seccomp"] == (2 if filter_available() else 0)
+    assert found["files"] == ("open" if task in CONFINE_THEMSELVES or "Landlock" in missing() else "closed")

@@ -4,10 +4,12 @@ Covers `bertviz_core/isolation/regular_files.py`, `bertviz_core/models/skeleton.
 `bertviz_core/models/safetensors/folder.py`, `bertviz_core/predictions/loading.py`.
 """
 
+import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ import torch
 import transformers
 
 from bertviz_core.checkpoints.training.log import read_state
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.models import skeleton
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import build_skeleton
@@ -158,6 +161,22 @@ def test_the_wrong_entry_of_a_config_is_named(family: str, entries: dict[str, An
         build_skeleton("wrong", config)
     assert f"as {key!r}" in str(refused.value)
     assert not PYTHON.search(str(refused.value))
+
+
+def test_the_search_for_a_wrong_entry_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two entries are wrong, so that none can be found by leaving out one; each clock reading is a second later."""
+    built: list[str] = []
+    model_config = skeleton.model_config
+
+    def counted(name: str, config: Mapping[str, Any]) -> Any:
+        built.append(name)
+        return model_config(name, config)
+
+    monkeypatch.setattr(skeleton, "model_config", counted)
+    monkeypatch.setattr(skeleton, "thread_time", partial(next, itertools.count()))
+    with pytest.raises(CheckpointError, match="No bert model can be built"):
+        build_skeleton("wrong", {**BERT, "hidden_act": "mish2", "hidden_size": 14, **dict.fromkeys("abcdefghijkl", 1)})
+    assert 1 < len(built) <= 1 + skeleton.SEARCH_S
 
 
 CLASSES: dict[str, Any] = {
