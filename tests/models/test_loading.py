@@ -118,7 +118,8 @@ def test_tensors_of_the_base_model_without_a_place_are_told(bert: Path, name: st
 
 def test_an_adapter_beside_the_weights_is_told(bert: Path) -> None:
     (bert / "adapter_config.json").write_text("{}")
-    assert load(bert).notices == ("The folder also holds an adapter (adapter_config.json); it is not applied.",)
+    (notice,) = load(bert).notices
+    assert "also holds an adapter (adapter_config.json), which is not applied here" in notice
 
 
 def test_half_an_adapter_is_no_model(tmp_path: Path) -> None:

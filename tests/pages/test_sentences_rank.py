@@ -127,5 +127,5 @@ def test_what_moved_is_counted() -> None:
     assert ranking.rise.tolist() == [2, -1, -1]
     assert [rise_text(rise) for rise in (2, -1, 0)] == ["▲ 2", "▼ 1", "="]
     assert moved_words(ranking) == (
-        "3 of 3 texts have another place than by the cosine; text 1 rises most, from 3 to 1."
+        "3 of 3 texts have another place than by the cosine; of all, text 1 rises most, from 3 to 1."
     )

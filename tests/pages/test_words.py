@@ -188,7 +188,10 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
         np.testing.assert_allclose([row[f"share: LABEL_{place}"] for place in range(3)], expected, atol=1e-5)
     np.testing.assert_array_equal(charts(at)["words_classes"]["data"][0]["z"], frame[frame.columns[2:]])
     best = frame.loc[frame[f"share: {labels[0]}"].idxmax(), "word"]
-    assert f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most for it" in page_text(at)
+    assert (
+        f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most of all words for it"
+        in page_text(at)
+    )
     one = shown(view="Classes", model="three", classes="LABEL_1", words_classes_table="true")
     assert list(folded(one, "words_classes").columns[2:]) == ["share: LABEL_1"]
     one.multiselect(key="classes").set_value([]).run()

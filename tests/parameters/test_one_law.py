@@ -196,7 +196,7 @@ def test_every_face_says_what_a_file_holds_or_why_not(model_type: str, damage: s
 
     answer = parameters(opened, Options())
     ledger = answer.result
-    assert answer.notices == ledger.notices
+    assert {*ledger.notices} <= {*answer.notices}
     check_ledger(ledger, model, info)
     listed = {row.name: (row.component, row.layer, row.part) for row in ledger.parameters}
     assert {name: place for name, place in parts.items() if name in listed} == {

@@ -145,7 +145,7 @@ def moved_words(ranking: Ranking) -> str:
     have = "has" if moved == 1 else "have"
     return (
         f"{moved:,} of {counted(count, 'text')} {have} another place than by the cosine; of all, "
-        f"text {best + 1}{tied(rises)} rises most, "
+        f"text {best + 1}{tied(rises.tolist())} rises most, "
         f"from {int(ranking.cosine_rank[best]):,} to {int(ranking.rank[best]):,}."
     )
 

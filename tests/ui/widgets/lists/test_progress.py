@@ -3,7 +3,7 @@
 Covers `ui/widgets/lists/progress.py`.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +29,9 @@ class Thing:
 
     def key(self, key: Hashable) -> Hashable:
         return "thing", key
+
+    def notices_of(self, models: Iterable[str]) -> tuple[str, ...]:
+        return ()
 
     def cached(self, key: Hashable) -> Any:
         return results().get(self.key(key))
