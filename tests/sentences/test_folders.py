@@ -152,14 +152,13 @@ def test_a_model_whose_decoder_the_library_pools_is_said_to_differ(tmp_path: Pat
 @pytest.mark.parametrize(
     ("file", "change", "word"),
     [
-        ("adapter_config.json", lambda _: {"peft_type": "LORA"}, "adapter"),
         ("sentence_bert_config.json", lambda old: {**old, "config_args": {"hidden_act": "relu"}}, "config_args"),
         ("sentence_bert_config.json", lambda old: {**old, "document_length": 5}, "documents"),
         ("modules.json", lambda old: [{**old[0], "path": "0_Transformer"}, *old[1:]], "'0_Transformer'"),
         ("modules.json", lambda old: [old[0], *old], "Transformer"),
         ("modules.json", lambda old: [{**old[0], "type": "sentence_transformers.models.Dropout"}, *old[1:]], "Dropout"),
     ],
-    ids=["adapter", "loading", "lengths", "own folder", "two encoders", "no encoder"],
+    ids=["loading", "lengths", "own folder", "two encoders", "no encoder"],
 )
 def test_what_is_not_followed_is_said(tmp_path: Path, file: str, change: Any, word: str) -> None:
     folder = save_tiny("bert", tmp_path)
@@ -169,3 +168,13 @@ def test_what_is_not_followed_is_said(tmp_path: Path, file: str, change: Any, wo
     (notice,) = recommended(folder_source("tiny", folder), SETTINGS).notices
     assert word in notice
     assert "differ" in notice
+
+
+def test_an_adapter_beside_the_weights_is_said(tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path)
+    write(folder, CASE)
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
+    source = folder_source("tiny", folder)
+    notice, *_ = source.notices  # which every face has
+    assert "adapter" in notice
+    assert "not applied here" in notice

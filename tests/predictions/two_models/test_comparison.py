@@ -15,6 +15,7 @@ from transformers import AutoTokenizer
 
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.models.skeleton import TASK_CLASSES
+from bertviz_core.predictions.results import NO_ANSWER
 from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.parameters import Options
@@ -129,7 +130,8 @@ def test_answers_meet_by_their_characters_and_have_the_scores_of_transformers(pl
         places = [at for at, of in enumerate(inputs.sequence_ids(0)) if of == 1]
         start = output.start_logits[0][places].softmax(-1)
         end = output.end_logits[0][places].softmax(-1)
-        scores: dict[str, list[float]] = {}
+        none = [logits[0][[0, *places]].softmax(-1)[0] for logits in (output.start_logits, output.end_logits)]
+        scores: dict[str, list[float]] = {NO_ANSWER: [float(none[0] * none[1])]}
         for one, first in enumerate(places):
             for other in range(one, min(one + 30, len(places))):
                 text = CONTEXT[spans[first][0] : spans[places[other]][1]].strip()
