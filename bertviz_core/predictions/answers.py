@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow, answer_log_sums
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -48,8 +48,9 @@ def predicted_answers(
     """Extract the best answer spans: (i, j) with the greatest start_i + end_j, i <= j < i + max_answer_tokens.
 
     A context that is too long for one run is read in overlapping windows; the overlap is a quarter of the available
-    tokens, 128 at most. Start and end probabilities are each a softmax over the context tokens of all windows, so that
-    windows are comparable. A span found in two windows is listed once, with the greater logit.
+    tokens, 128 at most. Start and end probabilities are each a softmax over the context tokens of all windows, and the
+    first token where it stands for "no answer", so that windows and that answer are comparable. A span found in two
+    windows is listed once, with the greater logit.
 
     Args:
         head: a model with its head for question-answering.
@@ -75,9 +76,13 @@ def predicted_answers(
     notices = list(head.notices)
     if len(parts) > 1:
         notices.insert(0, f"The context is longer than the model reads at once: {counted(len(parts), 'window')}.")
-    null = min(nulls) if all(window.begins_special for window in windows) else None
+    null = min(nulls) if _begin_special(windows) else None
     found = AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
     return replace(found, notices=(*notices, found.null_words())) if found.is_null else found
+
+
+def _begin_special(windows: list[_Window]) -> bool:
+    return all(window.begins_special for window in windows)
 
 
 def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Window]:
@@ -159,9 +164,7 @@ def _part(tokenizer: TextTokenizer, window: _Window, logits: tuple[np.ndarray, .
 def _best_spans(
     parts: tuple[AnswerWindow, ...], windows: list[_Window], context: str, top: int, longest: int
 ) -> tuple[AnswerSpan, ...]:
-    total = sum(
-        _log_sum([getattr(part, name)[part.context] for part in parts]) for name in ("start_logits", "end_logits")
-    )
+    total = sum(answer_log_sums(parts, _begin_special(windows)))
     best: dict[tuple[int, int], AnswerSpan] = {}
     for index, (part, window) in enumerate(zip(parts, windows, strict=True)):
         for first, last, logit in _candidates(part, top * len(parts), longest):
@@ -191,8 +194,3 @@ def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int,
         (int(positions[place // width]), int(positions[place // width + place % width]), float(flat[place]))
         for place in best
     ]
-
-
-def _log_sum(parts: list[np.ndarray]) -> float:
-    values = np.concatenate(parts).astype(np.float64)
-    return float(values.max() + np.log(np.exp(values - values.max()).sum()))

@@ -1,5 +1,6 @@
 """Results of the task heads; arrays are read-only, float32 or integer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -217,6 +218,26 @@ class AnswerWindow:
     """End logit of every token."""
 
 
+def answer_log_sums(windows: Sequence[AnswerWindow], begins_special: bool) -> tuple[float, float]:
+    """Ln of the sums of exp(start logit) and exp(end logit): what the softmax of answers is over.
+
+    Args:
+        windows: windows of one context.
+        begins_special: whether the first token stands for "no answer"; it is counted once, in the window where its
+            logits are least.
+    """
+    logits = [[each.start_logits, each.end_logits] for each in windows]
+    least = min(logits, key=lambda pair: float(pair[0][0] + pair[1][0]))
+    start, end = (
+        np.concatenate(
+            [least[side][: int(begins_special)]]
+            + [pair[side][each.context] for pair, each in zip(logits, windows, strict=True)]
+        ).astype(np.float64)
+        for side in (0, 1)
+    )
+    return float(np.logaddexp.reduce(start)), float(np.logaddexp.reduce(end))
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
     """A span of the context."""
@@ -230,7 +251,7 @@ class AnswerSpan:
     logit: float
     """start logit + end logit."""
     score: float
-    """p(start) p(end), each a softmax over the context tokens of all windows."""
+    """p(start) p(end), each a softmax over the context tokens of all windows and the token of a null logit."""
     window: int
     """Index of its window."""
     first: int
@@ -275,16 +296,10 @@ class AnswerPrediction:
 
     @property
     def null_score(self) -> float | None:
-        """p(start) p(end) of the token with that logit, each a softmax over it and the context of all windows."""
+        """p(start) p(end) of the token with that logit, see AnswerSpan.score."""
         if self.null_logit is None:
             return None
-        first = min(self.windows, key=lambda each: float(each.start_logits[0] + each.end_logits[0]))
-        log_score = 0.0
-        for name in ("start_logits", "end_logits"):
-            none = getattr(first, name)[:1].astype(np.float64)
-            spans = [getattr(each, name)[each.context] for each in self.windows]
-            log_score += float(none[0] - np.logaddexp.reduce(np.concatenate([none, *spans])))
-        return float(np.exp(log_score))
+        return float(np.exp(self.null_logit - sum(answer_log_sums(self.windows, True))))
 
     @property
     def score(self) -> float | None:

@@ -1,5 +1,7 @@
 """Answers equal brute force over all spans of all windows; invalid input gives a message."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,17 @@ def brute_force(prediction: AnswerPrediction, longest: int) -> list[tuple[float,
     return sorted(spans, reverse=True)
 
 
+def normaliser(prediction: AnswerPrediction) -> float:
+    """The sums under both softmaxes, written out: of the context's tokens, and of the least first token."""
+    start = [float(logit) for part in prediction.windows for logit in part.start_logits[part.context]]
+    end = [float(logit) for part in prediction.windows for logit in part.end_logits[part.context]]
+    if prediction.null_logit is not None:
+        least = min(prediction.windows, key=lambda part: float(part.start_logits[0] + part.end_logits[0]))
+        start.append(float(least.start_logits[0]))
+        end.append(float(least.end_logits[0]))
+    return math.fsum(map(math.exp, start)) * math.fsum(map(math.exp, end))
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "modernbert", "deberta-v2", "xlnet", "splinter"])
 @pytest.mark.parametrize("context", [SHORT, LONG])
@@ -48,10 +61,12 @@ def test_the_best_spans_are_those_of_brute_force(name: str, context: str) -> Non
         if len(prediction.windows) == 1:
             np.testing.assert_allclose(logits, [span[0] for span in spans[:6]], atol=1e-5)
         for each in prediction.answers:
-            start = np.concatenate([part.start_logits[part.context] for part in prediction.windows]).astype(float)
-            end = np.concatenate([part.end_logits[part.context] for part in prediction.windows]).astype(float)
-            expected = np.exp(each.logit) / np.exp(start).sum() / np.exp(end).sum()
-            assert each.score == pytest.approx(expected, rel=1e-5)
+            assert each.score == pytest.approx(np.exp(each.logit) / normaliser(prediction), rel=1e-5)
+        if prediction.null_logit is not None:
+            assert prediction.null_score == pytest.approx(
+                np.exp(prediction.null_logit) / normaliser(prediction), rel=1e-5
+            )
+            assert prediction.is_null == ((prediction.null_score or 0) > answer.score)
 
 
 def test_windows_cover_the_whole_context_and_overlap() -> None:

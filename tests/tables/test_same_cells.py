@@ -105,6 +105,13 @@ def test_cells_are_the_same_in_every_format(
     assert len(found) >= (1 if name == U64 else len(COLUMNS) - len(TEXTS))
 
 
+def test_rounded_numbers_of_a_corpus_are_said(tmp_path: Path) -> None:
+    WRITERS[U64](tmp_path / U64)
+    assert [each for each in survey(str(tmp_path / U64), None, 3, 1_000).notices if "9.223372036854776e+18" in each]
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "n": 9223372036854775807, "m": 1e15}\n')
+    assert not [each for each in survey(str(tmp_path / "a.jsonl"), None, 3, 1_000).notices if "64 bits" in each]
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_signs_of_zero_and_numbers_stay_numbers(tmp_path: Path, ending: str) -> None:
     frame = pd.DataFrame({"text": ["a", "b"], "n": [-0.0, 2.0], "m": [3.0, 2.0]})

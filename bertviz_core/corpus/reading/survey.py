@@ -25,6 +25,7 @@ from bertviz_core.text import counted, quoted
 
 MAX_SHARD_NBYTES = 64 * 1024**2
 """Maximum bytes of a shard's texts (of all columns, unless the input is Parquet), all of them in memory."""
+BEYOND_WHOLE = 2.0**63
 JSON_ENDINGS = (".jsonl", ".ndjson")
 Reader = LineFiles | ParquetFiles
 
@@ -52,6 +53,7 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
     as_text = not files[0].path.lower().endswith(JSON_ENDINGS)
     cut, stored, schema = Cut(rows_per_shard, MAX_SHARD_NBYTES), None, None
     comma_cells: dict[str, str | None] = {}
+    rounded: dict[str, float] = {}
     for index, (file, where) in enumerate(zip(files, places, strict=True)):
         rows, commas = 0, isinstance(reader, LineFiles) and reader.decimal_comma(where)
         for positions, table, types in _batches(reader, where, rows_per_shard):
@@ -59,6 +61,8 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
             _check_texts(table, text_column, file.path, rows, max_characters)
             stored = joined(stored or types, types, file.path, as_text)
             _take_commas(table, text_column, comma_cells)
+            if not as_text:
+                _take_rounded(table, rounded)
             found = narrow(types, table, text_column, commas)
             schema = joined(schema or found, found, file.path, as_text=True)
             cut.take(index, positions, _sizes(reader, positions, table, text_column))
@@ -67,6 +71,12 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
         raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
     plain_schema = plain(schema, stored)
     notices.extend(_comma_notices(plain_schema, comma_cells))
+    if rounded:
+        name = next(iter(rounded))
+        notices.append(
+            f"Numbers of {listed(list(rounded))} beyond 64 bits are kept with 17 digits at most (such as "
+            f"{rounded[name]!r} in {quoted(name)}); write them as texts to keep every digit."
+        )
     if isinstance(reader, LineFiles):
         notices.extend(reader.notices)
     columns, shards = _columns(plain_schema, text_column, notices), cut.shards()
@@ -233,6 +243,15 @@ def _take_commas(table: pa.Table, text_column: str, cells: dict[str, str | None]
         if name != text_column and pa.types.is_string(column.type) and cells.get(name, "") is not None:
             cell = comma_cell(column)
             cells[name] = cell if cell is None else cells.get(name) or cell
+
+
+def _take_rounded(table: pa.Table, cells: dict[str, float]) -> None:
+    """Add a number of each column of JSON whose whole numbers have no type of their own in Arrow."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type) and name not in cells:
+            largest = pc.max(pc.abs(column)).as_py()
+            if largest is not None and largest >= BEYOND_WHOLE:
+                cells[name] = largest
 
 
 def _comma_notices(schema: pa.Schema, cells: Mapping[str, str | None]) -> Iterator[str]:

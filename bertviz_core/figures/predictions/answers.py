@@ -13,7 +13,7 @@ from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
-from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, answer_log_sums
 from bertviz_core.text import decimals, escape_controls, shortened
 
 AROUND = 30
@@ -105,13 +105,9 @@ def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[
 
     NaN if the end precedes the start, or the span exceeds the maximum length of an answer.
     """
-    logs = []
-    for name in ("start_logits", "end_logits"):
-        every = np.concatenate([getattr(part, name)[part.context] for part in prediction.windows]).astype(np.float64)
-        top = every.max()
-        part = prediction.windows[window]
-        logs.append(getattr(part, name)[part.context] - top - np.log(np.exp(every - top).sum()))
-    table = logs[0][:, None] + logs[1][None, :]
+    start, end = answer_log_sums(prediction.windows, prediction.null_logit is not None)
+    part = prediction.windows[window]
+    table = (part.start_logits[part.context] - start)[:, None] + (part.end_logits[part.context] - end)[None, :]
     places = np.arange(len(table))
     length = places[None, :] - places[:, None]
     return np.where((length >= 0) & (length < longest), table, np.nan).astype(np.float32)

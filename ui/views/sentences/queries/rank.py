@@ -49,7 +49,8 @@ EXPLANATION = (
     "The head reads the query and each text together, as one input, and gives a logit. A head with one output is a "
     "cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
     "sigmoid by default, as in sentence-transformers. Of a head for natural language inference, whose premise is the "
-    "query and whose hypothesis is the text, the score is the probability of one class, the softmax of its logits. "
+    "query and whose hypothesis is the text, the score is the probability of one class: the softmax "
+    "of its logits, or the sigmoid where classes do not exclude each other. "
     "{beside}"
 )
 TOKENS_EXPLANATION = (
