@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any
 
 import streamlit as st
@@ -13,30 +13,35 @@ from bertviz_core.questions.view import (
     Ask,
     Beside,
     Click,
+    Code,
+    Columns,
     Figure,
+    Folded,
     Metrics,
+    Notices,
     Part,
     Section,
     Table,
     Text,
     View,
 )
-from ui.address.widgets import choice, level, select, toggle, words
+from bertviz_core.text import escape_markdown
+from ui.address.widgets import choice, keep_among, level, select, toggle, whole, words
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
 from ui.session import store, stored
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
-from ui.widgets.heading import heading
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, numbers_table
+from ui.widgets.heading import heading, unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
 from ui.widgets.view_and_layer import layer_select, view_choice
 
 FLAG = ("false", "true")
 NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
-LEVEL_WIDTH = 200
-"""Pixels of the control of a number."""
+LEVEL_WIDTH, POSITION_WIDTH = 200, 320
+"""Pixels of the controls of a number and of a position."""
 HALF = 0.49
 """Share of a wide page's width of the figure with a section beside it."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -80,7 +85,7 @@ def show_page(
     name_model(name, note)
     draw_parts(notices, opened, ask, options)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = view_choice([view.title for view in views])
+        chosen = view_choice([view.title for view in views]) if len(views) > 1 else views[0].title
         view = next(view for view in views if view.title == chosen)
         with shown_to_user():
             options = _with_controls(view.params, opened, options)
@@ -125,8 +130,15 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
         case "layer" if param.bounds is not None:
             least, most, first = param.bounds(opened, options)
             return str(layer_select(most - least + 1, first, _sentence(param)))
+        case "position" if param.bounds is not None:
+            least, most, first = param.bounds(opened, options)
+            keep_among(param.key, range(least, most + 1), first)
+            label = f"{param.label}, from {least} to {most}"
+            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
         case "names":
             return fields.models_control(param, opened.name)
+        case "model":
+            return fields.model_control(param, param.values(opened, options) if param.values else (), opened.name)
         case _:
             return words(param, param.label, placeholder=param.help)
 
@@ -138,40 +150,79 @@ def _sentence(param: Param) -> str:
 def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
     for part in parts:
-        match part:
-            case Text():
-                LEVELS[part.level](part.markdown)
-            case Metrics():
-                with st.container(horizontal=True):
-                    for each in part.metrics:
-                        st.metric(each.label, each.value, help=each.help or None)
-            case Table():
-                numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
-            case Figure():
-                _figure(part, opened, ask, options)
-            case Section():
-                _section(part, opened, ask, options)
-            case Beside():
-                _beside(part, opened, ask, options)
+        _draw(part, opened, ask, options)
 
 
-def _figure(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
+@singledispatch
+def _draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
+    raise TypeError(type(part))
+
+
+@_draw.register
+def _(part: Text, *_: Any) -> None:
+    LEVELS[part.level](part.markdown)
+
+
+@_draw.register
+def _(part: Notices, *_: Any) -> None:
+    for notice in unshown(part.notices):
+        LEVELS[part.level](escape_markdown(f"{part.before}{notice}"))
+
+
+@_draw.register
+def _(part: Metrics, *_: Any) -> None:
+    with st.container(horizontal=True):
+        for each in part.metrics:
+            st.metric(each.label, each.value, help=each.help or None)
+
+
+@_draw.register
+def _(part: Table, *_: Any) -> None:
+    numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
+
+
+@_draw.register
+def _(part: Code, *_: Any) -> None:
+    st.code(part.text, language=part.language, wrap_lines=True, height=part.height)
+
+
+@_draw.register
+def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with st.container(key=f"halves_{part.key}"):
+        places = st.columns([1, 1], gap="medium")
+    for place, parts in zip(places, (part.left, part.right), strict=True):
+        with place:
+            draw_parts(parts, opened, ask, options)
+
+
+@_draw.register
+def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with folded(part.label, part.key) as place:
+        if place.open:
+            draw_parts(part.show(), opened, ask, options)
+
+
+@_draw.register
+def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     below = figure_block(
         part.spec,
         part.file,
-        part.frame,
         alt=part.alt,
         numbers=part.numbers,
+        height=part.height,
         texts=part.texts,
         models=part.models,
         explanation=(part.explanation, part.code) if part.explanation else None,
         on_select=_on_click(part),
         formats=part.formats,
+        share=part.share,
+        scrolled=part.scrolled,
     )
     with below:
         draw_parts(part.below, opened, ask, options)
 
 
+@_draw.register
 @st.fragment
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
@@ -180,6 +231,7 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
         draw_parts(part.show(opened, ask, options), opened, ask, options)
 
 
+@_draw.register
 @st.fragment
 def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
     figure = part.figure
@@ -189,8 +241,8 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
     with picture:
         chart(figure.spec, key, on_select=_on_click(figure), share=HALF)
     with rows:
-        _section(part.section, opened, ask, options)
-    download_row(figure.spec, key, figure.file, figure.spec.caption, figure.frame, figure.texts)
+        draw_parts([part.section], opened, ask, options)
+    download_row(figure.spec, key, figure.file, figure.spec.caption, texts=figure.texts)
     draw_parts(part.below, opened, ask, options)
     if figure.explanation:
         explained(key, figure.explanation, figure.code)
@@ -205,6 +257,6 @@ def take_click(chart_key: str, click: Click) -> None:
     """Select what was clicked last in a chart."""
     event = stored(chart_key)
     points = event["selection"]["points"] if event else []
-    clicked = str(points[0].get("id") or "") if points else ""
-    if clicked:
-        store(click.param.key, click.value(clicked))
+    value = click.value(points[0]) if points else None
+    if value is not None:
+        store(click.param.key, value)

@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
@@ -116,6 +117,15 @@ class FigureSource:
         with quietly():
             spec, answer = drawn_by(name, self.opened, options)
         save_figure(path, spec, answer.models, answer.texts, theme, medium, width, height)
+
+    def table(self, name: str, more: Mapping[str, Option]) -> pd.DataFrame:
+        """Compute the table of a figure, as its page shows it; arguments and errors as in `figure`."""
+        if name not in all_figures():
+            raise no_figure(name, all_figures())
+        options = self._options(name, more)
+        with quietly():
+            spec, _ = drawn_by(name, self.opened, options)
+        return spec.frame()
 
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
         """Compute the data of a figure.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.api.arguments import checked, written
@@ -90,6 +91,23 @@ class ModelFigures(ABC):
         """
         source = self._source(name, texts, pair)
         source.save(path, name, options, theme, medium, width, height)
+
+    @checked
+    def table(
+        self, name: str, *texts: str | float | PathLike[str], pair: str | None = None, **options: Option
+    ) -> pd.DataFrame:
+        """Compute the numbers of a figure of the dashboard, as the table of its page.
+
+        Args:
+            name: as for `figure`.
+            *texts: the input, as for `figure`.
+            pair: a second text of the same input.
+            **options: options of the `figure` command, and settings of the figure.
+
+        Raises:
+            BertvizError: there is no such figure or option, or the inputs are invalid.
+        """
+        return self._source(name, texts, pair).table(name, options)
 
     @checked
     def compute(

@@ -10,7 +10,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.text import escape_controls
 
 T = TypeVar("T", bound=str)
-Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target", "names"]
+Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target", "names", "model"]
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
 """Parameters that every figure accepts; those that its question does not declare have no effect."""
 MOST_DIGITS = 9
@@ -34,7 +34,7 @@ class Param:
     label: str = ""
     """Label of its control on a page; "" where a page has none for it."""
     values: "Callable[[Any, Options], Sequence[str]] | None" = None
-    """Permitted values of a choice that depend on the opened model and the options, the default first."""
+    """Values that depend on the opened model and the options, the default first: all of a choice, some of a "model"."""
     bounds: "Callable[[Any, Options], tuple[int, int, int]] | None" = None
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str

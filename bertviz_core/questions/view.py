@@ -3,11 +3,11 @@
 What a view shows is data, a sequence of parts, so that a page draws it, and a test reads it, without one another.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, Question
@@ -24,6 +24,16 @@ class Text:
 
     markdown: str
     level: Level = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Remarks on an answer, one sentence each; those that the page has shown already are left out."""
+
+    notices: Sequence[str]
+    level: Level = "warning"
+    before: str = ""
+    """What each begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,8 @@ class Click:
     """What a click in a figure selects."""
 
     param: Param
-    value: Callable[[str], str]
-    """Id of the clicked part -> value of the parameter."""
+    value: Callable[[Mapping[str, Any]], object]
+    """Point of plotly's event -> value of the parameter; None for no change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -69,13 +79,13 @@ class Figure:
     """A figure with its numbers, its files, and how it is computed."""
 
     spec: FigureSpec
-    frame: "pd.DataFrame"
-    """Its numbers."""
     file: str
     """Name of its files without the page and an extension: what is shown, and the model, layer and head."""
     alt: str = ""
     """Description of the table; "" for the title of the figure."""
     numbers: Literal["folded", "open", "in files"] = "folded"
+    height: int | Literal["auto"] = "auto"
+    """Pixels of an open table."""
     texts: Tokens | Sequence[str | None] = ()
     """Texts that it depends on."""
     models: Sequence[str] = ()
@@ -85,9 +95,26 @@ class Figure:
     code: str = ""
     """Lines of Python that reproduce its numbers."""
     formats: Mapping[str, str] = field(default_factory=dict)
-    below: Sequence[Text] = ()
-    """Texts between the picture and its files."""
+    below: "Sequence[Part]" = ()
+    """What stands between the picture and its files."""
     click: Click | None = None
+    share: float = 1.0
+    """Share of the page's width, where the page has columns."""
+    scrolled: bool = False
+    """Whether a tall figure is scrolled."""
+
+    @classmethod
+    def of(cls, figure: DeclaredFigure[...], answer: Answer[Any], file: str, **more: Any) -> "Figure":
+        """The figure of an answer, with its texts and models.
+
+        Args:
+            figure: the figure.
+            answer: the answer to its question.
+            file: as the field.
+            **more: further fields.
+        """
+        about = {"texts": answer.texts, "models": tuple(dict.fromkeys(name for name, _ in answer.models))}
+        return cls(spec=figure.of(answer.drawn), file=file, **{**about, **more})
 
 
 @runtime_checkable
@@ -98,7 +125,7 @@ class Ask(Protocol):
         """Return the answer."""
 
 
-Show = Callable[[Any, Ask, Options], "Iterator[Part]"]
+Show = Callable[[Any, Ask, Options], "Iterable[Part]"]
 """From the opened model, a function that asks it, and the options to what is shown."""
 
 
@@ -120,7 +147,36 @@ class Beside:
     """What stands between the files and the explanation."""
 
 
-Part = Text | Metrics | Table | Figure | Section | Beside
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Parts in two columns on a wide page."""
+
+    key: str
+    """Key of their container."""
+    left: "Sequence[Part]"
+    right: "Sequence[Part]"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text of fixed width."""
+
+    text: str
+    language: Literal["python"] | None = None
+    height: int | Literal["content"] = "content"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Parts that are folded, and made when they are opened."""
+
+    label: str
+    key: str
+    """Key of the fold, its name in the address."""
+    show: "Callable[[], Iterable[Part]]"
+
+
+Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Write a table as LaTeX or Markdown, with every text escaped."""
+"""Write a table as CSV, LaTeX or Markdown, with every text escaped."""
 
 import re
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, formula_safe
 
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$!&])")
 """Characters that Markdown reads as marks."""
@@ -14,6 +14,20 @@ MOST_ROWS = 500
 """Maximum number of rows that are written; a longer table is for a file of numbers."""
 DIGITS = 6
 """Significant digits of a number."""
+
+
+def csv_text(table: "pd.DataFrame") -> str:
+    """The table as CSV; texts that a spreadsheet would run as formulas are escaped by an apostrophe."""
+    safe = table.copy()
+    for place, kind in enumerate(table.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            cells = [formula_safe(cell) if isinstance(cell, str) else cell for cell in table.iloc[:, place]]
+            safe.isetitem(place, cells)
+    safe.columns = [formula_safe(str(head)) for head in table.columns]
+    text: str = safe.to_csv(
+        index=False, lineterminator="\r\n"
+    )  # as in RFC 4180; a lone return in a cell is then quoted
+    return text
 
 
 def latex_table(table: "pd.DataFrame", caption: str = "") -> str:
@@ -95,3 +109,19 @@ LATEX = {
 
 def _latex(text: str) -> str:
     return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Convert a frame for display: shapes and lists of names become texts, missing values empty."""
+    words = {str(name) for name in frame if not pd.api.types.is_numeric_dtype(frame[name])}
+    return frame.assign(**{name: [_cell(value, name) for value in frame[name]] for name in words})
+
+
+def _cell(value: Any, column: str) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) if column == "stored_names" else str(value)
+    return "" if value is None or value != value else str(value)  # NaN is not itself
+
+
+WRITERS = {".csv": lambda table, _: csv_text(table), ".tex": latex_table, ".md": markdown_table}
+"""Ending of a file -> what writes a table and its caption."""

@@ -115,6 +115,13 @@ class TextTokenizer:
         token_id = self.tokenizer.mask_token_id
         return "" if token_id is None else self.spelled([token_id])[0]
 
+    def special_roles(self) -> dict[str, str]:
+        """Spelling -> role, such as cls, of the special tokens; BERT's roles come first."""
+        spellings = self.tokenizer.special_tokens_map
+        roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
+        first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
+        return {roles[role]: role for role in first}
+
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The spelling of ids in the vocabulary; rows beyond it, which pad the embedding table, by number."""
         rows = [int(token_id) for token_id in ids]

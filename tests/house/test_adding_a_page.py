@@ -50,6 +50,7 @@ def test_characters_add_up(settings: Settings) -> None:
 
 from functools import partial
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import token_text
@@ -65,7 +66,18 @@ def length_bars(lengths: PieceLengths, title: str, theme: Theme) -> go.Figure:
     return figure.update_xaxes(tickvals=places, ticktext=[token_text(token) for token in lengths.tokens])
 
 
-@figure("lengths", "lengths_bars", "characters of each token, also of marks (--set marks=true)", reported=True)
+def lengths_frame(lengths: PieceLengths) -> pd.DataFrame:
+    """A row per token."""
+    return pd.DataFrame({"tokens": lengths.tokens, "characters": lengths.characters})
+
+
+@figure(
+    "lengths",
+    "lengths_bars",
+    "characters of each token, also of marks (--set marks=true)",
+    reported=True,
+    table=lengths_frame,
+)
 def lengths_figure(lengths: PieceLengths) -> FigureSpec:
     """The bars of a text."""
     title = "Characters of each token"
@@ -117,11 +129,9 @@ def lengths_lines(result: PieceLengths) -> list[str]:
 ''',
     "pages/lengths.py": '''"""Lengths: how long is a token?"""
 
-import pandas as pd
-
 from bertviz_core.figures.tokens.lengths import lengths_figure
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.lengths import MARKS, lengths, lengths_json
+from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
 from ui.cache import sources
 from ui.cache.shared_model import SharedModel
@@ -144,10 +154,7 @@ with shown_to_user():
     answer = lengths(SharedModel(name), Options((text,), values={MARKS.key: str(marks).lower()}))
     name_model(name, f"{len(answer.result.tokens)} tokens")
     code = CODE.format(model=sources.source(name).pretrained_name, text=text)
-    table = pd.DataFrame(lengths_json(answer.result))
-    figure_block(
-        lengths_figure(**answer.drawn), f"lengths {name}", table, texts=answer.texts, explanation=(HOW, code)
-    )
+    figure_block(lengths_figure.of(answer.drawn), f"lengths {name}", texts=answer.texts, explanation=(HOW, code))
 ''',
     "tests/pages/test_lengths.py": '''"""Page, its code, command, library and figure show the same numbers.
 
@@ -313,7 +320,12 @@ def format_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
     return go.Figure(go.Bar(x=list(sizes), y=list(sizes.values())), layout=layout(theme, title))
 
 
-@figure("formats", "parameters_formats", "parameters of each number format")
+def formats_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per number format."""
+    return pd.DataFrame(list(format_sizes(ledger).items()), columns=["format", "parameters"])
+
+
+@figure("formats", "parameters_formats", "parameters of each number format", table=formats_frame)
 def formats_figure(ledger: Ledger) -> FigureSpec:
     """The parameters of a model by number format."""
     title = f"Parameters by number format of {ledger.model}"
@@ -331,12 +343,9 @@ def test_bars_of_formats_add_up_and_count_tied_parameters_once() -> None:
 
 def formats_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Bars of the number formats."""
-    from bertviz_core.figures.parameters.bars import format_sizes, formats_figure
+    from bertviz_core.figures.parameters.bars import formats_figure
 
-    answer = ask(parameters, Options(task=options.task))
-    sizes = format_sizes(answer.result)
-    frame = pd.DataFrame({"format": list(sizes), "parameters": list(sizes.values())})
-    yield Figure(spec=formats_figure.of(answer.drawn), frame=frame, file=f"formats {opened.name}")
+    yield Figure.of(formats_figure, ask(parameters, Options(task=options.task)), f"formats {opened.name}")
 
 
 VIEWS = (*VIEWS, View("Formats", (), formats_view))

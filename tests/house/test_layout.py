@@ -56,9 +56,3 @@ def test_vague_words_are_seldom_names(word: str) -> None:
 def test_variables_parameters_and_functions_are_counted(wrong: Path) -> None:
     places = {word: len(lines) for word, lines in layout.vague_names(wrong).items() if lines}
     assert places == {"found": 6, "asked": 3, "kept": 3}
-
-
-@pytest.mark.slow
-def test_no_two_classes_share_a_name(wrong: Path) -> None:
-    assert layout.repeated_classes(ROOT) == []
-    assert layout.repeated_classes(wrong)

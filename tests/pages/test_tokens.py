@@ -1,6 +1,6 @@
 """The tokens page: every number, every bad input, every refusal.
 
-Covers `ui/views/tokens/*.py`.
+Covers `bertviz_core/questions/views/tokens.py`.
 """
 
 import json
@@ -12,13 +12,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import resolve
+from bertviz_core.questions.views.tokens import tokenizer_lines as reproduction
 from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
 from tests.pages.opened import _decoded, metrics, opened, visible_text
 from tests.pages.snippets import printed
 from tests.trace.isolated.test_file_tokenizer import REBUILT, SETTINGS, TEXT, loaded, saved
-from ui.views.tokens.tensor import reproduction
 
 TEACHING = "Sinan loves a beautiful day"
 
@@ -108,7 +108,7 @@ def test_a_chosen_token_shows_its_nearest_rows() -> None:
 
     settings = Settings.from_environment()
     table = load_model(resolve("all-MiniLM-L6-v2", settings), settings).model.get_input_embeddings().weight.detach()
-    at = opened("tokens", token="2")
+    at = opened("tokens", token="2", tokens_neighbours_table="true")
     assert at.number_input(key="token").value == 2
     bars, _ = charts(at)["tokens_neighbours"]["data"]
     unit = table / table.norm(dim=1, keepdim=True)
@@ -127,7 +127,7 @@ def test_a_chosen_token_shows_its_nearest_rows() -> None:
 
 def test_padding_rows_of_the_table_are_named_as_such(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "padded", vocab_size=len(vocabulary()) + 200)
-    at = opened("tokens", model="padded")
+    at = opened("tokens", model="padded", tokens_neighbours_table="true")
     names = at.dataframe[1].value["token"].tolist()
     assert any(name.startswith("padding row ") for name in names)
     assert "None" not in names
@@ -136,7 +136,7 @@ def test_padding_rows_of_the_table_are_named_as_such(models_dir: Path) -> None:
 
 def test_the_code_on_the_page_gives_the_numbers_on_the_page(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "tiny")
-    at = opened("tokens", model="tiny", tokens_explained="true")
+    at = opened("tokens", model="tiny", tokens_text_explained="true", tokens_neighbours_table="true")
     printed: list[Any] = []
     exec(at.code[0].value, {"print": lambda *arguments: printed.append(arguments)})
     (norm,), (names, cosines) = printed

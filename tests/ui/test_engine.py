@@ -17,7 +17,7 @@ def controls_page() -> None:
     modules = ("", "embeddings", "embeddings.word", "pooler.dense")
     module = Param("module", "choice", "a module", label="Module", values=lambda opened, options: modules)
     search = Param("search", "text", "part of a name", label="Search")
-    take_click("chart", Click(module, lambda clicked: "" if clicked == "model" else clicked))
+    take_click("chart", Click(module, lambda point: "" if point["id"] == "model" else point["id"]))
 
     def shown(opened: object, ask: object, options: Options) -> list[Text]:
         return [Text(f"module {options.get('module')}"), Text(f"search [{options.get('search')}]")]

@@ -9,20 +9,17 @@ import streamlit as st
 
 from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
-from bertviz_core.errors import BertvizError
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
-from bertviz_core.models.local_files import tokenizer_folder
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.resources.byte_cache import ByteCache
-from bertviz_core.settings import Settings
 from bertviz_core.trace.recorded_arrays import give_back_memory
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.memoize import cached_by_bytes
 from ui.cache.sources import SourceKey, source, source_key
 from ui.cache.traces import TraceCache
-from ui.session import model_names, settings
+from ui.session import settings
 
 BYTES_PER_ENTRY = 300
 """Bytes per entry of a loaded vocabulary; measured: 144 for 30,000 word pieces, 284 for 250,000 unigrams."""
@@ -110,28 +107,6 @@ def tokens(name: str, text: str, pair: str | None) -> Tokens:
 def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
     """The tokens with these ids in a model's vocabulary."""
     return _tokenizer(source_key(name)).spelled(ids)
-
-
-def special_tokens(name: str) -> dict[str, str]:
-    """Spelling -> role, such as cls, of a model's special tokens; BERT's roles come first."""
-    spellings = _tokenizer(source_key(name)).tokenizer.special_tokens_map
-    roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
-    first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
-    return {roles[role]: role for role in first}
-
-
-def tokenizer_names() -> tuple[str, ...]:
-    """Offered models with a tokenizer on this machine."""
-    current = settings()
-    return tuple(name for name in model_names() if _has_tokenizer(name, current))
-
-
-def _has_tokenizer(name: str, current: Settings) -> bool:
-    try:
-        tokenizer_folder(resolve(name, current), current)
-    except BertvizError:
-        return False
-    return True
 
 
 def _loaded(origin: ModelSource) -> LoadedModel:

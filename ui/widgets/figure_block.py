@@ -18,7 +18,8 @@ from bertviz_core.figures.base.export import COLUMN, MEDIA, standalone_html
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
-from bertviz_core.text import decimals, escape_markdown, formula_safe
+from bertviz_core.tables.typeset import csv_text
+from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
@@ -50,7 +51,7 @@ LONGEST_NAME = 150
 def figure_block(
     spec: FigureSpec,
     filename: str,
-    table: pd.DataFrame,
+    table: pd.DataFrame | None = None,
     *,
     alt: str = "",
     numbers: Literal["folded", "open", "in files"] = "folded",
@@ -69,7 +70,7 @@ def figure_block(
     Args:
         spec: the figure.
         filename: name of its files without an extension: what is shown, and the model, layer and head.
-        table: its numbers.
+        table: its numbers, where the figure does not know them.
         alt: description of the table for screen readers; the figure's title by default.
         numbers: whether the table is folded, open, or only in the files.
         height: pixels of an open table.
@@ -91,16 +92,24 @@ def figure_block(
         chart(spec, spec.chart, on_select=on_select, share=share)
     _name_texts(texts)
     words = st.container()
-    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models, share)
+    rows = _rows(spec, table)
+    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, rows, texts, models, share)
     if numbers == "folded":
-        folded_table(
-            spec.chart, table, alt or spec.title, formats, colour_range(cached_figure(spec, page_theme(share)))
-        )
+        scale = colour_range(cached_figure(spec, page_theme(share)))
+        folded_table(spec.chart, rows(), alt or spec.title, formats, scale)
     elif numbers == "open":
-        numbers_table(table, alt or spec.title, height, formats=formats)
+        numbers_table(rows(), alt or spec.title, height, formats=formats)
     if explanation is not None:
         explained(spec.chart, *explanation)
     return words
+
+
+def _rows(figure: Any, table: pd.DataFrame | None) -> Callable[[], pd.DataFrame]:
+    """What computes the numbers of a figure; the files compute them when they are saved."""
+    own: Callable[[], pd.DataFrame] | None = figure.table if table is None else lambda: table
+    if own is None:
+        raise ValueError(f"{figure.title!r} has no table")
+    return own
 
 
 def page_theme(share: float = 1.0) -> Theme:
@@ -151,7 +160,7 @@ def download_row(
     key: str,
     filename: str,
     caption: str,
-    table: pd.DataFrame,
+    table: pd.DataFrame | None = None,
     texts: Tokens | Sequence[str | None] = (),
 ) -> None:
     """Show the texts of a figure of the chosen model, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
@@ -161,11 +170,11 @@ def download_row(
         key: key of its chart, which begins with the page's name.
         filename: name of the files without an extension.
         caption: caption in the files; model, revision, texts and colours are added.
-        table: the numbers.
+        table: its numbers, where the figure does not know them.
         texts: texts that the figure depends on.
     """
     _name_texts(texts)
-    _downloads(figure, key, filename, caption, table, texts, ())
+    _downloads(figure, key, filename, caption, _rows(figure, table), texts, ())
 
 
 def _downloads(
@@ -173,7 +182,7 @@ def _downloads(
     key: str,
     filename: str,
     caption: str,
-    table: pd.DataFrame,
+    rows: Callable[[], pd.DataFrame],
     texts: Tokens | Sequence[str | None],
     models: Sequence[str],
     share: float = 1.0,
@@ -204,9 +213,9 @@ def _downloads(
             on_click="ignore",
         )
         st.download_button(
-            "CSV", lambda: csv_text(table), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
+            "CSV", lambda: csv_text(rows()), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
         )
-        typeset_downloads(table, key, name, title)
+        typeset_downloads(rows, key, name, title)
         if redrawn:
             theme_select(key)
 
@@ -332,14 +341,3 @@ def explained(key: str, words: str, code: str) -> None:
         if place.open:
             st.markdown(words)
             st.code(code, language="python")
-
-
-def csv_text(table: pd.DataFrame) -> str:
-    """The table as CSV; texts that a spreadsheet would run as formulas are escaped by an apostrophe."""
-    safe = table.copy()
-    for place, kind in enumerate(table.dtypes):
-        if not pd.api.types.is_numeric_dtype(kind):
-            cells = [formula_safe(cell) if isinstance(cell, str) else cell for cell in table.iloc[:, place]]
-            safe.isetitem(place, cells)
-    safe.columns = [formula_safe(str(head)) for head in table.columns]
-    return safe.to_csv(index=False, lineterminator="\r\n")  # as in RFC 4180; a lone return in a cell is then quoted

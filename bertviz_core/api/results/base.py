@@ -97,6 +97,14 @@ class Result(ABC, Generic[Data]):
             raise no_figure(chosen, self.figures, " of this result")
         self._source.save(path, chosen, options, theme, medium, width, height)
 
+    @checked
+    def table(self, name: str | None = None, **options: Option) -> pd.DataFrame:
+        """Compute the numbers of a figure, as the table of its page; arguments as in `figure`."""
+        chosen = name or self.figures[0]
+        if chosen not in self.figures:
+            raise no_figure(chosen, self.figures, " of this result")
+        return self._source.table(chosen, options)
+
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
         """The data as a table; columns are named as in Hugging Face and PyTorch."""

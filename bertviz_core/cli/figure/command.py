@@ -71,7 +71,10 @@ def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
 def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What is drawn; --list names all there is.")],
     model: ModelArgument,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg, .pdf or .html.")],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg, .pdf, .html, or .csv, .tex, .md."),
+    ],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
     pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
@@ -100,7 +103,7 @@ def figure(
         bool, typer.Option("--list", is_eager=True, callback=_list_names, help="Print what can be drawn.")
     ] = False,
 ) -> None:
-    """Write the figure of a page as PNG, SVG, PDF or HTML, as the dashboard draws it."""
+    """Write the figure of a page as the dashboard draws it, or its table."""
     if name not in (*all_figures(), JOURNEY):
         raise no_figure(name, (*all_figures(), JOURNEY))
     if theme not in THEMES:

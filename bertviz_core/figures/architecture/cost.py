@@ -4,9 +4,14 @@ import math
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, MultiplyAdds
+from bertviz_core.architecture.cost.results import (
+    ActivationMemory,
+    Crossover,
+    MultiplyAdds,
+)
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
@@ -166,7 +171,22 @@ def binary_bytes(value: int) -> str:
     )
 
 
-@figure("cost", "architecture_cost", "multiply-adds by length, of a text", reported=True)
+def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
+    """The curves as a table."""
+    return pd.DataFrame(
+        {
+            "tokens": costs.lengths,
+            "projections": costs.projections,
+            "scores and mixing": costs.attention,
+            "scores and mixing of every pair": costs.every_pair,
+            "feed-forward": costs.feed_forward,
+            "the rest": costs.other,
+            "total": costs.total,
+        }
+    )
+
+
+@figure("cost", "architecture_cost", "multiply-adds by length, of a text", reported=True, table=_cost_frame)
 def cost_figure(
     costs: MultiplyAdds,
     counts: MultiplyAdds,
@@ -192,7 +212,14 @@ def cost_figure(
     return FigureSpec(title, f"{title}, part by part{at_most}", draw, f"{what}, {how}.{equal}{rings}")
 
 
-@figure("memory", "architecture_memory", "memory of activations", reported=True)
+def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
+    """A row per batch, a column per length."""
+    frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
+    frame.insert(0, "batch", list(memory.batches))
+    return frame
+
+
+@figure("memory", "architecture_memory", "memory of activations", reported=True, table=_memory_frame)
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
     """Plot activation memory by batch and length."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
@@ -318,7 +319,13 @@ def _near(side: int | None) -> int:
     return TOKENS if side is None else side if side < TOKENS - 1 else 2
 
 
-@figure("design", "architecture_encoder", "encoder, decoder or both (--task)", reported=True)
+def _design_frame(class_ledger: Ledger) -> pd.DataFrame:
+    """A row per component."""
+    rows = [(part.name, part.total, part.total / class_ledger.total) for part in class_ledger.components]
+    return pd.DataFrame(rows, columns=["component", "parameters", "share"])
+
+
+@figure("design", "architecture_encoder", "encoder, decoder or both (--task)", reported=True, table=_design_frame)
 def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
     """Plot the three designs, the model's own marked; the ledger is that of its class."""
     title = design_title(class_ledger.model, design)

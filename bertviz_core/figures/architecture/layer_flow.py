@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from math import isclose
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import FlowRemainder, FlowStep, LayerFlow, Shape
@@ -227,7 +228,38 @@ def unused_words(flow: LayerFlow) -> str:
     return f" {count:,} of them are not used for this text: {remainder_names(unused)}."
 
 
-@figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text", reported=True)
+def flow_frame(flow: LayerFlow) -> pd.DataFrame:
+    """The steps as a table, and behind them the parameters outside the steps."""
+    steps = [
+        {
+            "step": step.name,
+            "class": step.class_name,
+            "part": step.part,
+            "weights": ", ".join(map(str, step.weights)),
+            "parameters": step.numel,
+            "input shape": str(step.enters or ""),
+            "output shape": str(step.leaves or ""),
+        }
+        for step in flow.steps
+    ]
+    others = [
+        {
+            "step": ", ".join(f"{each.module}.{name}".lstrip(".") for name in each.names),
+            "part": "added to a step's output" if each.called else "not used for this text",
+            "parameters": each.numel,
+        }
+        for each in flow.remainders
+    ]
+    return pd.DataFrame([*steps, *others]).fillna("")
+
+
+@figure(
+    "layer",
+    "architecture_layer",
+    "the way through one layer (--layer, --task), of a text",
+    reported=True,
+    table=flow_frame,
+)
 def layer_figure(flow: LayerFlow) -> FigureSpec:
     """Plot the data flow through one layer."""
     title = layer_title(flow)

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import signature
 from typing import Any, Generic, ParamSpec
 
+import pandas as pd
 import plotly.graph_objects as go
 
+from bertviz_core.errors import TextError
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT, fitted
 from bertviz_core.figures.base.style import Theme
 
@@ -37,6 +40,8 @@ class FigureSpec:
     """Name of the declared figure and its inputs; empty for one that is not declared."""
     cache: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
     """Theme, width and height -> drawn figure."""
+    table: Callable[[], pd.DataFrame] | None = None
+    """Computes its numbers, the same on a page, in a file and in the library; None for a figure without a table."""
 
     def drawn(self, theme: Theme) -> go.Figure:
         """Draw the figure in a theme, fitted to its width."""
@@ -48,6 +53,16 @@ class FigureSpec:
             write_minus(figure)
             self.cache[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.cache[key]
+
+    def frame(self) -> pd.DataFrame:
+        """Compute the numbers of the figure.
+
+        Raises:
+            TextError: it has no table.
+        """
+        if self.table is None:
+            raise TextError(f"The figure {self.title!r} has no table; write an image, or .html.")
+        return self.table()
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""
@@ -61,23 +76,42 @@ class FigureSpec:
 class DeclaredFigure(Generic[P]):
     """A named figure; calling it with results returns a FigureSpec."""
 
-    def __init__(self, name: str, chart: str, description: str, reported: bool, make: Callable[P, FigureSpec]) -> None:
+    def __init__(
+        self,
+        name: str,
+        chart: str,
+        description: str,
+        reported: bool,
+        table: Callable[..., pd.DataFrame] | None,
+        make: Callable[P, FigureSpec],
+    ) -> None:
         """Create a figure declared by `figure`."""
         self.name, self.chart, self.description, self.reported = name, chart, description, reported
-        self._make = make
-        parameters = signature(make).parameters.values()
-        self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
+        self._make, self._table, self._signature = make, table, signature(make)
+        self.inputs = _required(make)
         """Names of its required results; the answer to its question contains each under this name."""
+        self.tabled = () if table is None else _required(table)
+        """Names of the results of its table; those that the figure does not have are in the answer alone."""
 
     def of(self, drawn: Mapping[str, Any]) -> FigureSpec:
         """Build the figure of the answer to its question, from what that answer draws."""
         build: Callable[..., FigureSpec] = self
-        return build(*(drawn[name] for name in self.inputs))
+        return self._with_table(build(*(drawn[name] for name in self.inputs)), drawn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
         """Build the figure of these results."""
         key = (self.name, *args, *sorted(kwargs.items()))
-        return replace(self._make(*args, **kwargs), chart=self.chart, key=key)
+        spec = replace(self._make(*args, **kwargs), chart=self.chart, key=key)
+        return self._with_table(spec, self._signature.bind(*args, **kwargs).arguments)
+
+    def _with_table(self, spec: FigureSpec, results: Mapping[str, Any]) -> FigureSpec:
+        if self._table is None or not all(name in results for name in self.tabled):
+            return spec
+        return replace(spec, table=partial(self._table, *(results[name] for name in self.tabled)))
+
+
+def _required(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in signature(function).parameters.values() if each.default is each.empty)
 
 
 DECLARED: dict[str, DeclaredFigure[...]] = {}
@@ -85,7 +119,11 @@ DECLARED: dict[str, DeclaredFigure[...]] = {}
 
 
 def figure(
-    name: str, chart: str, description: str, reported: bool = False
+    name: str,
+    chart: str,
+    description: str,
+    reported: bool = False,
+    table: Callable[..., pd.DataFrame] | None = None,
 ) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
     """Declare a figure for pages, downloads and the command `figure`.
 
@@ -94,12 +132,13 @@ def figure(
         chart: key of its chart, prefixed with the name of the page.
         description: content and options, for `figure --list`.
         reported: whether reports offer it: it is of a single model and its text, without further names, files or lists.
+        table: computes its numbers from results that the figure, or the answer to its question, has by these names.
     """
 
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description, reported, make)
+        spec = DeclaredFigure(name, chart, description, reported, table, make)
         DECLARED[name] = spec
         return spec
 

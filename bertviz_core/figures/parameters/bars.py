@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -205,7 +206,68 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
     return f"{component} {layer}{runs}"
 
 
-@figure("layers", "parameters_layers", "parameters of each layer by part (--task)", reported=True)
+def layers_frame(layered_ledger: Ledger) -> pd.DataFrame:
+    """A row per layer; parts that no layer has are left out."""
+    stacks = len({row.component for row in layered_ledger.layers}) > 1
+    parts = {
+        "attention": [row.attention for row in layered_ledger.layers],
+        "query": [row.query for row in layered_ledger.layers],
+        "key": [row.key for row in layered_ledger.layers],
+        "value": [row.value for row in layered_ledger.layers],
+        "query, key, value (fused)": [row.query_key_value for row in layered_ledger.layers],
+        "attention output": [row.attention_output for row in layered_ledger.layers],
+        "attention, other": [row.attention_other for row in layered_ledger.layers],
+        "feed-forward": [row.feed_forward for row in layered_ledger.layers],
+        "layer norm": [row.layer_norm for row in layered_ledger.layers],
+        "other": [row.other for row in layered_ledger.layers],
+    }
+    runs = [row.applications for row in layered_ledger.layers]
+    return pd.DataFrame(
+        {
+            **({"stack": [row.component for row in layered_ledger.layers]} if stacks else {}),
+            "layer": [row.layer for row in layered_ledger.layers],
+            "parameters": [row.total for row in layered_ledger.layers],
+            "share": [row.total / layered_ledger.total for row in layered_ledger.layers],
+            **{part: counts for part, counts in parts.items() if any(counts)},
+            **({"runs per pass": runs} if any(run > 1 for run in runs) else {}),
+        }
+    )
+
+
+def components_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per component, with its arithmetic in words."""
+    return pd.DataFrame(
+        {
+            "component": [part.name for part in ledger.components],
+            "parameters": [part.total for part in ledger.components],
+            "share": [part.total / (ledger.total or 1) for part in ledger.components],
+            "tensors": [part.tensors for part in ledger.components],
+            "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
+        }
+    )
+
+
+def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
+    """A row per model."""
+    first = ledgers[0]
+    parts = ("embeddings", "encoder", "decoder", "pooler", "task head")
+    counts = {part: [sum(c.total for c in each.components if c.name == part) for each in ledgers] for part in parts}
+    runs = [sum(row.applications for row in each.layers) for each in ledgers]
+    return pd.DataFrame(
+        {
+            "model": [each.model for each in ledgers],
+            "total": [each.total for each in ledgers],
+            f"relative to {first.model}": [each.total / (first.total or 1) for each in ledgers],
+            "tensors": [each.tensors for each in ledgers],
+            "layers run": runs,
+            "layers stored": [len(each.layers) for each in ledgers],
+            **{part: totals for part, totals in counts.items() if any(totals)},
+            "MiB in float32": [each.total * 4 / 2**20 for each in ledgers],
+        }
+    )
+
+
+@figure("layers", "parameters_layers", "parameters of each layer by part (--task)", reported=True, table=layers_frame)
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     """Plot the layers of a model as stacked bars."""
     title = f"Parameters of each layer — {layered_ledger.model}"
@@ -213,7 +275,13 @@ def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
 
 
-@figure("components", "parameters_components", "the model as one bar of components (--task)", reported=True)
+@figure(
+    "components",
+    "parameters_components",
+    "the model as one bar of components (--task)",
+    reported=True,
+    table=components_frame,
+)
 def components_figure(ledger: Ledger) -> FigureSpec:
     """Plot a model as one bar, divided into components."""
     title = _components_title(ledger)
@@ -221,7 +289,7 @@ def components_figure(ledger: Ledger) -> FigureSpec:
     return FigureSpec(title, alt, partial(component_bar, ledger))
 
 
-@figure("models", "parameters_compare", "several models side by side, named behind the first")
+@figure("models", "parameters_compare", "several models side by side, named behind the first", table=models_frame)
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
     """Plot several models side by side."""
     title = "Parameters by component"

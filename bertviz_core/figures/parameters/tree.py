@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.parameters.results import Ledger, TreeNode
+from bertviz_core.parameters.tables import parameters_frame
+from bertviz_core.tables.typeset import readable
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]
 ROOT_ID = "/"
@@ -186,7 +189,18 @@ def ledger_source(ledger: Ledger) -> str:
     return f"{ledger.architecture}, counted {SOURCES[ledger.source]}"
 
 
-@figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)", reported=True)
+def _tree_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per named parameter."""
+    return readable(parameters_frame(ledger.parameters))
+
+
+@figure(
+    "parameters",
+    "parameters_tree",
+    "the tree of modules by parameters (--form, --depth, --task)",
+    reported=True,
+    table=_tree_frame,
+)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """Plot the module tree of a model."""
     title = f"{ledger.total:,} parameters — {ledger.model}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import token_text as label
@@ -36,7 +37,21 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 LONGEST = 24
 
 
-@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True)
+def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.DataFrame:
+    """A row per neighbour."""
+    return pd.DataFrame(
+        {
+            "token": list(spelled),
+            "id": nearest_rows.ids,
+            "cosine": nearest_rows.cosine,
+            "norm": nearest_rows.norms,
+        }
+    )
+
+
+@figure(
+    "nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True, table=_nearest_frame
+)
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """Plot the rows of the embedding table nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" in the vocabulary — {model_name}'

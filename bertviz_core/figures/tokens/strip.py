@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.export import SELECTION
@@ -22,7 +23,7 @@ from bertviz_core.figures.tokens.box_rows import (
     token_rows,
 )
 from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
-from bertviz_core.trace.results import Piece, TextPieces
+from bertviz_core.trace.results import Piece, TextPieces, Tokens
 
 WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "position": "its position"}
 PAIR_HUES = (HUES[0], HUES[7])
@@ -192,7 +193,40 @@ def _side(piece: Piece) -> str:
     return "\u200f" if is_right_to_left(piece.text) else ""
 
 
-@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True)
+def tokens_frame(tokens: Tokens) -> pd.DataFrame:
+    """The rows of the token table; columns that the tokenizer does not provide are left out."""
+    flags = zip(tokens.special.tolist(), tokens.unknown.tolist(), strict=True)
+    columns: dict[str, object] = {
+        "position": range(len(tokens)),
+        "token": list(tokens.tokens),
+        "id": tokens.input_ids,
+        "vocabulary": ["special" if special else "unknown" if unknown else "known" for special, unknown in flags],
+    }
+    if tokens.word_ids is not None:
+        columns["word"] = pd.array(list(tokens.word_ids), dtype="Int64")
+    if tokens.offsets is not None:
+        columns["characters"] = [
+            f"{span[0]}:{span[1]}" if span is not None and span[0] < span[1] else "" for span in tokens.offsets
+        ]
+    if tokens.token_type_ids is not None:
+        columns["type id"] = tokens.token_type_ids
+    if tokens.pair is not None:
+        columns["text"] = ["" if place is None else ("first", "second")[place] for place in tokens.sequence]
+    return pd.DataFrame(columns)
+
+
+def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second_name: str) -> pd.DataFrame:
+    """All tokens of both tokenizers."""
+    read = {model_name: tokens, second_name: second_tokens}
+    rows = [
+        (name, position, token, token_id)
+        for name, each in read.items()
+        for position, (token, token_id) in enumerate(zip(each.tokens, each.input_ids.tolist(), strict=True))
+    ]
+    return pd.DataFrame(rows, columns=["tokenizer", "position", "token", "id"])
+
+
+@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True, table=tokens_frame)
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
     """Plot the tokens of a text as boxes; position is the selected token."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
@@ -201,7 +235,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
 
 
-@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True)
+@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True, table=_frame_of_two)
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:

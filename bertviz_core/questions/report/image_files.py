@@ -27,12 +27,13 @@ from bertviz_core.figures.base.export import (
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import optional
+from bertviz_core.tables.typeset import WRITERS
 from bertviz_core.text import escape_controls, quoted
 
 Drawn = TypeVar("Drawn")
 Renderer = Any
 """The browser of `browser`."""
-ENDINGS = (".png", ".svg", ".pdf", ".html")
+ENDINGS = (".png", ".svg", ".pdf", ".html", *WRITERS)
 VECTORS = (".svg", ".pdf")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
@@ -84,8 +85,10 @@ def file_content(
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
 
     Raises:
-        BertvizError: all but HTML need a browser, and there is none or it fails.
+        BertvizError: an image needs a browser, and there is none or it fails; or there is no table.
     """
+    if ending in WRITERS:
+        return WRITERS[ending](picture.frame(), picture.title).encode("utf-8", "replace")
     figure = without_selection(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)

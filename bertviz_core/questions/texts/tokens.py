@@ -14,9 +14,21 @@ from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10
 """Number of rows of the embedding table to list."""
-BELOW_TOKENS = choice("below", BELOW, "what is shown below each token")
-TOKEN = Param("token", "position", "the token that is looked at, the longest by default")
-TOKENIZER = Param("tokenizer", "text", "the second tokenizer: one that is made here, or that of another model")
+BELOW_TOKENS = choice("below", BELOW, "what is shown below each token", "Below each token")
+TOKEN = Param(
+    "token",
+    "position",
+    "the token that is looked at, the longest by default",
+    label="Token, by its position",
+    bounds=lambda opened, options: _positions(opened, options),
+)
+TOKENIZER = Param(
+    "tokenizer",
+    "model",
+    "the second tokenizer: one that is made here, or that of another model",
+    label="Second tokenizer",
+    values=lambda opened, _: tuple(REFERENCE_TOKENIZERS),
+)
 
 EDITED = Param("edited", "text", "the edited text; the text itself where only the second is edited")
 EDITED_PAIR = Param("edited_pair", "text", "the edited second text; the second text itself where it is not edited")
@@ -35,16 +47,17 @@ def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
     read = tokens(opened, options)
     pieces, position = text_pieces(read.result), _position(read.result, options)
     drawn = {"below": options.choice(BELOW_TOKENS), "position": position, "model_name": opened.source.name}
-    return read.of(pieces, text_pieces=pieces, **drawn)
+    return read.of(pieces, text_pieces=pieces, tokens=read.result, **drawn)
 
 
 @question(figures=("tokenizers",), params=(TOKENIZER,))
 def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
     """The text, split by a second tokenizer."""
     read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(REFERENCE_TOKENIZERS))
-    pieces = text_pieces(tokens_by(opened, options, name))
+    second = tokens_by(opened, options, name)
+    pieces = text_pieces(second)
     drawn = {"text_pieces": text_pieces(read.result), "model_name": opened.source.name, "second_name": name}
-    return read.of(pieces, second_pieces=pieces, **drawn)
+    return read.of(pieces, second_pieces=pieces, tokens=read.result, second_tokens=second, **drawn)
 
 
 @question(figures=("nearest",), params=(TOKEN,))
@@ -85,6 +98,11 @@ def _rows_near(opened: Opened, token_id: int) -> NearestRows:
             ) from error
 
     return opened.get_or_compute((__name__, "rows_near", token_id), found)
+
+
+def _positions(opened: Opened, options: Options) -> tuple[int, int, int]:
+    read = tokens(opened, options).result
+    return 0, len(read) - 1, longest_piece(read)
 
 
 def _position(read: Tokens, options: Options) -> int:

@@ -20,7 +20,6 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import layer_figure, unused_words
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import (
     HOLDING,
@@ -125,41 +124,15 @@ def layer_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     own = Options(task=options.task)
     answer = ask(layer, with_readable_text(opened, options))
     flow, named = answer.result, ask(modules, own).result.architecture
-    yield Figure(
-        spec=layer_figure.of(answer.drawn),
-        frame=flow_frame(flow),
-        file=f"layer {flow.layer} {flow.model}",
+    yield Figure.of(
+        layer_figure,
+        answer,
+        f"layer {flow.layer} {flow.model}",
         alt=f"Steps of layer {flow.layer} in the order of the run",
-        texts=answer.texts,
         explanation=LAYER_MADE,
         code=_layer_lines(opened, named, flow),
         below=(Text(layer_words(flow, ask(design, own).result)),),
     )
-
-
-def flow_frame(flow: LayerFlow) -> "pd.DataFrame":
-    """The steps as a table, and behind them the parameters outside the steps."""
-    steps = [
-        {
-            "step": step.name,
-            "class": step.class_name,
-            "part": step.part,
-            "weights": ", ".join(map(str, step.weights)),
-            "parameters": step.numel,
-            "input shape": str(step.enters or ""),
-            "output shape": str(step.leaves or ""),
-        }
-        for step in flow.steps
-    ]
-    others = [
-        {
-            "step": ", ".join(f"{each.module}.{name}".lstrip(".") for name in each.names),
-            "part": "added to a step's output" if each.called else "not used for this text",
-            "parameters": each.numel,
-        }
-        for each in flow.remainders
-    ]
-    return pd.DataFrame([*steps, *others]).fillna("")
 
 
 def cost_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -175,10 +148,11 @@ def cost_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         words = cost_words(found.terms, named, crossings, position_limit(opened), found.counts, causal)
     else:
         words = counted_words(found.terms, named)
-    yield Figure(
-        spec=cost_figure.of(known.drawn),
-        frame=_cost_frame(found.costs),
-        file=f"multiply-adds {opened.name}",
+    yield Figure.of(
+        cost_figure,
+        known,
+        f"multiply-adds {opened.name}",
+        texts=(),
         alt="Multiply-adds by tokens and part",
         below=(Text(words),),
         explanation=COST_MADE if way is not None else "",
@@ -192,16 +166,14 @@ def memory_section(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
     """Memory of activations by batch and length."""
     of = Options(task=counted_task(opened, options), values=options.values)
     answer, way = ask(memory, of), way_of(opened, of)
-    found, spec = answer.result, memory_figure.of(answer.drawn)
-    frame = pd.DataFrame(found.nbytes, columns=[f"{seq} tokens" for seq in found.lengths])
-    frame.insert(0, "batch", list(found.batches))
+    found = answer.result
     weights = class_ledger(opened, of).total * 4
     named = ask(modules, Options(task=of.task)).result.architecture
-    yield Figure(
-        spec=spec,
-        frame=frame,
-        file=f"activation memory {options.choice(HOLDING)} {opened.name}",
-        alt=f"{spec.title}, bytes",
+    yield Figure.of(
+        memory_figure,
+        answer,
+        f"activation memory {options.choice(HOLDING)} {opened.name}",
+        alt=f"Memory of activations in {found.holding}, bytes",
         explanation=MEMORY_MADE,
         code=_memory_lines(opened, of, named, found, way) if way is not None else "",
         below=(Text(f"{MEMORY[found.holding]} The weights take {bytes_text(weights)} more at float32."),),
@@ -212,30 +184,14 @@ def design_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """An encoder, an encoder-decoder and a decoder; the model's own design is marked."""
     answer = ask(design, Options(task=options.task))
     ledger: Ledger = answer.drawn["class_ledger"]
-    rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
-    yield Figure(
-        spec=design_figure.of(answer.drawn),
-        frame=pd.DataFrame(rows, columns=["component", "parameters", "share"]),
-        file=f"encoder or decoder {opened.name}",
+    yield Figure.of(
+        design_figure,
+        answer,
+        f"encoder or decoder {opened.name}",
         alt=f"Components of {opened.name}",
         explanation=DESIGN_MADE,
         code=_design_lines(opened, ledger.architecture),
         below=(Text(design_words(ask(architecture, Options()).result, answer.result)),),
-    )
-
-
-def _cost_frame(costs: MultiplyAdds) -> "pd.DataFrame":
-    """The curves as a table."""
-    return pd.DataFrame(
-        {
-            "tokens": costs.lengths,
-            "projections": costs.projections,
-            "scores and mixing": costs.attention,
-            "scores and mixing of every pair": costs.every_pair,
-            "feed-forward": costs.feed_forward,
-            "the rest": costs.other,
-            "total": costs.total,
-        }
     )
 
 

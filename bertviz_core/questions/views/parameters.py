@@ -1,8 +1,9 @@
 """The page Parameters: the module tree with its rows, layers or components, several models."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
@@ -12,12 +13,12 @@ from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.results import Ledger, Parameter
+from bertviz_core.parameters.tables import parameters_frame
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
 from bertviz_core.questions.models.parameters import DEPTH, FORM, parameter_tree, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.tables.parameters import parameters_frame, readable
 from bertviz_core.questions.view import (
     Ask,
     Beside,
@@ -32,6 +33,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, escape_markdown, short_count
 
 AS_IT_IS = "none: as in the checkpoint"
@@ -107,17 +109,23 @@ def tree_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The module tree; a click on a module shows its rows."""
     answer = ask(parameter_tree, options)
     ledger: Ledger = answer.drawn["ledger"]
-    figure = Figure(
-        spec=tree_figure.of(answer.drawn),
-        frame=readable(parameters_frame(ledger.parameters)),
-        file=f"parameters {answer.drawn['form']} {opened.name}",
-        click=Click(MODULE, lambda clicked: "" if clicked == ROOT_ID or clicked.endswith("/folded") else clicked),
+    figure = Figure.of(
+        tree_figure,
+        answer,
+        f"parameters {answer.drawn['form']} {opened.name}",
+        click=Click(MODULE, clicked_module),
         explanation=TREE,
         code=f"{_model_lines(opened, ledger)}"
         "print(len(list(model.named_parameters())))\n"
         "print(sum(p.numel() for p in model.parameters()))\n",
     )
     yield Beside(figure, Section((MODULE, SEARCH, ROWS), listed_rows), below=totals(ledger))
+
+
+def clicked_module(point: Mapping[str, Any]) -> str | None:
+    """Path of the clicked module, "" for the model; None where nothing is clicked."""
+    name = str(point.get("id") or "")
+    return "" if name == ROOT_ID or name.endswith("/folded") else name or None
 
 
 def listed_rows(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -153,7 +161,6 @@ def split_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         return
     yield Figure(
         spec=layers_figure(ledger) if layered else components_figure(ledger),
-        frame=layers_frame(ledger) if layered else components_frame(ledger),
         file=f"{options.choice(SPLIT)} {opened.name}",
         alt="Parameters of each layer by part" if layered else "Components with parameters, share and arithmetic",
         numbers="open",
@@ -181,7 +188,6 @@ def compare_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     names = [each.model for each in ledgers]
     yield Figure(
         spec=models_figure(ledgers),
-        frame=models_frame(ledgers),
         file=f"models side by side {' '.join(names)}",
         alt="Counts of several models",
         numbers="open",
@@ -258,34 +264,6 @@ def balance(ledger: Ledger) -> str:
     return "  \n".join(sentences)
 
 
-def layers_frame(ledger: Ledger) -> "pd.DataFrame":
-    """A row per layer; parts that no layer has are left out."""
-    stacks = len({row.component for row in ledger.layers}) > 1
-    parts = {
-        "attention": [row.attention for row in ledger.layers],
-        "query": [row.query for row in ledger.layers],
-        "key": [row.key for row in ledger.layers],
-        "value": [row.value for row in ledger.layers],
-        "query, key, value (fused)": [row.query_key_value for row in ledger.layers],
-        "attention output": [row.attention_output for row in ledger.layers],
-        "attention, other": [row.attention_other for row in ledger.layers],
-        "feed-forward": [row.feed_forward for row in ledger.layers],
-        "layer norm": [row.layer_norm for row in ledger.layers],
-        "other": [row.other for row in ledger.layers],
-    }
-    runs = [row.applications for row in ledger.layers]
-    return pd.DataFrame(
-        {
-            **({"stack": [row.component for row in ledger.layers]} if stacks else {}),
-            "layer": [row.layer for row in ledger.layers],
-            "parameters": [row.total for row in ledger.layers],
-            "share": [row.total / ledger.total for row in ledger.layers],
-            **{part: counts for part, counts in parts.items() if any(counts)},
-            **({"runs per pass": runs} if any(run > 1 for run in runs) else {}),
-        }
-    )
-
-
 def layers_text(ledger: Ledger) -> str:
     """What the layers have in common."""
     rows = ledger.layers
@@ -303,39 +281,6 @@ def layers_text(ledger: Ledger) -> str:
         word = "block" if blocks == 1 else "blocks"
         sentences.append(f"layers share their parameters: **{blocks} {word}, run {runs} times** in one pass")
     return "; ".join(sentences) + "."
-
-
-def components_frame(ledger: Ledger) -> "pd.DataFrame":
-    """A row per component, with its arithmetic in words."""
-    return pd.DataFrame(
-        {
-            "component": [part.name for part in ledger.components],
-            "parameters": [part.total for part in ledger.components],
-            "share": [part.total / (ledger.total or 1) for part in ledger.components],
-            "tensors": [part.tensors for part in ledger.components],
-            "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
-        }
-    )
-
-
-def models_frame(ledgers: Sequence[Ledger]) -> "pd.DataFrame":
-    """A row per model."""
-    first = ledgers[0]
-    parts = ("embeddings", "encoder", "decoder", "pooler", "task head")
-    counts = {part: [sum(c.total for c in each.components if c.name == part) for each in ledgers] for part in parts}
-    runs = [sum(row.applications for row in each.layers) for each in ledgers]
-    return pd.DataFrame(
-        {
-            "model": [each.model for each in ledgers],
-            "total": [each.total for each in ledgers],
-            f"relative to {first.model}": [each.total / (first.total or 1) for each in ledgers],
-            "tensors": [each.tensors for each in ledgers],
-            "layers run": runs,
-            "layers stored": [len(each.layers) for each in ledgers],
-            **{part: totals for part, totals in counts.items() if any(totals)},
-            "MiB in float32": [each.total * 4 / 2**20 for each in ledgers],
-        }
-    )
 
 
 def _model_lines(opened: Opened, ledger: Ledger) -> str:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bertviz_core.tables.typeset import csv_text
 from ui.widgets import figure_block
-from ui.widgets.figure_block import csv_text
 
 FORMULAS = (
     "=1+1",

@@ -15,6 +15,7 @@ from bertviz_core.questions.models import architecture
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.architecture import TREE_MADE, tree_lines, with_readable_text
+from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import escape_markdown, short_count
 from ui import session
 from ui.address.registry import param
@@ -23,7 +24,7 @@ from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
 from ui.session import store, stored
-from ui.widgets.figure_block import csv_text, explained, folded, folded_table
+from ui.widgets.figure_block import explained, folded, folded_table
 
 TREE_KEY = "architecture_tree"
 LOOKED_AT = param("looked_at")

@@ -18,6 +18,7 @@ from bertviz_core.figures.base.colour_bars import scale_words
 from bertviz_core.figures.base.export import COLUMN, MEDIA
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
+from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
 from ui import session
@@ -29,7 +30,7 @@ from ui.components.attention.view_options import ViewOptions
 from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
-from ui.widgets.figure_block import csv_text, file_name
+from ui.widgets.figure_block import file_name
 from ui.widgets.files.captions import note_drawing
 from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
 from ui.widgets.files.typeset import PDF, pdf_download, pdf_of_figure

@@ -10,7 +10,8 @@ from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.parameters import keys_frame, readable
+from bertviz_core.questions.tables.parameters import keys_frame
+from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, escape_markdown
 from ui.cache import ledgers, sources
 from ui.cache.shared_model import SharedModel

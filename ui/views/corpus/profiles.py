@@ -60,7 +60,7 @@ def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> st
     name, unit = MEASURE_NAMES[measure]
     value = decimals(float(values[layer, head]), 3) + (f" {unit}" if unit != "share" else "")
     scope = f"Mean over {counted(part.sentences, 'sentence')}"
-    head_name = f"layer {layer}, head {head}{tied(values.ravel())}"
+    head_name = f"layer {layer}, head {head}{tied(values.ravel().tolist())}"
     return f"{scope}: of all heads, {name} is largest in {head_name}, with **{value}**."
 
 

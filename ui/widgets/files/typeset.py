@@ -26,11 +26,11 @@ PDF_HELP = (
 )
 
 
-def typeset_downloads(table: pd.DataFrame, key: str, name: str, title: str) -> None:
+def typeset_downloads(rows: Callable[[], pd.DataFrame], key: str, name: str, title: str) -> None:
     """Show a popover with the table as LaTeX and as Markdown.
 
     Args:
-        table: the numbers.
+        rows: computes the table.
         key: key of the figure.
         name: name of the files without an ending.
         title: title of the figure, the caption of the table.
@@ -43,13 +43,17 @@ def typeset_downloads(table: pd.DataFrame, key: str, name: str, title: str) -> N
         for label, (write, ending, kind, help_text) in kinds.items():
             st.download_button(
                 label,
-                partial(write, table, title),
+                partial(_written, write, rows, title),
                 f"{name}.{ending}",
                 kind,
                 key=f"{key}_{ending}",
                 help=help_text,
                 on_click="ignore",
             )
+
+
+def _written(write: Callable[[pd.DataFrame, str], str], rows: Callable[[], pd.DataFrame], title: str) -> str:
+    return write(rows(), title)
 
 
 def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import repair_surrogates
-from ui.widgets.figure_block import csv_text, file_name
+from ui.widgets.figure_block import file_name
 
 PARQUET = "application/vnd.apache.parquet"
 

@@ -11,13 +11,12 @@ from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_markdown, quoted
-from ui.address.widgets import BOUND
+from ui.address.widgets import BOUND, select
 from ui.session import TEACHING_SIZES, model_names, settings, store, stored
 
 LONGEST_IN_BOX = 22
 MOST_OTHERS = 5
-"""Most models named in a notice."""
-"""Most characters of a model's name visible in a closed list of the sidebar."""
+"""Most characters of a model's name visible in a closed list of the sidebar, and most models named in a notice."""
 
 
 def model_name() -> str:
@@ -67,6 +66,21 @@ def chosen_task(tasks: Sequence[str]) -> str | None:
     """The task whose class is counted; None for the class of the checkpoint."""
     task = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
     return str(task) if task in tasks else None
+
+
+def model_control(param: Param, first: Sequence[str], own: str) -> str:
+    """The name of another model or of what is listed first; any can be typed where all are allowed."""
+    options = list(dict.fromkeys((*first, *(name for name in model_names() if name != own))))
+    return select(
+        param,
+        param.label,
+        options,
+        width=320,
+        on_change=complete,
+        args=(param.key, options),
+        accept_new_options=not settings().allowed_models,
+        help=f"{param.help[0].upper()}{param.help[1:]}. A folder below the models folder or a Hub id can be typed.",
+    )
 
 
 def models_control(param: Param, first: str) -> str:

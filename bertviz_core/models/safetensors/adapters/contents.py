@@ -140,8 +140,8 @@ def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: Ba
     resized = [*((stored, each.table) for stored, each in updates if each.table), *_replaced(saved, known)]
     more = next((_resized(known, stored, own) for stored, own in resized if stored.shape != own.shape), "")
     unused, foreign = _unused_patterns(adapter), _foreign_head(known)
-    kept = tuple((place, _as_trained(each, known, listed)) for place, each in saved if place)
-    return FittedAdapter(adapter, updates, kept, tuple(filter(None, (*missing, more, unused, foreign))))
+    modules = tuple((place, _as_trained(each, known, listed)) for place, each in saved if place)
+    return FittedAdapter(adapter, updates, modules, tuple(filter(None, (*missing, more, unused, foreign))))
 
 
 def _updated(update: LowRankUpdate, base: _Base) -> StoredTensor:

@@ -1,0 +1,25 @@
+"""Ledgers as data frames."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bertviz_core.parameters.results import Parameter
+
+PARAMETERS = (
+    "name",
+    "shape",
+    "numel",
+    "dtype",
+    "component",
+    "layer",
+    "part",
+    "trainable",
+    "tied_to",
+    "stored_name",
+)
+
+
+def parameters_frame(rows: Sequence[Parameter]) -> pd.DataFrame:
+    """One row per parameter, with its name in the file last; missing values are None or NA."""
+    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in PARAMETERS}).astype({"layer": "Int64"})
