@@ -15,33 +15,44 @@ from bertviz_core.questions.view import (
     Click,
     Code,
     Columns,
+    Explained,
     Figure,
     Folded,
+    Later,
     Metrics,
     Notices,
+    OtherModel,
     Part,
+    PutTexts,
+    Run,
+    SecondModel,
     Section,
     Table,
     Text,
     View,
 )
 from bertviz_core.text import escape_markdown
-from ui.address.widgets import choice, keep_among, level, select, toggle, whole, words
+from ui.address.registry import TYPED
+from ui.address.widgets import choice, edited, keep_among, level, select, toggle, typed, whole, words
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
+from ui.components.cell_click import cell_click
 from ui.session import store, stored
 from ui.widgets import text_fields
+from ui.widgets.cell_controls import put_token, several_tokens, toggle_token, token_select
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, numbers_table
 from ui.widgets.heading import heading, unshown
 from ui.widgets.lists.progress import answer
 from ui.widgets.models import fields
-from ui.widgets.view_and_layer import layer_select, view_choice
+from ui.widgets.models.beside import beside
+from ui.widgets.models.run_model import agreed_cost
+from ui.widgets.view_and_layer import layer_select, state_select, store_state, view_choice
 
 FLAG = ("false", "true")
 NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
-LEVEL_WIDTH, POSITION_WIDTH = 200, 320
-"""Pixels of the controls of a number and of a position."""
+LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 200, 320, 220
+"""Pixels of the controls of a number, of a position and of words that are typed."""
 HALF = 0.49
 """Share of a wide page's width of the figure with a section beside it."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -62,6 +73,7 @@ def show_page(
     about: About,
     folded: Sequence[Param] = (),
     special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
+    offered: Callable[[SharedModel], Sequence[View]] | None = None,
 ) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
@@ -71,17 +83,16 @@ def show_page(
         about: what is said of the model.
         folded: parameters of all views, whose controls are behind a button.
         special: title of a view -> draws it, for views that show more than parts.
+        offered: the views of a model, where they depend on it.
     """
     name_model = heading(page)
     name = fields.model_name()
     opened = SharedModel(name)
-
-    def ask(question: Any, options: Options, /) -> Any:
-        return answer(question, opened, options)
-
+    ask = _ask(opened)
     with shown_to_user():
         options = replace(_read(page), task=fields.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
+        views = views if offered is None else offered(opened)
     name_model(name, note)
     draw_parts(notices, opened, ask, options)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -99,6 +110,13 @@ def show_page(
             draw_parts(view.show(opened, ask, options), opened, ask, options)
 
 
+def _ask(opened: SharedModel) -> Ask:
+    def ask(question: Any, options: Options, /) -> Any:
+        return answer(question, opened, options)
+
+    return ask
+
+
 def _read(page: str) -> Options:
     """The texts of the sidebar, for a page that reads them."""
     if PAGES[page].views_without_text is None:
@@ -109,12 +127,14 @@ def _read(page: str) -> Options:
 def _with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
     """Draw controls; returns the options with their values."""
     for param in params:
-        options = replace(options, values={**options.values, param.key: _control(param, opened, options)})
+        value = _control(param, opened, options)
+        if value is not None:
+            options = replace(options, values={**options.values, param.key: value})
     return options
 
 
-def _control(param: Param, opened: SharedModel, options: Options) -> str:
-    """Draw the control of a parameter; returns its value as it is written in an address."""
+def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
+    """Draw the control of a parameter; returns its value as it is written in an address, None without a control."""
     match param.kind:
         case "choice" if param.options == FLAG:
             return str(toggle(param, param.label, help=_sentence(param))).lower()
@@ -130,7 +150,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
         case "layer" if param.bounds is not None:
             least, most, first = param.bounds(opened, options)
             return str(layer_select(most - least + 1, first, _sentence(param)))
-        case "position" if param.bounds is not None:
+        case "position" if param.bounds is not None and not param.listed:
             least, most, first = param.bounds(opened, options)
             keep_among(param.key, range(least, most + 1), first)
             label = f"{param.label}, from {least} to {most}"
@@ -139,6 +159,27 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
             return fields.models_control(param, opened.name)
         case "model":
             return fields.model_control(param, param.values(opened, options) if param.values else (), opened.name)
+        case _:
+            return _chosen_or_typed(param, opened, options)
+
+
+def _chosen_or_typed(param: Param, opened: SharedModel, options: Options) -> str | None:
+    """Draw the control of tokens of the text, of a hidden state, or of words."""
+    values = () if param.values is None else param.values(opened, options)
+    match param.kind:
+        case "position" if param.bounds is not None:
+            tokens = opened.tokens(options.text(), options.pair)
+            return str(token_select(param.label, tokens, param.key, param.bounds(opened, options)[2], _sentence(param)))
+        case "layer":
+            return str(state_select(len(values) - 1, _sentence(param)))
+        case "text" if param.bounds is not None:
+            tokens, (first, *allowed) = opened.tokens(options.text(), options.pair), values
+            most = param.bounds(opened, options)[1]
+            return several_tokens(param.label, tokens, param.key, first, tuple(map(int, allowed)), most)
+        case "text" if param.values is not None:
+            return edited(param, param.label, values[0], help=_sentence(param)) if values else None
+        case "text" if param.key in TYPED:
+            return typed(param, param.label, help=_sentence(param), width=TYPED_WIDTH)
         case _:
             return words(param, param.label, placeholder=param.help)
 
@@ -149,8 +190,15 @@ def _sentence(param: Param) -> str:
 
 def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
+    later = []
     for part in parts:
-        _draw(part, opened, ask, options)
+        if isinstance(part, Later):
+            later.append((st.container(), part))
+        else:
+            _draw(part, opened, ask, options)
+    for place, each in later:
+        with place:
+            draw_parts(each.show(), opened, ask, options)
 
 
 @singledispatch
@@ -220,12 +268,17 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     )
     with below:
         draw_parts(part.below, opened, ask, options)
+    if part.cells is not None:
+        _take_cell(part.spec.chart, part.cells)
 
 
 @_draw.register
 @st.fragment
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
+        if part.example:
+            first, second = text_fields.two_texts(part.example)
+            options = replace(options, texts=(first,), pair=second)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             options = _with_controls(part.params, opened, options)
         draw_parts(part.show(opened, ask, options), opened, ask, options)
@@ -248,6 +301,32 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
         explained(key, figure.explanation, figure.code)
 
 
+@_draw.register
+def _(part: Explained, *_: Any) -> None:
+    explained(part.key, part.words, part.code)
+
+
+@_draw.register
+def _(part: OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
+    other = SharedModel(part.name)
+    draw_parts(part.show(other, _ask(other), options), other, _ask(other), options)
+
+
+@_draw.register
+def _(part: PutTexts, *_: Any) -> None:
+    st.button(part.label, key=part.key, on_click=text_fields.put_texts, args=(part.text, part.pair))
+
+
+@_draw.register
+def _(part: Run, opened: SharedModel, _: Ask, options: Options) -> None:
+    agreed_cost(opened.head(part.task).base, opened.tokens(options.text(), options.pair))
+
+
+@_draw.register
+def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
+    beside(part.key, lambda name: draw_parts(part.show(name), opened, ask, options))
+
+
 def _on_click(part: Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
     return None if part.click is None else partial(take_click, part.spec.chart, part.click)
@@ -259,4 +338,27 @@ def take_click(chart_key: str, click: Click) -> None:
     points = event["selection"]["points"] if event else []
     value = click.value(points[0]) if points else None
     if value is not None:
-        store(click.param.key, value)
+        for param in (click.param, *click.also):
+            _put(param, value)
+
+
+def _take_cell(chart_key: str, params: tuple[Param, Param]) -> None:
+    """Select a newly clicked cell; an old click does not undo a later choice."""
+    key, cell = f"{chart_key}_last_cell", cell_click(chart_key)
+    if cell is not None and cell != stored(key):
+        store(key, cell)
+        for param, place in zip(params, cell, strict=True):
+            _put(param, place)
+
+
+def _put(param: Param, value: Any) -> None:
+    """Select a value, as its control does."""
+    match param.kind:
+        case "text" if param.bounds is not None:
+            toggle_token(param.key, int(value))
+        case "position" if param.listed:
+            put_token(param.key, int(value))
+        case "layer" if param.values is not None:
+            store_state(int(value))
+        case _:
+            store(param.key, value)

@@ -39,6 +39,8 @@ class Param:
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str
     """How a control shows a value."""
+    listed: bool = False
+    """Whether a position is chosen from the list of the tokens of the text."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:
@@ -71,6 +73,12 @@ class Options:
     def get(self, key: str, default: str = "") -> str:
         """The unparsed value of a parameter, or the default."""
         return self.values.get(key, default)
+
+    def only(self, *params: Param, task: str | None = None) -> "Options":
+        """The same texts with the values of these parameters only, for a task."""
+        keys = {param.key for param in params}
+        values = {key: value for key, value in self.values.items() if key in keys}
+        return Options(self.texts, self.pair, task, values)
 
     def text(self) -> str:
         """The text of a question about a single text.

@@ -72,6 +72,8 @@ class Click:
     param: Param
     value: Callable[[Mapping[str, Any]], object]
     """Point of plotly's event -> value of the parameter; None for no change."""
+    also: tuple[Param, ...] = ()
+    """Further parameters that it sets to this value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -98,6 +100,8 @@ class Figure:
     below: "Sequence[Part]" = ()
     """What stands between the picture and its files."""
     click: Click | None = None
+    cells: tuple[Param, Param] | None = None
+    """What the row and the column of a clicked cell select; their controls stand below the figure."""
     share: float = 1.0
     """Share of the page's width, where the page has columns."""
     scrolled: bool = False
@@ -135,6 +139,8 @@ class Section:
 
     params: tuple[Param, ...]
     show: Show
+    example: str = ""
+    """Task that reads two texts, for which an example stands in where there is no second one; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,63 @@ class Folded:
     show: "Callable[[], Iterable[Part]]"
 
 
-Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """How several figures are computed."""
+
+    key: str
+    """Beginning of the key of its fold."""
+    words: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Parts that are made after those below them."""
+
+    show: "Callable[[], Iterable[Part]]"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherModel:
+    """Parts about another model in place of the opened one."""
+
+    name: str
+    show: Show
+
+
+@dataclass(frozen=True, slots=True)
+class PutTexts:
+    """A button that fills in the texts of the sidebar."""
+
+    label: str
+    key: str
+    text: str
+    pair: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the model on the text, which the reader confirms where it takes long."""
+
+    task: str | None
+    """Task of the head."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondModel:
+    """What is shown of the second model of the sidebar, if there is one; an error is one sentence."""
+
+    key: str
+    """Key of the container."""
+    show: "Callable[[str], Iterable[Part]]"
+    """From its name."""
+
+
+Part = (
+    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded | Later
+    | OtherModel | PutTexts | Run | SecondModel
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, expect
 
 from bertviz_core.figures.pages import PAGES as ENTRIES
+from bertviz_core.questions.views.predictions import offered
 from tests.browser.conftest import WAIT_MS
 from tests.pages.opened import views_of
-from ui.views.predictions.views import offered
 
 pytestmark = pytest.mark.browser
 
@@ -96,7 +96,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
 """Page -> view -> keys of its charts; a view that is missing here has those that it draws, one at least."""
 VIEWS = {page: views_of(page) for page in ENTRIES} | {
     "attention": ("",),  # a long text has views
-    "predictions": tuple(offered(("masked-lm",))),
+    "predictions": tuple(view.title for view in offered(("masked-lm",))),
 }
 PAGES: dict[str, dict[str, list[str] | None]] = {
     page: {view: CHARTS.get(page, {}).get(view) for view in views} for page, views in VIEWS.items()

@@ -1,6 +1,6 @@
 """The predictions page: every number equals transformers' own run; missing and incomplete heads give a message.
 
-Covers `ui/views/predictions/*.py`, `ui/views/predictions/masked_lm/*.py`.
+Covers `bertviz_core/questions/views/predictions.py`, `ui/views/predictions/heads.py`.
 """
 
 import json
@@ -18,12 +18,12 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.questions.views.predictions import VIEWS, offered
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import folded
 from ui.session import settings
-from ui.views.predictions.views import NO_HEAD, VIEWS, offered
 
 TEXT = "I love my pet python."
 PYTHON = 5
@@ -233,9 +233,10 @@ def test_half_a_head_is_told_and_leads_to_the_load_report(models_dir: Path) -> N
 
 
 def test_every_task_has_its_views_and_only_those() -> None:
-    assert offered(("masked-lm",))[:4] == ["Masked words", "Surprise", "Lens", "Expanded terms"]
-    assert not {"Masked words", "Lens"} & set(offered((NO_HEAD,)))
-    assert all(view.tasks <= {*PREDICTED, NO_HEAD} and view.tasks for view in VIEWS.values())
+    titles = [view.title for view in offered(("masked-lm",))]
+    assert titles[:4] == ["Masked words", "Surprise", "Lens", "Expanded terms"]
+    assert [view.title for view in offered(())] == ["Train a probe", "Several texts"]
+    assert all(tasks <= set(PREDICTED) for tasks in VIEWS.values())
 
 
 @pytest.mark.parametrize("family", ["distilbert", "roberta", "modernbert", "bart", "t5"])
@@ -251,7 +252,7 @@ def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir
     at = opened("predictions", model=family, text="I love my pet python", view=view)
     assert not at.exception
     if family == "t5":
-        assert "so it predicts nothing" in page_text(at) or "cannot show what" in page_text(at)
+        assert "has no task head" in page_text(at) or "cannot show what" in page_text(at)
     elif at.error:
         assert (family, view) == ("bart", "Lens")
     else:

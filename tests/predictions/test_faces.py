@@ -15,6 +15,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from bertviz_core import open_model
+from bertviz_core.figures.predictions.answers import answer_frame
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
@@ -22,9 +23,9 @@ from bertviz_core.predictions.two_models.comparison import compared_spans
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_lines
+from bertviz_core.questions.views.predictions_texts import null_words
 from bertviz_core.trace.results import Tokens
 from tests.helpers.tiny_heads import opened_head, save_tiny_head, tiny_head
-from ui.views.predictions.task_heads.answers import answer_frame, null_words
 
 QUESTION, CONTEXT, TEXT = "the pet?", "I love my pet python, the river.", "I love my pet python."
 ABOUT = {"model": "tiny", "model_class": "Tiny", "task": "task"}

@@ -3,6 +3,8 @@
 The pages Heads and Attention share them, so that both show the same head.
 """
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from bertviz_core.text import escape_controls, escape_markdown, isolated
@@ -14,6 +16,7 @@ from ui.address.widgets import BOUND, keep_within
 
 NARROW, WIDE = 150, 200
 """Pixels of a number field, and of a list of tokens."""
+NO_POSITIONS = "none"
 HEAD, QUERY, KEY = "head", "query", "key"
 
 
@@ -88,6 +91,67 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
         args=(key,),
     )
     return int(place)
+
+
+def several_tokens(label: str, tokens: Tokens, key: str, default: str, allowed: Sequence[int], most: int) -> str:
+    """A list of tokens of which several are chosen, such as 2,5, or none; the address contains only the positions.
+
+    Args:
+        label: label of the list.
+        tokens: the text.
+        key: key of the list, its name in the address.
+        default: positions that are chosen to begin with.
+        allowed: positions that can be chosen.
+        most: most positions at once.
+    """
+    of, places = (tokens.text, tokens.pair), st.session_state.get(key)
+    match source_of(key, of):
+        case "address":
+            written = st.query_params[key]
+            places = _positions(written, len(tokens), most)
+            if places is None:
+                words = f"There is no {key}={written[:20]} here; write up to {most} positions of the text such as 2,5."
+                st.toast(escape_markdown(words))
+        case "default" | "elsewhere":
+            places = None
+    if places is None or max(places, default=0) >= len(tokens):
+        places = _positions(default, len(tokens), most) or []
+    chosen = sorted(set(places).intersection(allowed))
+    text = ",".join(map(str, chosen)) or NO_POSITIONS
+    st.session_state[key], st.session_state[f"{key}_most"] = chosen, most
+    write(key, None if text == default else text, of)
+    st.multiselect(
+        label,
+        allowed,
+        format_func=token_names(tokens).__getitem__,
+        key=key,
+        max_selections=most,
+        help=f"Up to {most}. A click on a token of the text takes it in, or out.",
+        placeholder="none",
+        select_all=False,
+        persist_state="session",
+    )
+    return text
+
+
+def toggle_token(key: str, place: int) -> None:
+    """Take a position in or out of several; the first click replaces those of the default."""
+    chosen, most = set(st.session_state.get(key) or ()), st.session_state.get(f"{key}_most", 1)
+    if key not in st.query_params and place not in chosen:
+        chosen = set()
+    if place not in chosen and len(chosen) >= most:
+        st.toast(f"At most {most} tokens are chosen at once; take one away first.")
+    else:
+        st.session_state[key] = sorted(chosen ^ {place})
+
+
+def _positions(written: str, count: int, most: int) -> list[int] | None:
+    """Parse positions such as 2,5; None for anything else."""
+    if written == NO_POSITIONS:
+        return []
+    places = [whole(part) for part in written.split(",")]
+    valid = [place for place in places if place is not None and place < count]
+    return valid if len(valid) == len(places) <= most else None
 
 
 def _take_token(key: str) -> None:

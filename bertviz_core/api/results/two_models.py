@@ -11,6 +11,7 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.checkpoints.rounding.results import NumberFormats
+from bertviz_core.figures.predictions.two_models import comparison_frame
 from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.tables.two_models.number_formats import (
     formats_frame,
@@ -19,7 +20,6 @@ from bertviz_core.questions.tables.two_models.number_formats import (
     parts_frame,
 )
 from bertviz_core.questions.tables.two_models.predictions import (
-    prediction_comparison_frame,
     prediction_comparison_json,
     prediction_comparison_lines,
 )
@@ -48,7 +48,7 @@ class PredictionComparisonResult(Result[PredictionComparison]):
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
-        return prediction_comparison_frame(self.data)
+        return comparison_frame(self.data)
 
     def to_json(self) -> dict[str, Any]:
         """The data as a JSON object: what `compare --text --task --json` prints under "predictions"."""

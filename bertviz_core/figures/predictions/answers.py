@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -14,6 +15,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
 from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, answer_log_sums
+from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.text import decimals, escape_controls, shortened
 
 AROUND = 30
@@ -159,7 +161,35 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
 
 
-@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", reported=True)
+def answer_frame(answer_prediction: AnswerPrediction) -> pd.DataFrame:
+    """A row for every answer, the best first, among them that there is none."""
+    listed = answer_rows(answer_prediction)
+    return pd.DataFrame(
+        {
+            "answer": [each["text"] or each["label"] for each in listed],
+            "score": np.array([each["score"] for each in listed], dtype=float),
+            "logit": [each["logit"] for each in listed],
+            "characters": ["" if each["start"] is None else f"{each['start']}:{each['end']}" for each in listed],
+            "window": pd.array([None if each["window"] is None else each["window"] + 1 for each in listed], "Int64"),
+        }
+    )
+
+
+def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.DataFrame:
+    """The two logits of every token in one window, from which the map is computed."""
+    part = answer_prediction.windows[answer_window]
+    places = np.flatnonzero(part.context)
+    columns = {"token": [part.tokens[place] for place in places], "position": places}
+    return pd.DataFrame({**columns, "start logit": part.start_logits[places], "end logit": part.end_logits[places]})
+
+
+@figure(
+    "answers",
+    "predictions_answers",
+    "answers in their context (TEXT the question, --pair)",
+    reported=True,
+    table=answer_frame,
+)
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """Plot the context with the best answers marked."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
@@ -170,7 +200,13 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
-@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end", reported=True)
+@figure(
+    "answer-map",
+    "predictions_answer_map",
+    "all spans of a context, start by end",
+    reported=True,
+    table=_logit_frame,
+)
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
     """Plot the probability of every span of a window as the answer."""
     count = len(answer_prediction.windows)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout
-from bertviz_core.figures.predictions.answers import answer_text, listed_answers, question_line
+from bertviz_core.figures.predictions.answers import answer_frame, answer_text, listed_answers, question_line
 from bertviz_core.figures.predictions.classes import (
     AROUND,
     MOST,
@@ -20,7 +21,7 @@ from bertviz_core.figures.predictions.classes import (
     number_words,
 )
 from bertviz_core.figures.predictions.marked_text import marked_text
-from bertviz_core.figures.predictions.tags import listed_entities, tagged_parts
+from bertviz_core.figures.predictions.tags import entity_frame, listed_entities, tagged_parts
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -86,7 +87,46 @@ def signed(change: float) -> str:
     return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
 
 
-@figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)")
+def _number_frame(column: str, names: Sequence[str], before: np.ndarray, after: np.ndarray) -> pd.DataFrame:
+    """Both numbers of every row, and their difference."""
+    numbers = {each.lower(): values for each, values in ((BEFORE, before), (AFTER, after))}
+    return pd.DataFrame({column: list(names), **numbers, "change": after - before})
+
+
+def _class_frame(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> pd.DataFrame:
+    numbers = class_numbers(class_prediction), class_numbers(edited_classes)
+    return _number_frame("class", class_prediction.labels, *numbers)
+
+
+def _shift_frame(word_shift: WordShift) -> pd.DataFrame:
+    return _number_frame("word", word_shift.words, word_shift.before, word_shift.after)
+
+
+def _of_versions(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both versions, with a column that names the version."""
+    named = {BEFORE.lower(): before, AFTER.lower(): after}
+    return pd.concat(named, names=["version"]).reset_index(0).reset_index(drop=True)
+
+
+def _tag_frame(
+    tag_prediction: TagPrediction,
+    tag_entities: Sequence[Entity],
+    edited_tags: TagPrediction,
+    edited_entities: Sequence[Entity],
+) -> pd.DataFrame:
+    return _of_versions(entity_frame(tag_prediction, tag_entities), entity_frame(edited_tags, edited_entities))
+
+
+def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> pd.DataFrame:
+    return _of_versions(answer_frame(answer_prediction), answer_frame(edited_answers))
+
+
+@figure(
+    "classes-change",
+    "predictions_classes_change",
+    "classes before and after an edit (--set edited=TEXT)",
+    table=_class_frame,
+)
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
     """Plot the classes of a text and of its edited version, largest change first."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
@@ -101,7 +141,10 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
 
 
 @figure(
-    "words-change", "predictions_words_change", "words at a mask before and after an edit (--set edited=TEXT, guess)"
+    "words-change",
+    "predictions_words_change",
+    "words at a mask before and after an edit (--set edited=TEXT, guess)",
+    table=_shift_frame,
 )
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
     """Plot the words at one masked position of a text and of its edited version, largest change first."""
@@ -113,7 +156,12 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
-@figure("tags-change", "predictions_tags_change", "entities before and after an edit (--set edited=TEXT)")
+@figure(
+    "tags-change",
+    "predictions_tags_change",
+    "entities before and after an edit (--set edited=TEXT)",
+    table=_tag_frame,
+)
 def tags_change_figure(
     tag_prediction: TagPrediction,
     tag_entities: Sequence[Entity],
@@ -134,6 +182,7 @@ def tags_change_figure(
     "answers-change",
     "predictions_answers_change",
     "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
+    table=_answer_frame,
 )
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
     """Plot the answers to a question and to its edited version, one below the other."""

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -162,7 +163,15 @@ def class_words(prediction: ClassPrediction, row: int) -> str:
     return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
 
 
-@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", reported=True)
+def _frame(class_prediction: ClassPrediction) -> pd.DataFrame:
+    """Every class in the model's order."""
+    labels, shares = list(class_prediction.labels), class_prediction.probabilities
+    if shares is None:
+        return pd.DataFrame({"class": labels, "value": class_prediction.logits})
+    return pd.DataFrame({"class": labels, "probability": shares, "logit": class_prediction.logits})
+
+
+@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", reported=True, table=_frame)
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
     """Plot a text classifier's prediction, class by class."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
@@ -173,7 +182,11 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
 
 
 @figure(
-    "next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)", reported=True
+    "next-sentence",
+    "predictions_next",
+    "whether the second text follows the first (--pair, --task)",
+    reported=True,
+    table=_frame,
 )
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
     """Plot the next-sentence prediction for a pair."""

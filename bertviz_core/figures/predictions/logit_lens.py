@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -59,7 +60,31 @@ class LensColours:
     bar: dict[str, Any]
 
 
-@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)", reported=True)
+def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]]) -> pd.DataFrame:
+    """Every cell: its best word and all four measures."""
+    states, seq = logit_lens.rank.shape
+    return pd.DataFrame(
+        {
+            "hidden state": np.repeat([state_name(entry) for entry in range(states)], seq),
+            "position": np.tile(np.arange(seq), states),
+            "token": list(logit_lens.tokens.tokens) * states,
+            "best word": [cell[0] for row in lens_words for cell in row],
+            "probability": np.exp(logit_lens.top_log_probability[..., 0]).ravel(),
+            "log-probability of the original": logit_lens.log_probability.ravel(),
+            "rank of the original": pd.array([rank or None for rank in logit_lens.rank.ravel().tolist()], "Int64"),
+            "entropy": logit_lens.entropy.ravel(),
+            "KL to the last layer": logit_lens.divergence.ravel(),
+        }
+    )
+
+
+@figure(
+    "lens",
+    "predictions_lens",
+    "the best word of every layer (--set mask=2,5, lens)",
+    reported=True,
+    table=_frame,
+)
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
     """Plot the best word of every layer and position.
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import token_text
@@ -20,7 +22,52 @@ LONGEST = 24
 MASKED = "masked"
 
 
-@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)", reported=True)
+def _text_frame(word_prediction: WordPrediction) -> pd.DataFrame:
+    """Every token, whether it is masked, and its prediction."""
+    logs = word_prediction.log_probability.astype(float)
+    return pd.DataFrame(
+        {
+            "position": range(len(logs)),
+            "token": list(word_prediction.tokens.tokens),
+            "masked": word_prediction.masked,
+            "probability": np.exp(logs),
+            "log-probability": logs,
+            "rank": pd.array([rank or None for rank in word_prediction.rank.tolist()], dtype="Int64"),
+        }
+    )
+
+
+def _word_frame(
+    word_prediction: WordPrediction,
+    best_words: Sequence[str],
+    word_position: int,
+    compared_word: ComparedWord | None,
+) -> pd.DataFrame:
+    """The best words, then the original token unless it is among them, and the compared word."""
+    logs = word_prediction.top_log_probability[word_position].astype(float).tolist()
+    logits = word_prediction.top_logits[word_position].tolist()
+    rows: list[tuple[Any, ...]] = [
+        (place + 1, *row) for place, row in enumerate(zip(best_words, np.exp(logs), logs, logits, strict=True))
+    ]
+    rank = int(word_prediction.rank[word_position])
+    if not word_prediction.typed[word_position] and rank > len(rows):
+        value = float(word_prediction.log_probability[word_position])
+        rows.append((rank, word_prediction.tokens.tokens[word_position], np.exp(value), value, None))
+    if compared_word is not None:
+        value = compared_word.log_probability
+        rows.append((compared_word.rank, compared_word.word, np.exp(value), value, None))
+    return pd.DataFrame(rows, columns=["rank", "word", "probability", "log-probability", "logit"]).astype(
+        {"rank": "Int64"}
+    )
+
+
+@figure(
+    "masked-text",
+    "predictions_text",
+    "the text with its masks (--set mask=2,5, position)",
+    reported=True,
+    table=_text_frame,
+)
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
     """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
     title = f"The text and its masks — {word_prediction.model}"
@@ -47,6 +94,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     "predictions_words",
     "the best words at a position (--set mask=2,5, position, compare)",
     reported=True,
+    table=_word_frame,
 )
 def words_figure(
     word_prediction: WordPrediction,

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
@@ -17,6 +18,7 @@ from bertviz_core.figures.base.text_width import shortened_label, text_width
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
+from bertviz_core.predictions.tables import accuracy_table
 from bertviz_core.text import counted, escape_controls
 
 HEIGHT = 400
@@ -72,6 +74,7 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
     "probe",
     "predictions_probe",
     "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
+    table=accuracy_table,
 )
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
     """Plot probe accuracy on each layer's vectors, beside baseline and control task."""
@@ -137,7 +140,17 @@ def confusion_cells(
     return even_axes(figure, theme)
 
 
-@figure("confusion", "predictions_confusion", "gold labels against answers (texts: 'LABEL<tab>TEXT' each)")
+def _confusion_frame(gold_scores: GoldScores) -> pd.DataFrame:
+    names = list(gold_scores.classes)
+    return pd.DataFrame(gold_scores.confusion, columns=names).assign(**{"gold label": names})
+
+
+@figure(
+    "confusion",
+    "predictions_confusion",
+    "gold labels against answers (texts: 'LABEL<tab>TEXT' each)",
+    table=_confusion_frame,
+)
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
     """Plot the number of texts by gold label and answer."""
     title = f"Gold labels and answers of {counted(len(gold_scores.compared), 'text')} — {model_name}"

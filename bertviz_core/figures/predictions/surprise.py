@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.cells import colour_at
@@ -22,8 +23,19 @@ STEPS = 24
 """Number of shades, so that similar tokens share an outline."""
 
 
+def _frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
+    """Every token with its surprise; special tokens have none."""
+    values, tokens = pseudo_likelihood.surprise.astype(float), list(pseudo_likelihood.tokens.tokens)
+    columns = {"position": range(len(values)), "token": tokens, "surprise, nats": values}
+    return pd.DataFrame({**columns, "probability": np.exp(-values)})
+
+
 @figure(
-    "surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked", reported=True
+    "surprise",
+    "predictions_surprise",
+    "every token coloured by its surprise when it alone is masked",
+    reported=True,
+    table=_frame,
 )
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
     """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
+import pandas as pd
+
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, escape
 from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
@@ -93,7 +95,23 @@ def listed_entities(entities: Sequence[Entity]) -> str:
     return escape_controls("; ".join(named)) or "nothing is tagged"
 
 
-@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True)
+def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) -> pd.DataFrame:
+    """A row for every entity."""
+    frame = pd.DataFrame(
+        {
+            "tag": [each.label for each in tag_entities],
+            "text": [each.text for each in tag_entities],
+            "score": [each.score for each in tag_entities],
+            "characters": ["" if each.start is None else f"{each.start}:{each.end}" for each in tag_entities],
+            "tokens": [f"{each.first}–{each.last}" for each in tag_entities],
+        }
+    )
+    if tag_prediction.tokens.pair is not None:
+        frame["in"] = [SEQUENCES[each.sequence].lower() for each in tag_entities]
+    return frame
+
+
+@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True, table=entity_frame)
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
     """Plot the text with coloured entities, their tags and scores."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"

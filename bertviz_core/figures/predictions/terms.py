@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -18,7 +19,30 @@ ROW, NARROW_ROW = 25, 38
 """Height of a bar in pixels; on a phone, with its tokens below its word."""
 
 
-@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True)
+def _term_frame(term_weights: TermWeights, every_term: Sequence[str]) -> pd.DataFrame:
+    """Every term with its weight and the token that it comes from."""
+    positions, tokens = term_weights.positions.tolist(), term_weights.tokens.tokens
+    columns = {"word": list(every_term), "weight": term_weights.weights, "position": positions}
+    return pd.DataFrame({**columns, "from token": [tokens[position] for position in positions]})
+
+
+def _score_frame(
+    term_ledger: TermLedger, every_term: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
+) -> pd.DataFrame:
+    """Every word of both texts, with its two tokens and its part of the score."""
+    tokens = ledger_tokens(term_ledger, term_weights, second_weights)
+    return pd.DataFrame(
+        {
+            "word": list(every_term),
+            "token of the first text": [one for one, _ in tokens],
+            "token of the second text": [other for _, other in tokens],
+            "product": term_ledger.shares,
+            "share": term_ledger.shares.astype(float) / term_ledger.score,
+        }
+    )
+
+
+@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True, table=_term_frame)
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
     """Plot the heaviest words of a text, each with the token that its weight comes from.
 
@@ -40,7 +64,11 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
 
 
 @figure(
-    "term-score", "predictions_score", "which words of two texts make their score (--pair, --set shown)", reported=True
+    "term-score",
+    "predictions_score",
+    "which words of two texts make their score (--pair, --set shown)",
+    reported=True,
+    table=_score_frame,
 )
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -36,6 +38,16 @@ AXES: Mapping[ComparedKind, str] = {
     "lens": "probability of the best word",
 }
 """What the rows are -> title of the axis of numbers."""
+ROW_NAMES: Mapping[ComparedKind, str] = {
+    "classes": "class",
+    "tags": "word",
+    "entities": "entity",
+    "answers": "answer",
+    "words": "word",
+    "surprise": "part of the text",
+    "lens": "hidden state",
+}
+"""What the rows are -> heading of their names."""
 OUTSIDE = "O"
 """Tag of words outside all entities."""
 ABSENT = "–"
@@ -117,10 +129,30 @@ def signed_difference(change: float) -> str:
     return ABSENT if np.isnan(change) else signed(change)
 
 
+def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFrame:
+    """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
+    compared = prediction_comparison
+    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
+    if compared.kind == "entities":
+        tags = zip(compared.first_answers, compared.second_answers, strict=True)
+        columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
+    elif compared.kind in ("tags", "lens"):
+        columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
+    numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
+    return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
+
+
+def _finders(compared: PredictionComparison) -> list[str]:
+    """Which model finds each entity."""
+    sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
+    return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
+
+
 @figure(
     "predictions-compared",
     "predictions_compared",
     "what two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)",
+    table=comparison_frame,
 )
 def predictions_compared_figure(prediction_comparison: PredictionComparison) -> FigureSpec:
     """Plot the predictions of two models for one text, row by row, with the differences."""

@@ -24,6 +24,14 @@ HEADS: Mapping[str, str] = {
     "ForQuestionAnswering": "question-answering",
 }
 """Suffix of a class name -> the task of its head."""
+PREDICTS: Mapping[str, str] = {
+    "masked-lm": "masked words",
+    "sequence-classification": "classes",
+    "token-classification": "tags",
+    "question-answering": "answers",
+    "next-sentence": "next sentence",
+}
+"""Task of a head -> what it predicts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

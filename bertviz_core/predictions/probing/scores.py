@@ -9,26 +9,11 @@ from jaxtyping import Float
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores, TextPredictions
 from bertviz_core.text import counted, escape_controls, quoted, shortened, tied
 
 MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
-
-
-def accuracy_table(scores: ProbeScores) -> "pd.DataFrame":
-    """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""
-    return pd.DataFrame(
-        {
-            "hidden state": [state_name(layer) for layer in scores.layers],
-            "accuracy": scores.accuracy.mean(axis=1).astype(float),
-            "spread": scores.accuracy.std(axis=1).astype(float),
-            "macro-F1": scores.macro_f1.mean(axis=1).astype(float),
-            "control task": scores.control_accuracy.mean(axis=1).astype(float),
-            "selectivity": np.asarray(scores.selectivity, dtype=float),
-        }
-    )
 
 
 def most_accurate(scores: ProbeScores) -> str:

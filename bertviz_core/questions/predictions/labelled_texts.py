@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.probing.fitting import fitted_probe, fold_count, layer_vectors, probed_layers
 from bertviz_core.predictions.probing.fitting import probe_scores as scored
@@ -15,7 +16,7 @@ from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.sentences.reading.lists import read_sentences
@@ -28,6 +29,11 @@ LAYER = Param("layer", "layer", "entry of the hidden states that is chosen, the 
 TRAIN = "Train the probes"
 SEED = Param("seed", "whole", "seed of the division into folds")
 PAIRED = flag("paired", "whether each text is followed by its second text")
+LABELLED_TEXTS = Param("labelled_texts", "text", "texts with their labels, one on each line")
+MANY_TEXTS = Param("many_texts", "text", "texts, one on each line")
+TEXTS_FROM = choice("texts_from", ("typed", "file", TEXTS_FILE), "where the texts come from", "Texts")
+ANSWERED_BY = Param("answered_by", "text", "the task of the head that answers, or probe", label="Answered by")
+LABELLED = Param("labelled", "text", "where the labelled texts come from", label="Labelled texts")
 SET = Param("labelled_set", "text", "name of a set of texts, each followed by its label, and what must be known of it")
 
 
@@ -86,8 +92,7 @@ def probe_scores(opened: Opened, options: Options) -> Answer[ProbeScores]:
     """Scores of linear probes on every layer, fitted on the texts; on the example set by default."""
     last = opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
-    values = {key: value for key, value in options.values.items() if key in (POOLING.key, SEED.key)}
-    answer = fitted_probes(opened, Options(options.texts, values=values))
+    answer = fitted_probes(opened, replace(options.only(POOLING, SEED), pair=None))
     scores = answer.result.scores
     return answer.of(scores, probe_scores=scores, probed_layer=layer)
 

@@ -8,6 +8,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.logit_lens import HOVERED_WORDS, MEASURES
 from bertviz_core.predictions.logit_lens import logit_lens as lens_of
 from bertviz_core.predictions.masked_lm import (
+    MAX_MASKS,
     MaskedReading,
     compared_word,
     mask_id,
@@ -41,12 +42,41 @@ TOP, MOST_TERMS, FIRST_TERMS = 10, 50, 12
 """Number of words at a position; maximum and default number of terms to draw."""
 TASK, NO_MASK = "masked-lm", "none"
 """Task of the head; value of MASK to mask nothing."""
-MASK = Param("mask", "text", "positions that are masked, with commas between them, or none")
-POSITION = Param("position", "position", "the position whose words are listed, the first mask by default")
-COMPARE = Param("compare", "text", "a word of one's own at the position")
-LENS = choice("lens", MEASURES, "what the cells are coloured by")
-SHOWN = Param("shown", "whole", "terms that are drawn")
-GUESS = Param("guess", "position", "the token that is guessed in both versions")
+MASK = Param(
+    "mask",
+    "text",
+    "positions that are masked, with commas between them, or none",
+    label="Masked tokens",
+    values=lambda opened, options: _maskable(opened, options),
+    bounds=lambda opened, options: (0, max(MAX_MASKS - len(_typed(opened, _read(opened, options))), 1), 0),
+)
+POSITION = Param(
+    "position",
+    "position",
+    "the position whose words are listed, the first mask by default",
+    label="Position",
+    bounds=lambda opened, options: _positions(opened, options),
+    listed=True,
+)
+COMPARE = Param("compare", "text", "a word of one's own at the position", label="A word of your own")
+LENS = choice("lens", MEASURES, "what the cells are coloured by", "Coloured by")
+TERMS_OF = ("both texts", "the first text", "the second text")
+TERMS = choice("terms", TERMS_OF, "the terms that are drawn", "Terms of")
+SHOWN = Param(
+    "shown",
+    "whole",
+    "terms that are drawn",
+    label="Terms shown",
+    bounds=lambda opened, options: (1, min(_term_count(opened, options), MOST_TERMS), FIRST_TERMS),
+)
+GUESS = Param(
+    "guess",
+    "position",
+    "the token that is guessed in both versions",
+    label="Guessed token",
+    bounds=lambda opened, options: _guesses(opened, options),
+    listed=True,
+)
 
 
 @question(figures=("masked-text",), params=(MASK, POSITION))
@@ -54,7 +84,8 @@ def masked_words(opened: Opened, options: Options) -> Answer[WordPrediction]:
     """Most likely words at every position."""
     read = tokens(opened, options)
     reading = _reading(opened, options, read.result)
-    prediction = words_of(opened.head(TASK), reading, TOP)
+    key = (__name__, "every_word", read.result.text, read.result.pair, reading.masked)
+    prediction = opened.get_or_compute(key, lambda: words_of(opened.head(TASK), reading, TOP))
     position = _position(opened, options, reading)
     drawn = {"text_pieces": text_pieces(read.result), "word_position": position}
     return read.of(prediction, prediction.notices, word_prediction=prediction, **drawn)
@@ -102,8 +133,9 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     """The head applied to the hidden states of every layer."""
     read = tokens(opened, options)
     masked = masked_positions(opened, options, read.result)
-    answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
-    spell = opened.tokenizer.spelled
+    head, spell = opened.head(TASK), opened.tokenizer.spelled
+    key = (__name__, "every_layer", read.result.text, read.result.pair, tuple(masked))
+    answer = opened.get_or_compute(key, lambda: lens_of(head, opened.tokenizer, read.result, masked, TOP))
     best = [[spell(cell) for cell in row] for row in answer.top_ids[..., :HOVERED_WORDS].tolist()]
     return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
@@ -121,24 +153,30 @@ def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
 def terms(opened: Opened, options: Options) -> Answer[TermWeights]:
     """Terms with the largest weights."""
     answer = term_weights(opened, Options((options.text(),)))
-    ids = answer.result.ids
-    words = opened.tokenizer.spelled(ids[: _shown(options, len(ids))].tolist())
-    return answer.of(answer.result, term_weights=answer.result, term_words=words)
+    count, words = _shown(options, len(answer.result.ids)), opened.tokenizer.spelled(answer.result.ids.tolist())
+    return answer.of(answer.result, term_weights=answer.result, term_words=words[:count], every_term=words)
+
+
+@question()
+def shared_terms(opened: Opened, options: Options) -> Answer[TermLedger]:
+    """Score of two texts as a sum over their shared terms; may be empty."""
+    if options.pair is None:
+        what = "This figure compares two texts, and one came; give the second with "
+        raise TextError(what, Named("pair"), ".")
+    first, second = (term_weights(opened, Options((text,))) for text in (options.text(), options.pair))
+    drawn = {"term_weights": first.result, "second_weights": second.result}
+    notices = tuple(dict.fromkeys((*first.notices, *second.notices)))
+    ledger = ledger_of(first.result, second.result)
+    return Answer(ledger, first.models, (*first.texts, *second.texts), notices, drawn)
 
 
 @question(figures=("term-score",), params=(SHOWN,))
 def term_ledger(opened: Opened, options: Options) -> Answer[TermLedger]:
     """Score of two texts as a sum over terms."""
-    if options.pair is None:
-        what = "This figure compares two texts, and one came; give the second with "
-        raise TextError(what, Named("pair"), ".")
-    first, second = (term_weights(opened, Options((text,))) for text in (options.text(), options.pair))
-    ledger = ledger_of(first.result, second.result)
-    words = opened.tokenizer.spelled(ledger.ids[: _shown(options, len(ledger.ids))].tolist())
-    drawn = {"term_ledger": ledger, "ledger_words": words}
-    drawn |= {"term_weights": first.result, "second_weights": second.result}
-    notices = tuple(dict.fromkeys((*first.notices, *second.notices)))
-    return Answer(ledger, first.models, (*first.texts, *second.texts), notices, drawn)
+    answer = shared_terms(opened, options.only())
+    count, words = _shown(options, len(answer.result.ids)), opened.tokenizer.spelled(answer.result.ids.tolist())
+    drawn = {**answer.drawn, "term_ledger": answer.result, "ledger_words": words[:count], "every_term": words}
+    return answer.of(answer.result, **drawn)
 
 
 @question(figures=("words-change",), params=(EDITED, EDITED_PAIR, GUESS))
@@ -150,6 +188,43 @@ def word_shift(opened: Opened, options: Options) -> Answer[WordShift]:
     shift = shift_of(opened.head(TASK), opened.tokenizer, read.result, edited.result, guess)
     drawn = {"word_shift": shift, "guessed_token": read.result.tokens[guess], "model_name": opened.source.name}
     return Answer(shift, read.models, (*read.texts, *edited.texts), (*read.notices, *shift.notices), drawn)
+
+
+def _read(opened: Opened, options: Options) -> Tokens:
+    return opened.tokens(options.text(), options.pair)
+
+
+def _maskable(opened: Opened, options: Options) -> tuple[str, ...]:
+    """The masks of the default, as in an address, and the positions that can be masked."""
+    read = _read(opened, options)
+    first, typed = masked_positions(opened, Options(), read), _typed(opened, read)
+    return ",".join(map(str, first)) or NO_MASK, *(str(place) for place in range(len(read)) if place not in typed)
+
+
+def _positions(opened: Opened, options: Options) -> tuple[int, int, int]:
+    read = _read(opened, options)
+    return 0, len(read) - 1, _first_position(opened, read, masked_positions(opened, options, read))
+
+
+def _guesses(opened: Opened, options: Options) -> tuple[int, int, int]:
+    read = _read(opened, options)
+    return 0, len(read) - 1, shift_position(opened.tokenizer, read, edited_tokens(opened, options).result)
+
+
+def terms_text(options: Options) -> Options:
+    """The text whose terms are drawn, of two."""
+    second = options.pair is not None and options.get(TERMS.key) == TERMS_OF[2]
+    return Options((str(options.pair),) if second else options.texts)
+
+
+def of_both(options: Options) -> bool:
+    """Whether the terms of two texts are drawn together."""
+    return options.pair is not None and options.get(TERMS.key, TERMS_OF[0]) == TERMS_OF[0]
+
+
+def _term_count(opened: Opened, options: Options) -> int:
+    answer = shared_terms(opened, options.only()) if of_both(options) else term_weights(opened, terms_text(options))
+    return len(answer.result.ids)
 
 
 def _typed(opened: Opened, read: Tokens) -> list[int]:

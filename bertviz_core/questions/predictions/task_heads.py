@@ -5,6 +5,7 @@ from typing import TypeVar
 from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
 from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.results import STRATEGIES, AnswerPrediction, ClassPrediction, Strategy, TagPrediction
 from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.questions.opened import Opened
@@ -17,10 +18,29 @@ T = TypeVar("T")
 LONGEST_ANSWER = 100
 """Maximum number of tokens of an answer that can be selected."""
 JOINS: tuple[Strategy, ...] = ("simple", *(each for each in STRATEGIES if each != "simple"))
-ORDER = choice("order", ORDERS, "whether the largest class is listed first")
-JOINED = choice("joined", JOINS, "how tagged tokens become entities")
-LONGEST = Param("longest", "whole", "most tokens of an answer")
-WINDOW = Param("window", "whole", "part of a long context, from 1, that of the best answer by default")
+ORDER = choice("order", ORDERS, "whether the largest class is listed first", "Order")
+JOINED = choice("joined", JOINS, "how tagged tokens become entities", "Join pieces by")
+LONGEST = Param(
+    "longest",
+    "whole",
+    "most tokens of an answer",
+    label="Longest answer in tokens",
+    bounds=lambda *_: (1, LONGEST_ANSWER, MAX_ANSWER_TOKENS),
+)
+WINDOW = Param(
+    "window",
+    "whole",
+    "part of a long context, from 1, that of the best answer by default",
+    label="Window of the context",
+    bounds=lambda opened, options: _windows(opened, options),
+)
+HEAD_OF = Param(
+    "head_of",
+    "choice",
+    "the task of the head",
+    label="Head",
+    values=lambda opened, _: stored_tasks(opened.source),
+)
 
 
 @question(figures=("classes",), params=(ORDER,))
@@ -84,9 +104,9 @@ def answers(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
 @question(figures=("answer-map",), params=(LONGEST, WINDOW))
 def answer_map(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
     """Scores of all spans in a part of the context, start by end."""
-    answer = answers(opened, options)
-    best, count = answer.result.answers[0].window, len(answer.result.windows)
-    window = max(options.whole(WINDOW.key, count + 1, best + 1) - 1, 0)
+    answer = answers(opened, options.only(LONGEST, task=options.task))
+    _, count, best = _windows(opened, options)
+    window = max(options.whole(WINDOW.key, count + 1, best) - 1, 0)
     drawn = {"answer_window": window, "longest_answer": _longest(options)}
     return answer.of(answer.result, answer_prediction=answer.result, **drawn)
 
@@ -100,8 +120,15 @@ def answers_change(opened: Opened, options: Options) -> Answer[tuple[AnswerPredi
     return both.of(both.result, answer_prediction=first.result, edited_answers=second.result)
 
 
+def _windows(opened: Opened, options: Options) -> tuple[int, int, int]:
+    prediction = answers(opened, options.only(LONGEST, task=options.task)).result
+    return 1, len(prediction.windows), prediction.answers[0].window + 1
+
+
 def _classes(opened: Opened, options: Options, read: Answer[Tokens]) -> Answer[ClassPrediction]:
-    (prediction,) = class_predictions(opened.head(options.task), [read.result])
+    key = (__name__, "class_prediction", options.task, read.result.text, read.result.pair)
+    head = opened.head(options.task)
+    prediction = opened.get_or_compute(key, lambda: class_predictions(head, [read.result])[0])
     return read.of(prediction, prediction.notices)
 
 

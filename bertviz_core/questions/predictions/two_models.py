@@ -119,12 +119,12 @@ Job = AnswerJob[Answer[PredictionComparison]]
 
 
 def _classes(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
-    plain = _plain(options)
+    plain = options.only(task=options.task)
     return compared_classes(classes(opened, plain).result, classes(second, plain).result)
 
 
 def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
-    plain = _plain(options)
+    plain = options.only(task=options.task)
     first, other = tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result
     if options.choice(VIEW) != ENTITIES:
         return compared_tags(first, other)
@@ -165,7 +165,7 @@ def _words(opened: Opened, second: Opened, options: Options, job: Job) -> Predic
 
 
 def _surprise(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
-    plain = _plain(options)
+    plain = options.only(task=options.task)
     half = int((~opened.tokens(options.text(), options.pair).special).sum())
     first = surprise(opened, plain, after(job, 0, 2 * half)).result
     return compared_surprise(first, surprise(second, plain, _Capped(job, half, 2 * half)).result)
@@ -201,11 +201,6 @@ def _places(opened: Opened, second: Opened, options: Options) -> tuple[MaskedPla
 
 def _written(side: MaskedPlace) -> str:
     return ",".join(map(str, side.masked)) or NO_MASK
-
-
-def _plain(options: Options) -> Options:
-    """The text and the task, as the question about one model has them."""
-    return Options(options.texts, options.pair, options.task)
 
 
 BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job], PredictionComparison]] = {

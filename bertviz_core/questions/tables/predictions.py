@@ -8,7 +8,6 @@ import numpy as np
 
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
-    NO_ANSWER,
     AnswerPrediction,
     ClassPrediction,
     LogitLens,
@@ -20,6 +19,7 @@ from bertviz_core.predictions.results import (
     WordPrediction,
 )
 from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import escape_controls
@@ -278,18 +278,6 @@ def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
         for each in answer_rows(result)
     ]
     return [("label", "characters", "score", "logit", "text"), *rows], "lrrrl"
-
-
-def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
-    """The spans and, by its logit among them, the answer that there is none, which has no place."""
-    names = ("text", "start", "end", "score", "logit", "window")
-    rows = [{"label": "answer", **{name: getattr(each, name) for name in names}} for each in prediction.answers]
-    null = prediction.null_logit
-    if null is not None:
-        before = sum(each.logit >= null for each in prediction.answers)
-        none = {"label": NO_ANSWER, "text": "", "start": None, "end": None, "score": prediction.null_score}
-        rows.insert(before, {**none, "logit": null, "window": None})
-    return rows
 
 
 def _answer_frame(prediction: AnswerPrediction) -> "pd.DataFrame":

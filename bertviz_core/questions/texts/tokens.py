@@ -30,8 +30,20 @@ TOKENIZER = Param(
     values=lambda opened, _: tuple(REFERENCE_TOKENIZERS),
 )
 
-EDITED = Param("edited", "text", "the edited text; the text itself where only the second is edited")
-EDITED_PAIR = Param("edited_pair", "text", "the edited second text; the second text itself where it is not edited")
+EDITED = Param(
+    "edited",
+    "text",
+    "the edited text; the text itself where only the second is edited",
+    label="The edited text",
+    values=lambda _, options: options.texts,
+)
+EDITED_PAIR = Param(
+    "edited_pair",
+    "text",
+    "the edited second text; the second text itself where it is not edited",
+    label="The edited second text",
+    values=lambda _, options: () if options.pair is None else (options.pair,),
+)
 
 
 @question()

@@ -14,6 +14,7 @@ import transformers
 from transformers import AutoTokenizer
 
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.figures.predictions.two_models import comparison_frame
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.results import NO_ANSWER
 from bertviz_core.predictions.two_models.comparison import SAME_MODEL
@@ -23,7 +24,6 @@ from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
 from bertviz_core.questions.tables.two_models.predictions import (
     MAX_ROWS,
-    prediction_comparison_frame,
     prediction_comparison_json,
     prediction_comparison_lines,
     what_changed,
@@ -96,7 +96,7 @@ def test_a_label_of_one_model_is_listed_and_the_case_of_a_name_does_not_matter(p
     assert found.changed.tolist() == [True, False, False, True]
     assert f"1 label only of {place / 'classes'}: 'contradiction'." in found.notices
     assert f"1 label only of {place / 'others'}: 'joy'." in found.notices
-    frame = prediction_comparison_frame(found)
+    frame = comparison_frame(found)
     assert list(frame) == ["class", "first", "second", "difference"]
     assert prediction_comparison_json(found)["rows"][0]["second"] is not None
 

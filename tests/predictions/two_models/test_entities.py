@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoModelForTokenClassification, AutoTokenizer, pipeline
 
 from bertviz_core.errors import TextError
+from bertviz_core.figures.predictions.two_models import comparison_frame
 from bertviz_core.predictions.results import Entity, TagPrediction
 from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.predictions.two_models.entities import compared_entities
@@ -16,7 +17,7 @@ from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.task_heads import tagged_tokens, tags
 from bertviz_core.questions.predictions.two_models import compared_predictions
-from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_frame, what_changed
+from bertviz_core.questions.tables.two_models.predictions import what_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.two_tokenizers import opened_model, save_byte_head
 from tests.pages.labels import TAGS, named
@@ -80,7 +81,7 @@ def test_the_sentence_counts_what_both_and_what_one_finds(place: Path) -> None:
     assert sentence.startswith(f"Both models find {both} entit" if both else "No entity is found by both models")
     assert f"finds {len(one.keys() - other.keys())}, only" in sentence
     assert sentence.endswith(f" {len(other.keys() - one.keys())}.")
-    frame = prediction_comparison_frame(found)
+    frame = comparison_frame(found)
     assert list(frame) == ["entity", "tag", "found by", "first", "second", "difference"]
     assert frame["difference"].notna().sum() == (frame["found by"] == "both").sum() == both
     assert (frame["found by"] == "only the first").sum() == len(one.keys() - other.keys())

@@ -6,7 +6,8 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.figures.corpus.layers import corpus_probe_figure
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
-from bertviz_core.predictions.probing.scores import accuracy_table, most_accurate
+from bertviz_core.predictions.probing.scores import most_accurate
+from bertviz_core.predictions.tables import accuracy_table
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
 from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
 from bertviz_core.questions.parameters import Options

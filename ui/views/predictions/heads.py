@@ -1,57 +1,19 @@
-"""Find the task heads of the chosen model, and explain missing ones."""
+"""What answers for a model without a whole task head, and how to open one that has a head."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlencode
 
-from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import SPLADE
-from bertviz_core.models.catalog.example_run import OFFERED
-from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.view import Ask, OtherModel, Part, Show, View
+from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.text import escape_markdown
-from ui.cache import models, sources
+from ui.cache.shared_model import SharedModel
 from ui.components.navigation import PageLink, page_links
 from ui.widgets.files.captions import note_models
-from ui.widgets.formatting import run_words
-from ui.widgets.models.select import HEADS, bundled_instead, ready
-
-
-class Heads(NamedTuple):
-    """The task heads of a model."""
-
-    tasks: tuple[str, ...]
-    """Tasks whose heads are complete; empty if the model has no head."""
-    words: str
-    """Class with the head, its task, device and number format, in one line."""
-    notices: tuple[str, ...] = ()
-    """Notices for the reader."""
-    refusal: str = ""
-    """Why there is no complete head; "" if there is one."""
-    task: str = ""
-    """Task of an incomplete head."""
-
-
-def whole_heads(name: str) -> Heads:
-    """Return the complete heads of a model.
-
-    Raises:
-        MissingFilesError: the weights are not on this machine.
-        BertvizError: the model cannot be loaded.
-    """
-    try:
-        tasks = stored_tasks(sources.source(name))
-    except UnsupportedModelError as error:
-        return Heads((), "no task head", refusal=str(error).partition(";")[0] + ".")
-    try:
-        head = models.with_head(name, tasks[0])
-    except MissingFilesError:
-        raise
-    except CheckpointError as error:
-        return Heads((), f"a head for {HEADS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
-    task_names, ran = " and ".join(HEADS[task] for task in tasks), run_words(head.base.device, head.base.dtype)
-    if len(tasks) == 1:
-        return Heads(tasks, f"{head.model_class}, a head for {task_names}, run {ran}", head.notices)
-    # The class that is run for a task has that head only.
-    return Heads(tasks, f"{sources.saved_class(name)}, heads for {task_names}, run {ran}", head.notices)
+from ui.widgets.models.select import bundled_instead, ready
 
 
 def stand_in(heads: Heads) -> str:
@@ -60,6 +22,25 @@ def stand_in(heads: Heads) -> str:
     It is "" too where the classifier cannot run here.
     """
     return "" if heads.tasks else next(iter(ready(OFFERED[:1])), "")
+
+
+def offered_views(opened: SharedModel) -> list[View]:
+    """The views of a model; those that need a head it lacks are of the bundled classifier."""
+    heads = whole_heads(opened)
+    if heads.tasks or not (instead := stand_in(heads)):
+        return offered(heads.tasks)
+    return [
+        view if view.show is None else replace(view, show=_of_other(heads, instead, view.show))
+        for view in offered((EXAMPLE_TASK,))
+    ]
+
+
+def _of_other(heads: Heads, instead: str, show: Show) -> Show:
+    def parts(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+        no_head(opened.name, heads, instead)
+        yield OtherModel(instead, show)
+
+    return parts
 
 
 def no_head(name: str, heads: Heads, answering: str = "") -> None:

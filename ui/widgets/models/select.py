@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.models.catalog import PREDICTS
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.catalog.offers import Offer, offers
 from bertviz_core.models.sources import resolve
@@ -25,14 +26,6 @@ UNREACHED = "needs the Hub (not reached)"
 """In place of the word for the Hub, after it could not be reached."""
 GOOD_AT = {SPLADE: "related words, weak at gaps"}
 """What a bundled model's head predicts well, and what it does not, where the task alone would promise more."""
-HEADS = {
-    "masked-lm": "masked words",
-    "sequence-classification": "classes",
-    "token-classification": "tags",
-    "question-answering": "answers",
-    "next-sentence": "next sentence",
-}
-"""Task of a model's head -> its predictions, in the list."""
 HELP = (
     "Ready: weights and tokenizer are on this machine. Hub: downloaded when you ask for it. Needs the Hub (switched "
     "off, or not reached): its weights are not on this machine and cannot be downloaded now. For these and for a "
@@ -123,7 +116,7 @@ def label(offer: Offer) -> str:
     """
     count = "" if offer.parameters is None else short_count(offer.parameters)
     readiness = UNREACHED if offer.readiness == "hub" and hub_reach.is_lost() else WORDS[offer.readiness]
-    about = (readiness, GOOD_AT.get(offer.name) or HEADS.get(offer.task, ""))
+    about = (readiness, GOOD_AT.get(offer.name) or PREDICTS.get(offer.task, ""))
     parts = (offer.name, *(reversed(about) if offer.readiness == "ready" else about), count)
     return " · ".join(each for each in parts if each)
 

@@ -1,14 +1,12 @@
 """Format the predictions of two models for one text as JSON, text tables and data frames."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from bertviz_core.figures.predictions.two_models import signed_difference
-from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.figures.predictions.two_models import comparison_frame, signed_difference
 from bertviz_core.predictions.two_models.entities import number_of_entities
-from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
+from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.text import counted, decimals, escape_controls, shortened
 
@@ -16,16 +14,6 @@ MAX_ROWS = 40
 """Most rows in a terminal; the changed ones first where there are more."""
 QUOTED = 80
 """Most characters of an answer in a sentence."""
-ROW_NAMES: Mapping[ComparedKind, str] = {
-    "classes": "class",
-    "tags": "word",
-    "entities": "entity",
-    "answers": "answer",
-    "words": "word",
-    "surprise": "part of the text",
-    "lens": "hidden state",
-}
-"""What the rows are -> heading of their names."""
 
 
 def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]:
@@ -63,21 +51,9 @@ def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]
     }
 
 
-def prediction_comparison_frame(compared: PredictionComparison) -> "pd.DataFrame":
-    """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
-    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
-    if compared.kind == "entities":
-        tags = zip(compared.first_answers, compared.second_answers, strict=True)
-        columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
-    elif _has_answers(compared):
-        columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
-    numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
-    return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
-
-
 def prediction_comparison_lines(compared: PredictionComparison) -> list[str]:
     """What changed in a sentence, and a table of the rows."""
-    frame, order = prediction_comparison_frame(compared), np.arange(len(compared.names))
+    frame, order = comparison_frame(compared), np.arange(len(compared.names))
     if len(order) > MAX_ROWS:
         change = np.where(np.isnan(compared.difference), np.inf, np.abs(compared.difference))
         order = np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
@@ -138,16 +114,6 @@ def _entities_found(compared: PredictionComparison) -> str:
         return f"Both models find the same {number_of_entities(both)}."
     shared = f"Both models find {number_of_entities(both)}" if both else "No entity is found by both models"
     return f"{shared}; only {compared.first} finds {first}, only {compared.second} {second}."
-
-
-def _finders(compared: PredictionComparison) -> list[str]:
-    """Which model finds each entity."""
-    sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
-    return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
-
-
-def _has_answers(compared: PredictionComparison) -> bool:
-    return compared.kind in ("tags", "lens")
 
 
 def _at(values: np.ndarray, compared: PredictionComparison, answer: str) -> float:

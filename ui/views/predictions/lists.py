@@ -1,31 +1,24 @@
-"""Widgets of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
+"""The texts of the view Several texts: the list, its gold labels and second texts, and the head or probe."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from bertviz_core.hidden_states.results import state_name
+from bertviz_core.models.catalog import PREDICTS
 from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET, LABEL_COLUMNS, example_sets, fitting_set, gold_column
-from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPredictions
+from bertviz_core.questions.predictions.labelled_texts import ANSWERED_BY, LABELLED, MANY_TEXTS, TEXTS_FROM
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.text import counted, escape_markdown, quoted
-from ui.address.registry import param
 from ui.address.widgets import choice, select
-from ui.session import settings, store
-from ui.views.predictions.probes.controls import BOX, SOURCES, TYPED_LIST, typed_lines
+from ui.session import settings
+from ui.views.predictions.probes import BOX, typed_lines
 from ui.widgets.lists.uploads import ListFile, column_select, example_table, most_megabytes
-from ui.widgets.models.select import HEADS, choose_model, ready
+from ui.widgets.models.select import choose_model, ready
 
-TYPED, GOLD, SECOND = "many_texts", "gold_column", "second_column"
-SHOWN, OPENED, LAST_CELL, TABLE = "many_shown", "many_opened", "many_last_cell", "many_table"
-"""Session keys: the shown part of the list, the index of the open text, the cell of the confusion matrix clicked last,
-the list's table. None of them is in the address, since they mean nothing without the list."""
-ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
+TYPED, GOLD, SECOND = MANY_TEXTS.key, "gold_column", "second_column"
 NO_GOLD, SAME_SECOND = "none: no gold labels", "none: the second text of the page, if any"
 FILE = ListFile("many")
-LONGEST_NAME = 40
 PROBE = "probe"
 FIRST = (
     "sport\tThe match was called off at half-time.\n"
@@ -79,45 +72,18 @@ def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> s
     tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
-    has_probe = has_probe or param("labelled").key in st.query_params
+    has_probe = has_probe or LABELLED.key in st.query_params
     options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
-    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {HEADS[task]}" for task in tasks}
+    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {PREDICTS[task]}" for task in tasks}
     return select(
-        param("answered_by"),
-        "Answered by",
+        ANSWERED_BY,
+        ANSWERED_BY.label,
         options,
         format_func=names.__getitem__,
         help=words,
         width=310 if instead else 230,
     )
-
-
-def probe_line(probe: Probe, tasks: tuple[str, ...], from_file: bool) -> None:
-    """Say whose answers the page shows, and offer the way back from a probe that the reader brought along.
-
-    Args:
-        probe: the probe that answers.
-        tasks: tasks of the model's heads.
-        from_file: whether the probe was opened from a file.
-    """
-    with st.container(horizontal=True, vertical_alignment="center", key="many_probe"):
-        st.markdown(f":material/info: {probe_words(probe, from_file)}", width="content")
-        if tasks:
-            label, key, back = f"Back to the head for {HEADS[tasks[0]]}", param("answered_by").key, tasks[0]
-        elif probe.texts != EXAMPLE_SET and not from_file:
-            label, key, back = "Back to the example set", param("labelled").key, SOURCES[0]
-        else:
-            return
-        st.button(label, key="many_back", icon=":material/undo:", on_click=store, args=(key, back))
-
-
-def probe_words(probe: Probe, from_file: bool) -> str:
-    """What a probe that answers was trained on, in Markdown."""
-    texts = {EXAMPLE_SET: f" of the example set *{EXAMPLE_SET}*", TYPED_LIST: " that you typed"}
-    of = texts.get(probe.texts, f" of {quoted(escape_markdown(probe.texts), LONGEST_NAME)}")
-    words = f"Answers of the probe {state_name(probe.layer)}, trained on {counted(probe.count, 'text')}{of}."
-    return f"{words} **Save or open** leads back from its file." if from_file else words
 
 
 def offer_classifier(tasks: tuple[str, ...]) -> None:
@@ -138,7 +104,7 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
 
 def _open_classifier(name: str) -> None:
     choose_model(name)
-    st.session_state[param("texts_from").key] = TEXTS_FILE
+    st.session_state[TEXTS_FROM.key] = TEXTS_FILE
 
 
 def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
@@ -153,9 +119,8 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList |
         BertvizError: the list cannot be read.
     """
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
-        source = param("texts_from")
-        chosen = choice(source, "Texts", label_visibility="collapsed")
-        if chosen == source.options[0]:
+        chosen = choice(TEXTS_FROM, TEXTS_FROM.label, label_visibility="collapsed")
+        if chosen == TEXTS_FROM.options[0]:
             return _typed(answered_by, classes, mask)
         if chosen == TEXTS_FILE:
             return _of_table(example_table())
@@ -165,66 +130,6 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList |
             "--file`. It stays on this server."
         )
         return None if table is None else _of_table(table)
-
-
-def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
-    """Show the texts of a newly clicked cell of the confusion matrix; an old click does not undo a later choice."""
-    if cell == st.session_state.get(LAST_CELL):
-        return
-    st.session_state[LAST_CELL] = cell
-    if cell is not None and max(cell) < len(scores.classes) and scores.confusion[cell]:
-        st.session_state[SHOWN] = f"{cell[0]}.{cell[1]}"
-
-
-def shown_select(predictions: TextPredictions, scores: GoldScores) -> list[int]:
-    """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
-    parts = shown_parts(predictions, scores)
-    if st.session_state.get(SHOWN) not in parts:
-        st.session_state[SHOWN] = MISTAKES if MISTAKES in parts else ALL
-    names = {
-        ALL: f"all {counted(len(predictions.texts), 'text')}",
-        MISTAKES: f"{counted(len(scores.mistakes), 'mistake')}, the most confident first",
-        RIGHT: "right answers",
-    }
-
-    def named(part: str) -> str:
-        if part in names:
-            return names[part] if part != RIGHT else f"{len(parts[part]):,} {names[part]}"
-        gold, answer = (shortened_name(scores.classes[int(place)]) for place in part.split("."))
-        return f"{len(parts[part]):,}: gold label {gold}, answer {answer}"
-
-    st.selectbox(
-        "Texts shown",
-        list(parts),
-        key=SHOWN,
-        format_func=named,
-        persist_state="session",
-        width=BOX,
-        help="A click on a cell of the matrix chooses its texts.",
-    )
-    return parts[str(st.session_state[SHOWN])]
-
-
-def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
-    """Name of a part of the list -> indices of its texts; a cell of the confusion matrix is named ROW.COLUMN."""
-    place_of = {name: place for place, name in enumerate(scores.classes)}
-    parts: dict[str, list[int]] = {ALL: list(range(len(predictions.texts)))}
-    wrong = scores.mistakes.tolist()
-    if wrong:
-        parts = {MISTAKES: wrong, **parts}
-    cells: dict[tuple[int, int], list[int]] = {}
-    for place in scores.compared.tolist():
-        cells.setdefault((place_of[scores.gold[place]], place_of[predictions.answers[place]]), []).append(place)
-    right = sorted(place for (gold, answer), places in cells.items() if gold == answer for place in places)
-    if right:
-        parts[RIGHT] = right
-    most_first = sorted(cells, key=lambda cell: (cell[0] == cell[1], -len(cells[cell])))
-    return parts | {f"{gold}.{answer}": cells[gold, answer] for gold, answer in most_first}
-
-
-def shortened_name(name: str) -> str:
-    """A class name, shortened for a list."""
-    return quoted(name, LONGEST_NAME)
 
 
 def _typed(answered_by: str, classes: Sequence[str], mask: str) -> TextList:

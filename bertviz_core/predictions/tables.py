@@ -1,0 +1,36 @@
+"""Predictions and scores of probes as rows and data frames."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
+
+
+def accuracy_table(probe_scores: ProbeScores) -> pd.DataFrame:
+    """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""
+    return pd.DataFrame(
+        {
+            "hidden state": [state_name(layer) for layer in probe_scores.layers],
+            "accuracy": probe_scores.accuracy.mean(axis=1).astype(float),
+            "spread": probe_scores.accuracy.std(axis=1).astype(float),
+            "macro-F1": probe_scores.macro_f1.mean(axis=1).astype(float),
+            "control task": probe_scores.control_accuracy.mean(axis=1).astype(float),
+            "selectivity": np.asarray(probe_scores.selectivity, dtype=float),
+        }
+    )
+
+
+def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
+    """The spans and, by its logit among them, the answer that there is none, which has no place."""
+    names = ("text", "start", "end", "score", "logit", "window")
+    rows = [{"label": "answer", **{name: getattr(each, name) for name in names}} for each in prediction.answers]
+    null = prediction.null_logit
+    if null is not None:
+        before = sum(each.logit >= null for each in prediction.answers)
+        none = {"label": NO_ANSWER, "text": "", "start": None, "end": None, "score": prediction.null_score}
+        rows.insert(before, {**none, "logit": null, "window": None})
+    return rows

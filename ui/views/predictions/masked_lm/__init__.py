@@ -1,1 +1,0 @@
-"""Views of a masked-LM head: masked words, surprise, logit lens, expanded terms."""

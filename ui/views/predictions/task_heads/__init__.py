@@ -1,1 +1,0 @@
-"""Views of task heads: classes, next sentence, tags, answers, and the effect of an edit."""
