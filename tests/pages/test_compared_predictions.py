@@ -1,6 +1,6 @@
 """Predictions of two models on their page: numbers as the lines of Python have them, refusals that leave the first.
 
-Covers `ui/views/predictions/compared.py`.
+Covers `bertviz_core/questions/views/predictions.py`.
 """
 
 import numpy as np

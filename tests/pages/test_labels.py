@@ -1,6 +1,6 @@
 """Task heads on their pages: answers, messages where they cannot be run, and code that gives the same.
 
-Covers `ui/views/predictions/task_heads/*.py`.
+Covers `bertviz_core/questions/views/predictions.py`.
 """
 
 from pathlib import Path
@@ -127,7 +127,7 @@ def test_answers_are_spans_of_the_context(name: str, context: str) -> None:
     assert cells.shape[0] == cells.shape[1]
     assert np.isfinite(cells).sum() == sum(max(0, min(4, len(cells) - row)) for row in range(len(cells)))
     assert ("longer than the model reads at once" in page_text(at)) == (context == LONG)
-    assert bool([each for each in at.selectbox if each.key == "window"]) == (context == LONG)
+    assert bool([each for each in at.slider if each.key == "window"]) == (context == LONG)
 
 
 def test_a_question_that_fills_the_model_is_one_sentence() -> None:
