@@ -328,8 +328,7 @@ def _notices(
     notices = list(plan.notices)
     if cut := int(truncated.sum()):
         reason = limited(tokenizer, plan).limit.reason
-        side = "beginning" if getattr(tokenizer.tokenizer, "truncation_side", "right") == "left" else "end"
-        notices.append(f"{counted(cut, 'sentence')} cut off at the {side}: {reason}.")
+        notices.append(f"{counted(cut, 'sentence')} cut off at the {tokenizer.cut_side}: {reason}.")
     if broken := int((~np.isfinite(vectors).all(axis=1)).sum()):
         notices.append(f"{counted(broken, 'vector')} with NaN or infinity.")
     if zero := int((~vectors.any(axis=1)).sum()):

@@ -16,7 +16,12 @@ from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource, verify_bundled
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
-from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, text_notice, tokenizer_notice
+from bertviz_core.trace.isolated.file_tokenizer import (
+    read_tokenizer,
+    spelled_by_file,
+    text_notice,
+    tokenizer_notice,
+)
 from bertviz_core.trace.isolated.messages import TokenizerReceipt
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
@@ -115,6 +120,11 @@ class TextTokenizer:
         token_id = self.tokenizer.mask_token_id
         return "" if token_id is None else self.spelled([token_id])[0]
 
+    @property
+    def cut_side(self) -> str:
+        """Where a long text is cut off, as a word."""
+        return "beginning" if getattr(self.tokenizer, "truncation_side", "right") == "left" else "end"
+
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The spelling of ids in the vocabulary; rows beyond it, which pad the embedding table, by number."""
         rows = [int(token_id) for token_id in ids]
@@ -150,7 +160,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     tokens_cut = (whole["sequence"].count(0) - sequence.count(0), whole["sequence"].count(1) - sequence.count(1))
     special, unknown = _flags(tokenizer.tokenizer, encoded)
     notices += [
-        *_notices(tokenizer.limit, encoded, tokens_cut, special, unknown),
+        *_notices(tokenizer, encoded, tokens_cut, special, unknown),
         *_by_file(tokenizer, text, pair, whole),
     ]
     return Tokens(
@@ -310,12 +320,13 @@ def _flags(
 
 
 def _notices(
-    limit: TokenLimit, encoded: Mapping[str, Any], tokens_cut: tuple[int, int], special: Any, unknown: Any
+    tokenizer: TextTokenizer, encoded: Mapping[str, Any], tokens_cut: tuple[int, int], special: Any, unknown: Any
 ) -> list[str]:
     notices = []
     for count, what in zip(tokens_cut, ("the text", "the second text"), strict=True):
         if count:
-            notices.append(f"{counted(count, 'token')} cut off at the end of {what}: {limit.reason}.")
+            cut = f"{counted(count, 'token')} cut off at the {tokenizer.cut_side} of {what}"
+            notices.append(f"{cut}: {tokenizer.limit.reason}.")
     content = int((~special).sum())
     if not content:
         notices.append("The text has no token of its own: the model reads only what the tokenizer adds.")
@@ -348,7 +359,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         receipt, by_file = backend.receipt, backend.tokens_by_file if backend.rebuilt else None
     else:
         backend, file, receipt = read_tokenizer(source.name, folder, source.config, source.own_tokenizer)
-        by_file = None if file is None else lambda text, pair: list(file.encode(text, pair).tokens)
+        by_file = None if file is None else lambda text, pair: spelled_by_file(file, file.encode(text, pair).ids)
     limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
     notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
     return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices)
