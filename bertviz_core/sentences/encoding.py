@@ -13,7 +13,15 @@ from bertviz_core.errors import OutOfMemoryError, Progress, TextError, Unsupport
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
+from bertviz_core.sentences.batches import (
+    SentenceRow,
+    batch_notice,
+    batches,
+    edge_tokens,
+    limited,
+    prompt_tokens,
+    tokenized,
+)
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.store.filling import ListVectors
@@ -264,6 +272,7 @@ def sentence_vectors(
                     *loaded.notices,
                     *tokenizer.notices,
                     *_notices(tokenizer, plan, vectors, truncated),
+                    *batch_notice(loaded, counts.tolist()),
                     *(store.notices[notices_before:] if store is not None else ()),
                     *short,
                 )

@@ -1,7 +1,7 @@
 """Tokenize a text or a pair for a model, and report every truncation and replacement."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -113,12 +113,27 @@ class TextTokenizer:
     """How AutoTokenizer and tokenizer.json differ, one sentence."""
     lock: Lock = field(default_factory=Lock)
     """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
+    room: TokenLimit | None = None
+    """Maximum number of tokens without the tokenizer's model_max_length; None where that sets no limit."""
 
     @property
     def mask_word(self) -> str:
         """The spelling of the mask, as it is typed in a text; "" for a tokenizer without one."""
         token_id = self.tokenizer.mask_token_id
         return "" if token_id is None else self.spelled([token_id])[0]
+
+    def limited(self, length: int | None, reason: str) -> "TextTokenizer":
+        """The tokenizer with another length in place of model_max_length, as sentence-transformers sets it.
+
+        Args:
+            length: maximum number of tokens; None for that of the tokenizer.
+            reason: why there are no more.
+        """
+        if length is None or length == self.limit.tokens:
+            return self
+        room = self.room or self.limit
+        fits = room.tokens is None or length < room.tokens
+        return replace(self, limit=TokenLimit(length, reason) if fits else room)
 
     @property
     def cut_side(self) -> str:
@@ -360,6 +375,8 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     else:
         backend, file, receipt = read_tokenizer(source.name, folder, source.config, source.own_tokenizer)
         by_file = None if file is None else lambda text, pair: spelled_by_file(file, file.encode(text, pair).ids)
-    limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
+    limit, room = (
+        token_limit(config.to_dict(), length, settings.max_tokens) for length in (int(backend.model_max_length), UNSET)
+    )
     notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
-    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices)
+    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices, room=room)

@@ -54,7 +54,7 @@ def read_backend(
 
 
 def _of_file(folder: Path, backend: Any) -> "transformers.PreTrainedTokenizerBase":
-    """The tokenizer of tokenizer.json alone, with the limits and the special tokens of another that are in that file."""
+    """The tokenizer of tokenizer.json alone, with the limits of another and its special tokens that are in the file."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / SERIALIZED))
