@@ -20,6 +20,7 @@ from bertviz_core.sentences.batches import (
     edge_tokens,
     limited,
     prompt_tokens,
+    read_text,
     tokenized,
 )
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
@@ -31,7 +32,7 @@ from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states, pooler_output
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
-from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.tokenization import MOST_COMPARED, TextTokenizer, first_by_file
 from bertviz_core.trace.verification import check_recording
 
 
@@ -271,6 +272,7 @@ def sentence_vectors(
                 (
                     *loaded.notices,
                     *tokenizer.notices,
+                    *first_by_file(tokenizer, [read_text(plan, text) for text in texts[:MOST_COMPARED]]),
                     *_notices(tokenizer, plan, vectors, truncated),
                     *batch_notice(loaded, counts.tolist()),
                     *(store.notices[notices_before:] if store is not None else ()),

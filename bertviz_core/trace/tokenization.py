@@ -85,6 +85,8 @@ def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: in
 MAX_ID = 2**31 - 1
 PYTHON_MAX_CHARACTERS = 20_000
 """Limit for tokenizers written in Python, whose time may grow with the square of the length of a word."""
+MOST_COMPARED = 256
+"""Maximum number of texts of a list that are also read by tokenizer.json."""
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping", "length")
 BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id")
 
@@ -176,7 +178,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     special, unknown = _flags(tokenizer.tokenizer, encoded)
     notices += [
         *_notices(tokenizer, encoded, tokens_cut, special, unknown),
-        *_by_file(tokenizer, text, pair, whole),
+        *_by_file(tokenizer, text, pair, whole["input_ids"]),
     ]
     return Tokens(
         text=text,
@@ -197,13 +199,22 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     )
 
 
-def _by_file(tokenizer: TextTokenizer, text: str, pair: str | None, whole: Mapping[str, Any]) -> list[str]:
+def _by_file(tokenizer: TextTokenizer, text: str, pair: str | None, ids: Iterable[int]) -> list[str]:
     """A notice if tokenizer.json reads this text otherwise, where it gives all sample texts the same ids."""
     if tokenizer.tokens_by_file is None or (tokenizer.receipt is not None and tokenizer.receipt.difference):
         return []
     by_file = tokenizer.tokens_by_file(text, pair)
-    notice = text_notice(tokenizer.name, text, tokenizer.spelled(whole["input_ids"]), by_file, OWN_TOKENIZER)
+    notice = text_notice(tokenizer.name, text, tokenizer.spelled(ids), by_file, OWN_TOKENIZER)
     return [notice] if notice else []
+
+
+def first_by_file(tokenizer: TextTokenizer, texts: Sequence[str]) -> tuple[str, ...]:
+    """The notice about the first text that tokenizer.json reads otherwise, of the first `MOST_COMPARED`."""
+    texts = texts[: MOST_COMPARED if tokenizer.tokens_by_file is not None else 0]
+    with tokenizer.lock:
+        rows = tokenizer.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"] if texts else []
+    each = zip(texts, rows, strict=True)
+    return next((tuple(found) for text, ids in each if (found := _by_file(tokenizer, text, None, ids))), ())
 
 
 def _repaired(text: str, notices: list[str]) -> str:

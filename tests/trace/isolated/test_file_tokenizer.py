@@ -20,6 +20,7 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.isolated.samples import SAMPLES
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
@@ -184,6 +185,9 @@ def test_a_text_that_alone_is_read_differently_is_said(tmp_path: Path, isolated:
     assert tokenize(found, TEXT).notices == ()
     (notice,) = tokenize(found, "the flubber").notices
     assert "read this text differently" in notice
+    opened = OpenedModel(str(folder), replace(SETTINGS, isolate_models=isolated))
+    for texts, notices in (((TEXT, "the flubber"), (notice,)), ((TEXT,), ())):
+        assert encoded_by(opened, SentencePlan("mean"), texts).result.notices == notices
 
 
 def test_a_tokenizer_that_reads_no_text_names_the_one_of_the_file(tmp_path: Path) -> None:
