@@ -99,9 +99,9 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
     from safetensors.torch import load
 
     layer = f"The dense layer {quoted(module_folder)}"
-    own_file(folder, f"{module_folder}/{SINGLE_FILE}")
+    path = own_file(folder, f"{module_folder}/{SINGLE_FILE}")  # that of a merged adapter is a link
     try:
-        listed, _ = read_file_header(folder / module_folder / SINGLE_FILE)
+        listed, _ = read_file_header(path)
     except CheckpointError as error:
         raise CheckpointError(f"{layer} cannot be read: {error}") from error
     for tensor in listed:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peft import LoraConfig
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import normalizers
@@ -19,6 +20,8 @@ from transformers import AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import FOLLOWED_POOLINGS, recommended
 from bertviz_core.settings import Settings
@@ -164,6 +167,20 @@ def test_a_length_of_the_settings_takes_the_place_of_the_tokenizers(tmp_path: Pa
         load_model(source, SETTINGS), load_tokenizer(source, SETTINGS), TEXTS[:2], recommended(source, SETTINGS)
     )
     np.testing.assert_allclose(encoded.vectors, own.encode(list(TEXTS[:2])), rtol=0, atol=1e-5)
+
+
+def test_an_adapter_of_a_sentence_model_is_read_with_its_modules(tmp_path: Path) -> None:
+    base = save_tiny("mpnet", tmp_path / "base")
+    write(base, {**CASE, "pooling": "max", "dense": "Tanh"})
+    config = json.loads((base / "2_Dense" / "config.json").read_text()) | {"in_features": HIDDEN, "out_features": 5}
+    (base / "2_Dense" / "config.json").write_text(json.dumps(config))
+    own = SentenceTransformer(str(base), device="cpu")
+    own.add_adapter(LoraConfig(r=3, target_modules=["q", "v"], init_lora_weights=False))
+    own.save_pretrained(str(tmp_path / "adapter"))
+    settings = Settings.from_environment(any_folder=True)
+    opened = OpenedModel(str(tmp_path / "adapter"), settings)
+    found = encoded_by(opened, own_plan(opened), TEXTS[:2]).result
+    np.testing.assert_allclose(found.vectors, own.encode(list(TEXTS[:2])), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["Dense", "Normalize"])
