@@ -162,8 +162,8 @@ def other_dtype_notice(config: Mapping[str, Any], tensors: Iterable[StoredTensor
     if default not in ("float16", "bfloat16") or default == dtype:
         return ()
     return (
-        f"The model runs in {dtype} here; transformers runs it in {default} unless `dtype` is given, and its numbers differ "
-        "from the third or fourth digit on.",
+        f"The model runs in {dtype} here; transformers runs it in {default} unless `dtype` is given, and its numbers "
+        "differ from the third or fourth digit on.",
     )
 
 
