@@ -43,6 +43,7 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
         notices.append(f"Their layers have {heads[0]} and {heads[1]} heads, so their heads do not correspond.")
     else:
         divergences = attention_divergences(first, second, layers, progress)
+    notices = list(dict.fromkeys((*first.tokens.notices, *second.tokens.notices, *notices)))
     return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
 
 

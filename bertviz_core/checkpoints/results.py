@@ -275,7 +275,7 @@ class Behaviour:
     divergences: Float[np.ndarray, "layers heads"] | None
     """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if unknown."""
     notices: tuple[str, ...]
-    """Parts that were not compared, one sentence each."""
+    """About the text, and parts that were not compared, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -152,6 +152,21 @@ def unscaled_notice(model: "transformers.PreTrainedModel", tensors: Iterable[Sto
     return (tensors_not_scaled([each.name for each in weights], weights[0].dtype),) if weights else ()
 
 
+def other_dtype_notice(config: Mapping[str, Any], tensors: Iterable[StoredTensor], dtype: str) -> tuple[str, ...]:
+    """A notice if transformers runs a model in 16 bits by default and it runs here in another format.
+
+    Its default is the format that config.json names, else that of the first tensor of real numbers.
+    """
+    stored = next((tensor.dtype for tensor in tensors if tensor.dtype in REAL_NUMBERS), dtype)
+    default = str(config.get("dtype") or config.get("torch_dtype") or stored)
+    if default not in ("float16", "bfloat16") or default == dtype:
+        return ()
+    return (
+        f"The model runs in {dtype} here; transformers runs it in {default} unless `dtype` is given, and its numbers "
+        "differ from the third or fourth digit on.",
+    )
+
+
 Dtype = Literal["float32", "bfloat16", "float16"]
 BatchOf = Literal["any length", "one length", "one text"]
 DTYPE_NBYTES: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -220,7 +235,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     renames = file_renames(source)  # may take BUILD_LOCK itself
     with LOADING:
-        tensors = read_state_dict(folder)
+        tensors, header = read_state_dict(folder), read_header(folder)
         with BUILD_LOCK, quietly(), unplugged():
             whole, info = with_weights(source.name, folder, tensors, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
@@ -237,7 +252,8 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
-            *unscaled_notice(model, read_header(folder).tensors),
+            *unscaled_notice(model, header.tensors),
+            *other_dtype_notice(source.config, header.tensors, dtype),
             *seeded,
         )
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)

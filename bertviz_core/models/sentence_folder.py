@@ -18,7 +18,7 @@ from bertviz_core.isolation.regular_files import (
 )
 from bertviz_core.text import counted, quoted
 
-MAX_MODULES, MAX_MODULE_VALUES, MAX_NAMED, MOST_LEVELS = 100, 2_000, 5, 2
+MAX_MODULES, MAX_MODULE_VALUES, MAX_NAMED, MOST_LEVELS = 100, 2_000, 5, 8
 """Maximum number of modules, of values in their list, of names in a sentence, and of folders above an encoder."""
 LIBRARY_PREFIX = "sentence_transformers."
 """Prefix of the supported classes; a checkpoint's own classes are code, which is never run."""

@@ -22,7 +22,7 @@ from bertviz_core.models.safetensors.header import DTYPE_NBYTES, REAL_NUMBERS
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
-from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header
+from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header, same_merged
 from bertviz_core.parameters.arithmetic import component_arithmetic
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.expected import fits_class
@@ -30,6 +30,7 @@ from bertviz_core.parameters.naming import (
     FileTies,
     NameClassifier,
     NamedTensor,
+    SameValues,
     file_names,
     left_out,
     reading_order,
@@ -166,7 +167,8 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
         CheckpointError: it was made for another base.
     """
     fit, base = fitted_adapter(source, part, settings)
-    whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit))
+    same = partial(same_merged, fit, base)
+    whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit), same=same)
     rows = adapter_rows(whole.parameters, fit)
     own = [half for _, update in fit.updates for half in (update.first, update.second)]
     stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
@@ -216,7 +218,13 @@ def packed_by(config: Mapping[str, Any], header: CheckpointHeader) -> str:
     return "method not named" if any(tensor.name.endswith(PACKED_NAMES) for tensor in header.tensors) else ""
 
 
-def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:
+def header_ledger(
+    name: str,
+    config: Mapping[str, Any],
+    header: CheckpointHeader,
+    folder: Path | None = None,
+    same: SameValues | None = None,
+) -> Ledger:
     """The ledger of the content of a checkpoint; torch is not imported.
 
     Args:
@@ -225,6 +233,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         header: its header.
         folder: the folder with the files of the header, where tied parameters that are stored twice are compared; None
             if they are not at hand.
+        same: compares them instead.
 
     Raises:
         CheckpointError: transformers does not know the model type, or a file cannot be read.
@@ -239,7 +248,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     stored = {path: tensor for path, shape, tensor in named if shape == tensor.shape}
     pairs = tie_pairs(architecture, own.prefix if wrapped else "", config, facts)
     at_hand = folder if all(tensor.file in header.files for tensor in header.tensors) else None
-    ties = ties_of_file(pairs, stored, partial(same_values, at_hand))
+    ties = ties_of_file(pairs, stored, same or partial(same_values, at_hand))
     classifier = NameClassifier(facts.model_type, own.prefix, wrapped)
     parameters, buffers = _header_rows(named, classifier, ties.tied)
     parameters += left_out(

@@ -16,6 +16,10 @@ from bertviz_core.trace.results import Tokens
 
 NEXT_SENTENCE = ("is the next sentence", "is another sentence")
 """The two outputs of BERT's next-sentence head (Devlin et al. 2019)."""
+ONE_OUTPUT = (
+    "The head has one output and its config no problem_type: the output itself is the value here, and transformers' "
+    "pipeline, as most cross-encoders, takes its sigmoid."
+)
 
 
 def class_predictions(
@@ -36,6 +40,7 @@ def class_predictions(
     if head.task == "next-sentence" and any(tokens.pair is None for tokens in texts):
         raise TextError("The next-sentence head compares two sentences; give the second text, too.")
     scoring = output_scoring(head)
+    single = (ONE_OUTPUT,) if scoring == "number" and head.model.config.problem_type is None else ()
     predictions: dict[int, ClassPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
         labels, notices = output_names(head, len(logits))
@@ -49,7 +54,7 @@ def class_predictions(
             logits=logits,
             scoring=scoring,
             probabilities=probabilities,
-            notices=(*texts[index].notices, *head.notices, *notices, *_tie(labels, logits, scoring)),
+            notices=(*texts[index].notices, *head.notices, *notices, *single, *_tie(labels, logits, scoring)),
         )
         if progress is not None:
             progress(len(predictions), len(texts))
@@ -93,7 +98,7 @@ def output_names(head: HeadModel, count: int) -> tuple[tuple[str, ...], tuple[st
 def output_scoring(head: HeadModel) -> Scoring:
     """Choose the scoring of a head from the config's problem_type and its number of labels.
 
-    A single output without a problem_type is a regression, as in transformers.
+    A single output without a problem_type is a regression, as transformers trains it.
     """
     config: Any = head.model.config
     if head.task == "next-sentence" or config.problem_type == "single_label_classification":

@@ -1,7 +1,7 @@
 """Tokenize sentences and group them into batches."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from random import Random
 from typing import Any
@@ -12,7 +12,7 @@ from jaxtyping import Int
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.device import device_kind
 from bertviz_core.models.families import family
-from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.sentences.results import EdgeTokens, SentencePlan
 from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
@@ -20,7 +20,6 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import (
     PYTHON_MAX_CHARACTERS,
     TextTokenizer,
-    TokenLimit,
     check_ids,
     check_room,
     tokenize,
@@ -52,12 +51,9 @@ class SentenceRow:
 
 
 def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
-    """Return the tokenizer with the plan's token limit, if that is smaller."""
-    length, limit = plan.max_seq_length, tokenizer.limit.tokens
-    if length is None or (limit is not None and limit <= length):
-        return tokenizer
-    reason = f"the model's sentence vectors are made of at most {length:,} tokens"
-    return replace(tokenizer, limit=TokenLimit(length, reason))
+    """Return the tokenizer with the plan's token limit, if it has one."""
+    length = plan.max_seq_length
+    return tokenizer.limited(length, f"the model's sentence vectors are made of at most {length or 0:,} tokens")
 
 
 def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan) -> Tokens:
@@ -114,6 +110,25 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
         yield _rows(limited_tokenizer, [read_text(plan, sentence) for sentence in chunk])
 
 
+def batch_of(loaded: LoadedModel) -> BatchOf:
+    """Which texts can share a batch: what a short run shows, and what is known of the family."""
+    with RUN_LOCK:
+        together = check_batches(loaded)
+    return "one length" if together == "any length" and family(loaded.model_type).padding_acts else together
+
+
+def batch_notice(loaded: LoadedModel, lengths: Collection[int]) -> tuple[str, ...]:
+    """A notice if a batch with padding gives other vectors, as other libraries run it."""
+    together = batch_of(loaded) if len(set(lengths)) > 1 else "any length"
+    if together == "any length":
+        return ()
+    alone = "with texts of its length" if together == "one length" else "alone"
+    return (
+        f"The other texts of a batch, or padding, change the vectors of this {loaded.model_type} model: each text is "
+        f"run {alone} here, and what pads its batches, such as sentence-transformers, gives other vectors.",
+    )
+
+
 def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None = None) -> list[list[int]]:
     """Group indices of sentences of similar length into batches within a token budget.
 
@@ -126,12 +141,9 @@ def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None 
         lengths: number of tokens of every sentence.
         max_tokens: maximum number of tokens per batch, padding included; None for the default of the device.
     """
-    budget = max_tokens or MAX_BATCH_TOKENS[device_kind(loaded.device)]
-    with RUN_LOCK:
-        together = check_batches(loaded)
-    if together == "one text":
-        budget = 0
-    same_length = together == "one length" or bool(family(loaded.model_type).padding_acts)
+    together = batch_of(loaded)
+    budget = 0 if together == "one text" else max_tokens or MAX_BATCH_TOKENS[device_kind(loaded.device)]
+    same_length = together != "any length"
     order = np.argsort(-np.asarray(lengths), kind="stable").tolist()
     groups: list[list[int]] = []
     for index in order:

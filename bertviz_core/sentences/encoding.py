@@ -13,7 +13,16 @@ from bertviz_core.errors import OutOfMemoryError, Progress, TextError, Unsupport
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
+from bertviz_core.sentences.batches import (
+    SentenceRow,
+    batch_notice,
+    batches,
+    edge_tokens,
+    limited,
+    prompt_tokens,
+    read_text,
+    tokenized,
+)
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.store.filling import ListVectors
@@ -23,7 +32,7 @@ from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states, pooler_output
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
-from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.tokenization import MOST_COMPARED, TextTokenizer, first_by_file
 from bertviz_core.trace.verification import check_recording
 
 
@@ -263,7 +272,9 @@ def sentence_vectors(
                 (
                     *loaded.notices,
                     *tokenizer.notices,
+                    *first_by_file(tokenizer, [read_text(plan, text) for text in texts[:MOST_COMPARED]]),
                     *_notices(tokenizer, plan, vectors, truncated),
+                    *batch_notice(loaded, counts.tolist()),
                     *(store.notices[notices_before:] if store is not None else ()),
                     *short,
                 )
@@ -328,8 +339,7 @@ def _notices(
     notices = list(plan.notices)
     if cut := int(truncated.sum()):
         reason = limited(tokenizer, plan).limit.reason
-        side = "beginning" if getattr(tokenizer.tokenizer, "truncation_side", "right") == "left" else "end"
-        notices.append(f"{counted(cut, 'sentence')} cut off at the {side}: {reason}.")
+        notices.append(f"{counted(cut, 'sentence')} cut off at the {tokenizer.cut_side}: {reason}.")
     if broken := int((~np.isfinite(vectors).all(axis=1)).sum()):
         notices.append(f"{counted(broken, 'vector')} with NaN or infinity.")
     if zero := int((~vectors.any(axis=1)).sum()):

@@ -44,7 +44,7 @@ MAX_NAMED_MODES = 12
 """Maximum number of poolings that a message names."""
 NO_PROMPT = "none"
 """Name that selects no prompt, unless a prompt of the checkpoint has this name."""
-SENTENCE_OUTPUT = "sentence_embedding"
+SENTENCE_OUTPUT, TOKENS = "sentence_embedding", "token_embeddings"
 POOLING_SWITCHES: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -247,6 +247,9 @@ class _ModuleReader:
                     f"{MODULES_FILE} is run here; its vectors differ."
                 )
             return
+        of_tokens = name in ("Dense", "Normalize") and _output(self.folder, module_folder) == TOKENS
+        if of_tokens and self.pooling is not None:
+            return  # they were pooled before
         if name == "Pooling" and self.pooling is None:
             self._pooling(module_folder)
         elif name == "Dense" and self.pooling is not None and not self.normalize:
@@ -277,6 +280,13 @@ def _of_sentences(folder: Path, module_folder: str) -> bool:
     name = f"{module_folder}/config.json"
     config = read_json(folder, name) if present(folder, name) else {}
     return all(config.get(name) in (None, SENTENCE_OUTPUT) for name in ("module_input_name", "module_output_name"))
+
+
+def _output(folder: Path, module_folder: str) -> object:
+    """The name of the values that a module makes."""
+    name = f"{module_folder}/config.json"
+    config = read_json(folder, name) if present(folder, name) else {}
+    return config.get("module_output_name") or config.get("module_input_name")
 
 
 def _count(value: Any) -> int | None:

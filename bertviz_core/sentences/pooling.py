@@ -39,12 +39,14 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
     config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
-    others = config.get("module_input_name", values) != values or config.get("module_output_name", values) not in (
-        None,
-        values,
-    )
-    if activation is None or others or config.get("use_residual"):
-        layer = f"{quoted(module_folder)} ({quoted(name)})"
+    places = [config.get(f"module_{place}_name") or values for place in ("input", "output")]
+    causes = [
+        *([] if activation else [quoted(name)]),
+        *([] if places == [values, values] else [f"{quoted(str(places[0]))} to {quoted(str(places[1]))}"]),
+        *(["use_residual"] if config.get("use_residual") else []),
+    ]
+    if activation is None or causes:
+        layer = f"{quoted(module_folder)} ({', '.join(causes)})"
         return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
     if not present(folder, f"{module_folder}/{SINGLE_FILE}"):
         return None, pickled_dense(module_folder, SINGLE_FILE)
@@ -97,9 +99,9 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
     from safetensors.torch import load
 
     layer = f"The dense layer {quoted(module_folder)}"
-    own_file(folder, f"{module_folder}/{SINGLE_FILE}")
+    path = own_file(folder, f"{module_folder}/{SINGLE_FILE}")  # that of a merged adapter is a link
     try:
-        listed, _ = read_file_header(folder / module_folder / SINGLE_FILE)
+        listed, _ = read_file_header(path)
     except CheckpointError as error:
         raise CheckpointError(f"{layer} cannot be read: {error}") from error
     for tensor in listed:

@@ -1,7 +1,7 @@
 """Tokenize a text or a pair for a model, and report every truncation and replacement."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,7 +16,12 @@ from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource, verify_bundled
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
-from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, text_notice, tokenizer_notice
+from bertviz_core.trace.isolated.file_tokenizer import (
+    read_tokenizer,
+    spelled_by_file,
+    text_notice,
+    tokenizer_notice,
+)
 from bertviz_core.trace.isolated.messages import TokenizerReceipt
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
@@ -80,6 +85,8 @@ def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: in
 MAX_ID = 2**31 - 1
 PYTHON_MAX_CHARACTERS = 20_000
 """Limit for tokenizers written in Python, whose time may grow with the square of the length of a word."""
+MOST_COMPARED = 256
+"""Maximum number of texts of a list that are also read by tokenizer.json."""
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping", "length")
 BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id")
 
@@ -108,6 +115,8 @@ class TextTokenizer:
     """How AutoTokenizer and tokenizer.json differ, one sentence."""
     lock: Lock = field(default_factory=Lock)
     """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
+    room: TokenLimit | None = None
+    """Maximum number of tokens without the tokenizer's model_max_length; None where that sets no limit."""
 
     @property
     def mask_word(self) -> str:
@@ -121,6 +130,24 @@ class TextTokenizer:
         roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
         first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
         return {roles[role]: role for role in first}
+
+    def limited(self, length: int | None, reason: str) -> "TextTokenizer":
+        """The tokenizer with another length in place of model_max_length, as sentence-transformers sets it.
+
+        Args:
+            length: maximum number of tokens; None for that of the tokenizer.
+            reason: why there are no more.
+        """
+        if length is None or length == self.limit.tokens:
+            return self
+        room = self.room or self.limit
+        fits = room.tokens is None or length < room.tokens
+        return replace(self, limit=TokenLimit(length, reason) if fits else room)
+
+    @property
+    def cut_side(self) -> str:
+        """Where a long text is cut off, as a word."""
+        return "beginning" if getattr(self.tokenizer, "truncation_side", "right") == "left" else "end"
 
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The spelling of ids in the vocabulary; rows beyond it, which pad the embedding table, by number."""
@@ -157,8 +184,8 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     tokens_cut = (whole["sequence"].count(0) - sequence.count(0), whole["sequence"].count(1) - sequence.count(1))
     special, unknown = _flags(tokenizer.tokenizer, encoded)
     notices += [
-        *_notices(tokenizer.limit, encoded, tokens_cut, special, unknown),
-        *_by_file(tokenizer, text, pair, whole),
+        *_notices(tokenizer, encoded, tokens_cut, special, unknown),
+        *_by_file(tokenizer, text, pair, whole["input_ids"]),
     ]
     return Tokens(
         text=text,
@@ -179,13 +206,22 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     )
 
 
-def _by_file(tokenizer: TextTokenizer, text: str, pair: str | None, whole: Mapping[str, Any]) -> list[str]:
+def _by_file(tokenizer: TextTokenizer, text: str, pair: str | None, ids: Iterable[int]) -> list[str]:
     """A notice if tokenizer.json reads this text otherwise, where it gives all sample texts the same ids."""
     if tokenizer.tokens_by_file is None or (tokenizer.receipt is not None and tokenizer.receipt.difference):
         return []
     by_file = tokenizer.tokens_by_file(text, pair)
-    notice = text_notice(tokenizer.name, text, tokenizer.spelled(whole["input_ids"]), by_file, OWN_TOKENIZER)
+    notice = text_notice(tokenizer.name, text, tokenizer.spelled(ids), by_file, OWN_TOKENIZER)
     return [notice] if notice else []
+
+
+def first_by_file(tokenizer: TextTokenizer, texts: Sequence[str]) -> tuple[str, ...]:
+    """The notice about the first text that tokenizer.json reads otherwise, of the first `MOST_COMPARED`."""
+    texts = texts[: MOST_COMPARED if tokenizer.tokens_by_file is not None else 0]
+    with tokenizer.lock:
+        rows = tokenizer.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"] if texts else []
+    each = zip(texts, rows, strict=True)
+    return next((tuple(found) for text, ids in each if (found := _by_file(tokenizer, text, None, ids))), ())
 
 
 def _repaired(text: str, notices: list[str]) -> str:
@@ -317,12 +353,13 @@ def _flags(
 
 
 def _notices(
-    limit: TokenLimit, encoded: Mapping[str, Any], tokens_cut: tuple[int, int], special: Any, unknown: Any
+    tokenizer: TextTokenizer, encoded: Mapping[str, Any], tokens_cut: tuple[int, int], special: Any, unknown: Any
 ) -> list[str]:
     notices = []
     for count, what in zip(tokens_cut, ("the text", "the second text"), strict=True):
         if count:
-            notices.append(f"{counted(count, 'token')} cut off at the end of {what}: {limit.reason}.")
+            cut = f"{counted(count, 'token')} cut off at the {tokenizer.cut_side} of {what}"
+            notices.append(f"{cut}: {tokenizer.limit.reason}.")
     content = int((~special).sum())
     if not content:
         notices.append("The text has no token of its own: the model reads only what the tokenizer adds.")
@@ -355,7 +392,9 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         receipt, by_file = backend.receipt, backend.tokens_by_file if backend.rebuilt else None
     else:
         backend, file, receipt = read_tokenizer(source.name, folder, source.config, source.own_tokenizer)
-        by_file = None if file is None else lambda text, pair: list(file.encode(text, pair).tokens)
-    limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
+        by_file = None if file is None else lambda text, pair: spelled_by_file(file, file.encode(text, pair).ids)
+    limit, room = (
+        token_limit(config.to_dict(), length, settings.max_tokens) for length in (int(backend.model_max_length), UNSET)
+    )
     notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
-    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices)
+    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices, room=room)

@@ -134,6 +134,12 @@ def test_what_two_models_do_not_have_alike_is_said(settings: Settings, tmp_path:
     assert "The attention of fnet" in found.notices[0]
 
 
+def test_a_text_that_is_cut_off_is_said(settings: Settings, tmp_path: Path) -> None:
+    one, other = (run(save_tiny("bert", tmp_path / name), settings, TEXT * 9) for name in ("one", "other"))
+    assert behaviour(one, other).notices == one.tokens.notices
+    assert "cut off at the end" in one.tokens.notices[0]
+
+
 def test_other_ids_are_refused_in_one_sentence() -> None:
     one = mapped(random_maps(0))
     longer = mapped(random_maps(0, 3, 6))

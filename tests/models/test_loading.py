@@ -17,6 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
+    AutoModel,
     AutoModelForMaskedLM,
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
@@ -404,3 +405,17 @@ def test_a_base_model_that_its_class_calls_otherwise_is_found(model_type: str, t
     own = {name: value for name, value in whole.state_dict().items() if name.startswith("transformer.")}
     assert {f"transformer.{name}" for name in base} == set(own)
     assert all(torch.equal(value, own[f"transformer.{name}"]) for name, value in base.items())
+
+
+@pytest.mark.parametrize("stored", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("named", [None, "float16", "float32"])
+def test_another_format_than_that_of_transformers_is_said(stored: str, named: str | None, tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path)
+    model = AutoModel.from_pretrained(folder).to(getattr(torch, stored))
+    model.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config = {key: value for key, value in config.items() if key not in ("dtype", "torch_dtype")}
+    (folder / "config.json").write_text(json.dumps(config | ({} if named is None else {"dtype": named})))
+    default = str(AutoModel.from_pretrained(folder).dtype).removeprefix("torch.")
+    notices = [each for each in load_model(folder_source("tiny", folder), SETTINGS).notices if "`dtype`" in each]
+    assert [f"runs it in {default} unless" in each for each in notices] == [True] * (default != "float32")

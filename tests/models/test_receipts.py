@@ -240,7 +240,7 @@ def nested(folder: Path, model_type: str = "bert", encoder: str = "0_Transformer
     return folder
 
 
-@pytest.mark.parametrize("encoder", ["0_Transformer", "encoders/0_Transformer"])
+@pytest.mark.parametrize("encoder", ["0_Transformer", "encoders/0_Transformer", "all/encoders/0_Transformer"])
 def test_an_encoder_inside_the_folder_gives_the_vectors_of_the_library(tmp_path: Path, encoder: str) -> None:
     from sentence_transformers import SentenceTransformer
 

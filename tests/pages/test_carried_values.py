@@ -125,7 +125,8 @@ def test_a_visit_changes_no_number() -> None:
     at = opened("overview", model=CLASSIFIER)
     for page in PAGES:
         visit(at, page)
-        for view in views_of(page):
+        first, *others = views_of(page)
+        for view in (*others, first):  # a page opens again with the view that was open last
             at.query_params["view"] = view
             at.run()
     for page in PAGES:
@@ -169,9 +170,8 @@ def test_a_lesson_that_is_left_changes_no_value(name: str) -> None:
         at.switch_page(f"../pages/{step.page}.py").run()
         assert not at.exception
     at.button(key="tour_leave").click().run()
-    at.query_params.clear()
-    at.query_params["other"] = DEFAULT_MODEL
     keeps = lesson(name).keeps
+    visit(at, "overview")  # an address of the page where the lesson ended would be an edited one
     after = values_of_all(visit(at, "words"))
     assert {key: each for key, each in after.items() if key not in keeps} == {
         key: each for key, each in before.items() if key not in keeps

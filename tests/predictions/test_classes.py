@@ -49,6 +49,16 @@ def test_classes_are_the_pipelines(name: str) -> None:
                 assert values.sum() == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("problem", [None, "regression"])
+def test_an_output_of_which_the_pipeline_takes_the_sigmoid_says_so(problem: str | None) -> None:
+    head, tokenizer, own = tiny_head("electra", "sequence-classification", num_labels=1, problem_type=problem)
+    ask = pipeline("text-classification", model=own, tokenizer=tokenizer.tokenizer, top_k=None)
+    (found,) = class_predictions(head, [tokenize(tokenizer, TEXT)])
+    score, logit = ask([TEXT])[0][0]["score"], float(found.logits[0])
+    np.testing.assert_allclose(score, logit if problem else 1 / (1 + np.exp(-logit)), rtol=1e-5)
+    assert any("takes its sigmoid" in each for each in found.notices) == (problem is None)
+
+
 def test_a_pair_is_read_as_one_and_its_next_sentence_told() -> None:
     head, tokenizer, own = tiny_head("bert", CLASS, num_labels=3)
     pair = tokenize(tokenizer, TEXT, PAIR)

@@ -5,11 +5,14 @@ Covers `bertviz_core/predictions/logit_lens.py`, `bertviz_core/predictions/scori
 """
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SparseEncoder
+from sentence_transformers.sparse_encoder.modules import SpladePooling, Transformer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
 from bertviz_core.errors import BertvizError
@@ -28,10 +31,15 @@ from bertviz_core.predictions.masked_lm import (
 )
 from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger, term_weights
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.masked_lm import term_weights as terms_of
+from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint
-from tests.helpers.tiny_heads import own_outputs, tiny_head
+from tests.helpers.tiny_heads import own_outputs, save_tiny_head, tiny_head
+from tests.helpers.tiny_models import TEXT
 
 GAP = "The capital of [MASK] is [MASK]."
 WHOLE = "The capital of France is Paris."
@@ -280,3 +288,32 @@ def test_equal_logits_are_different_words() -> None:
     values, ids = best_words(torch.zeros(2, 20 * BLOCK + 3), 5)
     assert values.tolist() == [[0.0] * 5] * 2
     assert all(len(set(row)) == 5 for row in ids.tolist())
+
+
+@pytest.mark.parametrize(
+    ("settings_of", "words"),
+    [
+        ({}, ()),
+        ({"pooling_strategy": "sum"}, ("by 'sum', and here the greatest counts",)),
+        ({"activation_function": "log1p_relu"}, ("makes weights by 'log1p_relu'",)),
+    ],
+    ids=["max", "sum", "two logarithms"],
+)
+def test_terms_are_those_of_sentence_transformers_or_said_to_differ(
+    tmp_path: Path, settings_of: dict[str, str], words: tuple[str, ...]
+) -> None:
+    folder = save_tiny_head("distilbert", "masked-lm", tmp_path / "tiny")
+    encoder = SparseEncoder(
+        modules=[Transformer(str(folder), transformer_task="fill-mask"), SpladePooling(**settings_of)], device="cpu"
+    )
+    encoder.save_pretrained(str(tmp_path / "sparse"))
+    expected = encoder.encode([TEXT])[0].to_dense().numpy()
+    opened = OpenedModel(str(tmp_path / "sparse"), Settings.from_environment(any_folder=True))
+    predicted = predictions(opened, Options(values={"view": "terms"}), [(TEXT, None)])
+    for answer in (terms_of(opened, Options((TEXT,))), *predicted):
+        weights: Any = answer.result
+        found = np.zeros_like(expected)
+        found[weights.ids] = weights.weights
+        assert (np.abs(found - expected).max() < 1e-5) == (not words)
+        assert len(answer.notices) == len(words)
+        assert all(word in notice for word, notice in zip(words, answer.notices, strict=True))

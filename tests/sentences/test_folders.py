@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peft import LoraConfig
 from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
 from tokenizers import normalizers
 from transformers import AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import FOLLOWED_POOLINGS, recommended
 from bertviz_core.settings import Settings
@@ -42,7 +46,11 @@ def write(folder: Path, case: Case) -> None:
     ]
     files: dict[str, Any] = {
         "modules.json": modules,
-        "1_Pooling/config.json": {"pooling_mode": case["pooling"], "include_prompt": case["include_prompt"]},
+        "1_Pooling/config.json": {
+            "embedding_dimension": HIDDEN,
+            "pooling_mode": case["pooling"],
+            "include_prompt": case["include_prompt"],
+        },
         "2_Dense/config.json": {"activation_function": f"torch.nn.modules.activation.{case['dense']}"},
         "sentence_bert_config.json": {"max_seq_length": case["length"], "do_lower_case": case["lower"]},
         "config_sentence_transformers.json": {"prompts": {"query": PROMPT}, "default_prompt_name": "query"},
@@ -147,6 +155,63 @@ def test_a_model_whose_decoder_the_library_pools_is_said_to_differ(tmp_path: Pat
     )
     assert "decoder" in plan.notices[0]
     assert plan.notices[0] in found.notices
+
+
+@pytest.mark.parametrize("length", [5, 11, 9000])
+def test_a_length_of_the_settings_takes_the_place_of_the_tokenizers(tmp_path: Path, length: int) -> None:
+    folder = save_tiny("bert", tmp_path)
+    write(folder, {**CASE, "length": length})
+    tiny_tokenizer(model_max_length=7).save_pretrained(folder)
+    source, own = folder_source("tiny", folder), SentenceTransformer(str(folder), device="cpu")
+    encoded = sentence_vectors(
+        load_model(source, SETTINGS), load_tokenizer(source, SETTINGS), TEXTS[:2], recommended(source, SETTINGS)
+    )
+    np.testing.assert_allclose(encoded.vectors, own.encode(list(TEXTS[:2])), rtol=0, atol=1e-5)
+
+
+def test_an_adapter_of_a_sentence_model_is_read_with_its_modules(tmp_path: Path) -> None:
+    base = save_tiny("mpnet", tmp_path / "base")
+    write(base, {**CASE, "pooling": "max", "dense": "Tanh"})
+    config = json.loads((base / "2_Dense" / "config.json").read_text()) | {"in_features": HIDDEN, "out_features": 5}
+    (base / "2_Dense" / "config.json").write_text(json.dumps(config))
+    own = SentenceTransformer(str(base), device="cpu")
+    own.add_adapter(LoraConfig(r=3, target_modules=["q", "v"], init_lora_weights=False))
+    own.save_pretrained(str(tmp_path / "adapter"))
+    settings = Settings.from_environment(any_folder=True)
+    opened = OpenedModel(str(tmp_path / "adapter"), settings)
+    found = encoded_by(opened, own_plan(opened), TEXTS[:2]).result
+    np.testing.assert_allclose(found.vectors, own.encode(list(TEXTS[:2])), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["Dense", "Normalize"])
+def test_what_a_module_does_to_tokens_behind_the_pooling_changes_no_vector(tmp_path: Path, kind: str) -> None:
+    folder = save_tiny("bert", tmp_path)
+    write(folder, {**CASE, "dense": "Tanh" * (kind == "Dense"), "normalize": kind == "Normalize"})
+    source = folder_source("tiny", folder)
+    loaded, tokenizer = load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    (place,) = [entry["path"] for entry in json.loads((folder / "modules.json").read_text()) if kind in entry["type"]]
+    (folder / place).mkdir(exist_ok=True)
+    config: Any = json.loads(path.read_text()) if (path := folder / place / "config.json").exists() else {}
+    path.write_text(json.dumps({**config, "module_input_name": "token_embeddings"}))
+    plan = recommended(source, SETTINGS)
+    assert plan.notices == ()
+    model, tokens = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    found = sentence_vectors(loaded, tokenizer, TEXTS, plan).vectors
+    np.testing.assert_allclose(found, expected(model, tokens, CASE), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "changed"), [("mobilebert", True), ("fnet", True), ("bert", False)])
+def test_a_model_whose_vectors_a_batch_changes_says_so(tmp_path: Path, family: str, changed: bool) -> None:
+    folder = save_tiny(family, tmp_path)
+    write(folder, CASE)
+    source, own = folder_source("tiny", folder), SentenceTransformer(str(folder), device="cpu")
+    loaded, tokenizer = load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    found = sentence_vectors(loaded, tokenizer, TEXTS, recommended(source, SETTINGS))
+    np.testing.assert_allclose(found.vectors, own.encode(list(TEXTS), batch_size=1), rtol=0, atol=1e-5)
+    assert (np.abs(found.vectors - own.encode(list(TEXTS))).max() > 1e-3) == changed
+    assert any("give" in each and "other vectors" in each for each in found.notices) == changed
+    alone = sentence_vectors(loaded, tokenizer, TEXTS[:1], recommended(source, SETTINGS))
+    assert not any("other vectors" in each for each in alone.notices)
 
 
 @pytest.mark.parametrize(

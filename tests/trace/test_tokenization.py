@@ -348,3 +348,12 @@ def test_ids_that_are_none_are_refused_in_a_sentence(tmp_path: Path, ids: dict[s
         tokenize(load_tokenizer(folder_source("mine", tmp_path), settings), "a")
     with pytest.raises(BertvizError, match="where an id belongs|not in its vocabulary|cannot (be )?read"):
         list(tokenized(load_tokenizer(folder_source("mine", tmp_path), settings), ["a", "a"], SentencePlan("mean")))
+
+
+@pytest.mark.parametrize(("side", "words"), [("right", "end"), ("left", "beginning")])
+def test_the_side_that_is_cut_off_is_that_of_the_tokenizer(side: str, words: str) -> None:
+    tokenizer = tiny(6)
+    tokenizer.tokenizer.truncation_side = side
+    tokens = tokenize(tokenizer, TEXT)
+    assert tokens.input_ids.tolist() == tokenizer.tokenizer(TEXT, truncation=True, max_length=6)["input_ids"]
+    assert tokens.notices[0].split(":")[0].endswith(f"cut off at the {words} of the text")

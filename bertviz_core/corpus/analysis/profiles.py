@@ -73,7 +73,7 @@ def head_profiles(
     if missing := len(rows) - len(read):
         notices.append(f"{counted(missing, 'row')} without a text left out.")
     if cut:
-        notices.append(f"{counted(cut, 'text')} cut off at the end: {tokenizer.limit.reason}.")
+        notices.append(f"{counted(cut, 'text')} cut off at the {tokenizer.cut_side}: {tokenizer.limit.reason}.")
     return HeadProfiles(
         corpus=corpus.path.name,
         model=loaded.name,

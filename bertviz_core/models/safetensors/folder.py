@@ -174,15 +174,15 @@ def _names(folder: Path) -> list[str]:
     return names
 
 
-def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor) -> bool:
-    """Whether two tensors of a folder's files are of one shape and format, and equal bit by bit.
+def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor, other: Path | None = None) -> bool:
+    """Whether two tensors of the files of one folder, or of two, are of one shape and format, and equal bit by bit.
 
     Raises:
         CheckpointError: a file cannot be read.
     """
     if (first.shape, first.dtype) != (second.shape, second.dtype):
         return False
-    with opened(folder, first.file) as one, opened(folder, second.file) as two:
+    with opened(folder, first.file) as one, opened(other or folder, second.file) as two:
         for file, tensor in ((one, first), (two, second)):
             file.seek(8 + int.from_bytes(file.read(8), "little") + tensor.begin)
         for begin in range(0, first.nbytes, PIECE_NBYTES):

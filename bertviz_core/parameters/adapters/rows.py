@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from bertviz_core.models.safetensors.adapters.results import FittedAdapter, LowRankUpdate
+from bertviz_core.models.safetensors.folder import same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.text import counted, quoted
@@ -19,6 +21,24 @@ def merged_header(base: CheckpointHeader, fit: FittedAdapter) -> CheckpointHeade
     return CheckpointHeader(
         (*tensors, *(tensor for name, tensor in saved.items() if name not in known)), base.files, base.header_nbytes
     )
+
+
+def same_merged(fit: FittedAdapter, base: Path, first: StoredTensor, second: StoredTensor) -> bool:
+    """Whether two tensors of a merged header have the same values once the adapter is merged.
+
+    Args:
+        fit: the adapter.
+        base: the folder with the files of the base.
+        first: one tensor.
+        second: the other.
+
+    Raises:
+        CheckpointError: a file cannot be read.
+    """
+    if any(stored.name in (first.name, second.name) for stored, _ in fit.updates):
+        return False
+    one, other = (fit.adapter.folder if each.name in fit.replaced() else base for each in (first, second))
+    return same_bytes(one, first, second, other)
 
 
 def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Parameter]:

@@ -1,7 +1,6 @@
 """Score a query with each text of a list by a cross-encoder or an NLI head."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from bertviz_core.predictions.scoring.activation import PairSettings, activated,
 from bertviz_core.predictions.scoring.results import ScoreName
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
-from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
+from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 TASK = "sequence-classification"
 DEFAULT_CLASS = "entailment"
@@ -117,8 +116,5 @@ def ranking_class(head: HeadModel, label: str = "") -> tuple[int, str, tuple[str
 
 
 def _shortened(tokenizer: TextTokenizer, most: int | None) -> TextTokenizer:
-    """The tokenizer with the length of the checkpoint's settings, if that is shorter."""
-    limit = tokenizer.limit
-    if most is None or (limit.tokens is not None and limit.tokens <= most):
-        return tokenizer
-    return replace(tokenizer, limit=TokenLimit(most, f"the checkpoint's max_seq_length is {most:,}"))
+    """The tokenizer with the length of the checkpoint's settings, if it has one."""
+    return tokenizer.limited(most, f"the checkpoint's max_seq_length is {most or 0:,}")

@@ -6,6 +6,7 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.logit_lens import HOVERED_WORDS, MEASURES
+from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.logit_lens import logit_lens as lens_of
 from bertviz_core.predictions.masked_lm import (
     MAX_MASKS,
@@ -27,6 +28,7 @@ from bertviz_core.predictions.results import (
     WordShift,
 )
 from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
+from bertviz_core.predictions.terms import sparse_notices
 from bertviz_core.predictions.terms import term_ledger as ledger_of
 from bertviz_core.predictions.terms import term_weights as weights_of
 from bertviz_core.questions.opened import Opened
@@ -140,11 +142,16 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 
+def own_weights(opened: Opened, head: HeadModel, tokens: Tokens) -> TermWeights:
+    """Term weights of a text, with notices of what the checkpoint does otherwise."""
+    return weights_of(head, tokens, sparse_notices(opened.source, opened.settings, tokens))
+
+
 @question()
 def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
     """Term weights of the text; may be empty."""
     read = tokens(opened, options)
-    weights = weights_of(opened.head(TASK), read.result)
+    weights = own_weights(opened, opened.head(TASK), read.result)
     answer = read.of(weights, weights.notices)
     return replace(answer, texts=(weights.tokens.text,))
 

@@ -23,9 +23,10 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
 from bertviz_core.predictions.tags import entities, tag_predictions
-from bertviz_core.predictions.terms import term_ledger, term_weights
+from bertviz_core.predictions.terms import term_ledger
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.predictions.masked_lm import own_weights
 from bertviz_core.questions.question import Answer
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
@@ -157,11 +158,11 @@ def _lens(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int]
 
 
 def _terms(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
-    first = term_weights(head, opened.tokens(text, None))
+    first = own_weights(opened, head, opened.tokens(text, None))
     drawn: dict[str, Any] = {"spelled": opened.tokenizer.spelled(first.ids[:top].tolist())}
     if pair is None:
         return _answer(opened, first, first.tokens, **drawn)
-    second = term_weights(head, opened.tokens(pair, None))
+    second = own_weights(opened, head, opened.tokens(pair, None))
     ledger = term_ledger(first, second)
     drawn |= {"first": first, "second": second, "pair_spelled": opened.tokenizer.spelled(second.ids[:top].tolist())}
     drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())

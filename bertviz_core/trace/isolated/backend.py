@@ -40,6 +40,7 @@ def read_backend(
     config = model_config(name, raw_config)
     with BUILD_LOCK, quietly(), sanitized_tokenizer_folder(folder, raw_config) as copies:
         backend = _from_pretrained(name, raw_config, copies, config, own)
+        backend = _of_file(copies, backend) if own else backend
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(copies, file) for file in {*vocabulary, "tokenizer.json"}):
             # transformers 5 would create an empty tokenizer, whose every token is [UNK].
@@ -50,6 +51,25 @@ def read_backend(
     _check_length(name, backend)
     _check_special(name, backend)
     return backend
+
+
+def _of_file(folder: Path, backend: Any) -> "transformers.PreTrainedTokenizerBase":
+    """The tokenizer of tokenizer.json alone, with the limits of another and its special tokens that are in the file."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / SERIALIZED))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    roles = {role.removesuffix("_id"): str(getattr(backend, role.removesuffix("_id"))) for role in ID_NAMES}
+    own: transformers.PreTrainedTokenizerBase = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=backend.model_max_length,
+        padding_side=backend.padding_side,
+        truncation_side=backend.truncation_side,
+        model_input_names=backend.model_input_names,
+        **{role: token for role, token in roles.items() if tokenizer.token_to_id(token) is not None},
+    )
+    return own
 
 
 def _check_length(name: str, backend: Any) -> None:

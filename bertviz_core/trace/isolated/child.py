@@ -12,7 +12,7 @@ from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, tokeniz
 from bertviz_core.isolation.walls import confine_files
 from bertviz_core.lazy_imports import import_libraries, leave_out_torch
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix
-from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer
+from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, spelled_by_file
 from bertviz_core.trace.isolated.messages import (
     Encoded,
     Encoding,
@@ -52,7 +52,7 @@ def answered(request: bytes) -> bytes:
         encoding = _BY_FILE[0].encode(message.text, message.pair)
         if len(encoding.ids) > TOKENS_PER_CHARACTER * len(message.text + (message.pair or "")) + FURTHER_TOKENS:
             raise TextError(f"its {SERIALIZED} makes {len(encoding.ids):,} tokens of it, which is too many")
-        return msgspec.msgpack.encode(encoding.tokens)
+        return msgspec.msgpack.encode(spelled_by_file(_BY_FILE[0], encoding.ids))
     return msgspec.msgpack.encode(_encode(_BACKEND[0], message))
 
 

@@ -19,6 +19,10 @@ from bertviz_core.trace.isolated.samples import SAMPLES
 
 SHOWN_TOKENS, SHOWN_BEFORE, LONGEST_SAMPLE = 5, 1, 60
 """Tokens of a difference that are shown, those of them before it, and characters of its text."""
+MOST_ADDED = 500
+"""Maximum number of added tokens that are compared."""
+READ_AS_IT_IS = ("TokenizersBackend", "PreTrainedTokenizerFast")
+"""Classes that read tokenizer.json, and build no rules of their own."""
 
 
 class ReadTokenizer(NamedTuple):
@@ -27,7 +31,7 @@ class ReadTokenizer(NamedTuple):
     backend: "transformers.PreTrainedTokenizerBase"
     """The tokenizer."""
     by_file: Any
-    """The tokenizer of tokenizer.json; None where it is the same, or there is none."""
+    """The tokenizer of tokenizer.json; None where it is the backend, or there is none."""
     receipt: TokenizerReceipt | None
     """Comparison of AutoTokenizer's with that of tokenizer.json; None where one of them is missing."""
 
@@ -60,6 +64,17 @@ def tokenizer_receipt(backend: Any, by_file: Any, texts: Sequence[str] = SAMPLES
     """
     if by_file is None:
         return None
+    same, first = _compared(backend, by_file, texts)
+    count = len(texts)
+    if not first:
+        added = _with_added_tokens(backend, by_file)
+        equal, first = _compared(backend, by_file, added)
+        count += len(added) - equal
+    return TokenizerReceipt(count, same, type(backend).__name__, first)
+
+
+def _compared(backend: Any, by_file: Any, texts: Sequence[str]) -> tuple[int, str]:
+    """How many texts get the same ids, and the first difference in words; "" for none."""
     same, first = 0, ""
     for text, ids, encoding in zip(texts, _rows(backend, texts), by_file.encode_batch(list(texts)), strict=True):
         if ids == encoding.ids:
@@ -67,9 +82,23 @@ def tokenizer_receipt(backend: Any, by_file: Any, texts: Sequence[str] = SAMPLES
         elif not first and ids is None:
             first = f"{quoted(text)} it cannot read"
         elif not first:
-            first = difference(text, backend.convert_ids_to_tokens(ids), encoding.tokens)
+            first = difference(text, backend.convert_ids_to_tokens(ids), spelled_by_file(by_file, encoding.ids))
             first = first or f"of {quoted(text)} it makes the same tokens with other ids"
-    return TokenizerReceipt(len(texts), same, type(backend).__name__, first)
+    return same, first
+
+
+def _with_added_tokens(backend: Any, by_file: Any) -> list[str]:
+    """A text for each added token of one of two tokenizers, those first that only one has, or reads by other rules."""
+    own, theirs = getattr(backend, "added_tokens_decoder", {}), by_file.get_added_tokens_decoder()
+    every = {repr(token): str(token) for token in (*own.values(), *theirs.values())}
+    both = {repr(token) for token in own.values()} & {repr(token) for token in theirs.values()}
+    tokens = dict.fromkeys(every[each] for each in sorted(every, key=both.__contains__))
+    return [f"a {token} b{token}c" for token in list(tokens)[:MOST_ADDED]]
+
+
+def spelled_by_file(by_file: Any, ids: Sequence[int]) -> list[str]:
+    """The tokens of ids; the encoding of a Unigram model has the letters of the text for an unknown one."""
+    return [str(by_file.id_to_token(each)) for each in ids]
 
 
 def _rows(backend: Any, texts: Sequence[str]) -> list[list[int] | None]:
@@ -116,8 +145,7 @@ def read_tokenizer(name: str, folder: Path, raw_config: Mapping[str, Any], own: 
             compared = read_backend(name, folder, raw_config)
         except CheckpointError:  # only the file can be read
             return ReadTokenizer(backend, None, None)
-    is_rebuilt = type(compared) is not transformers.PreTrainedTokenizerFast
-    return ReadTokenizer(backend, by_file if is_rebuilt and not own else None, tokenizer_receipt(compared, by_file))
+    return ReadTokenizer(backend, None if own else by_file, tokenizer_receipt(compared, by_file))
 
 
 def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suffix: str) -> tuple[str, ...]:
@@ -132,9 +160,10 @@ def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suf
     if receipt is None or not receipt.difference:
         return ()
     other = f"{receipt.texts - receipt.same:,} of {counted(receipt.texts, 'sample text')}"
-    about = (
-        f"AutoTokenizer builds a {receipt.class_name} of its vocabulary, which gives {other} other ids than the file"
-    )
+    builds = f"builds a {receipt.class_name} of its vocabulary"
+    if receipt.class_name in READ_AS_IT_IS:
+        builds = "adds what the folder's other files say of its tokens"
+    about = f"AutoTokenizer {builds}, which gives {other} other ids than the file"
     if own:
         return (f"{name}: its tokenizer.json is read as it is; {about}: {receipt.difference}.",)
     return (

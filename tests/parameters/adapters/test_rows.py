@@ -6,7 +6,7 @@ Covers `bertviz_core/parameters/arithmetic.py`.
 from typing import Any
 
 import pytest
-from transformers import AutoModel, AutoModelForSequenceClassification
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
@@ -35,6 +35,15 @@ def test_counts_are_those_of_peft(settings: Settings, model_type: str, options: 
     assert sum(component.total for component in ledger.components) == ledger.total
     assert ledger.stored_tensors == ledger.tensors + sum(buffer.stored for buffer in ledger.buffers)
     assert "adapter (LoRA)" in ledger.note
+
+
+@pytest.mark.parametrize("options", [{"bias": "all"}, {"modules_to_save": ["decoder"]}], ids=["tied", "apart"])
+def test_an_output_layer_is_counted_apart_where_the_adapter_has_its_own(settings: Settings, options: Any) -> None:
+    model = random_class(AutoModelForMaskedLM, "bert")
+    saved_base(model, settings.models_dir / "base")
+    merged: Any = save_adapter(model, "base", settings.models_dir / "adapter", target_modules=["query"], **options)
+    ledger = source_ledger(resolve("adapter", settings), settings)
+    assert (ledger.trainable, ledger.total) == merged.peft_counts
 
 
 def test_a_matrix_is_followed_by_its_update(settings: Settings) -> None:

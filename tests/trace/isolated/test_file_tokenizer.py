@@ -20,6 +20,7 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.isolated.samples import SAMPLES
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
@@ -138,6 +139,39 @@ def test_a_model_is_read_by_its_file_in_a_process_of_its_own(tmp_path: Path) -> 
     assert tokenize(own, TEXT).input_ids.tolist() == by_file.encode(TEXT).ids
 
 
+OTHER_FILES: Mapping[str, tuple[str, Any]] = {
+    "a token of tokenizer_config.json": ("tokenizer_config.json", {"extra_special_tokens": ["<special>"]}),
+    "a token of added_tokens.json": ("added_tokens.json", {"<special>": 53}),
+    "special tokens as text": ("tokenizer_config.json", {"split_special_tokens": True}),
+}
+
+
+@pytest.mark.parametrize(("file", "values"), OTHER_FILES.values(), ids=OTHER_FILES)
+def test_what_other_files_say_of_tokens_is_said(tmp_path: Path, file: str, values: Any) -> None:
+    """No sample text has such a token; a list of sentences is said it too."""
+    folder, by_file = saved(tmp_path / "tiny", ALIKE["BPE"])
+    config = {} if file == "added_tokens.json" else json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**config, **values}))
+    auto, text = AutoTokenizer.from_pretrained(folder), "the <special> bank <mask>"
+    assert auto(text)["input_ids"] != by_file.encode(text).ids
+    read, own = loaded(str(folder)), loaded(f"{folder}+tokenizer.json")
+    assert read.receipt is not None
+    assert read.receipt.same == len(SAMPLES) < read.receipt.texts
+    (notice,) = read.notices
+    assert "what the folder's other files say of its tokens" in notice
+    assert tokenize(read, text).input_ids.tolist() == auto(text)["input_ids"]
+    assert tokenize(own, text).input_ids.tolist() == by_file.encode(text).ids
+
+
+def test_the_letters_of_an_unknown_token_are_no_difference(tmp_path: Path) -> None:
+    """The encoding of a Unigram model has them in place of the token."""
+    folder, by_file = saved(tmp_path / "tiny", (unigram, {"tokenizer_class": "XLMRobertaTokenizer"}, "roberta"))
+    read, text = loaded(str(folder)), "银行"
+    assert tokenize(read, text).input_ids.tolist() == by_file.encode(text).ids
+    assert by_file.encode(text).tokens != [by_file.id_to_token(each) for each in by_file.encode(text).ids]
+    assert not any("read this text differently" in each for each in tokenize(replace(read, receipt=None), text).notices)
+
+
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_text_that_alone_is_read_differently_is_said(tmp_path: Path, isolated: bool) -> None:
     """The normalizer of the file replaces a word that is in no sample."""
@@ -151,6 +185,9 @@ def test_a_text_that_alone_is_read_differently_is_said(tmp_path: Path, isolated:
     assert tokenize(found, TEXT).notices == ()
     (notice,) = tokenize(found, "the flubber").notices
     assert "read this text differently" in notice
+    opened = OpenedModel(str(folder), replace(SETTINGS, isolate_models=isolated))
+    for texts, notices in (((TEXT, "the flubber"), (notice,)), ((TEXT,), ())):
+        assert encoded_by(opened, SentencePlan("mean"), texts).result.notices == notices
 
 
 def test_a_tokenizer_that_reads_no_text_names_the_one_of_the_file(tmp_path: Path) -> None:

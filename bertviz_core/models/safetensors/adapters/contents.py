@@ -140,13 +140,21 @@ def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: Ba
     resized = [*((stored, each.table) for stored, each in updates if each.table), *_replaced(saved, known)]
     more = next((_resized(known, stored, own) for stored, own in resized if stored.shape != own.shape), "")
     unused, foreign = _unused_patterns(adapter), _foreign_head(known)
-    modules = tuple((place, _as_trained(each, known, listed)) for place, each in saved if place)
-    return FittedAdapter(adapter, updates, modules, tuple(filter(None, (*missing, more, unused, foreign))))
+    # Of two names of one tied tensor, the base has only one.
+    modules = {place: _as_trained(each, known, listed) for place, each in saved if place}
+    notices = tuple(filter(None, (*missing, more, _tied_update(updates, known), unused, foreign)))
+    return FittedAdapter(adapter, updates, tuple(modules.items()), notices)
 
 
 def _updated(update: LowRankUpdate, base: _Base) -> StoredTensor:
     """The tensor of the base that an update changes."""
     stored = base.find(update.parameter)
+    if stored is None and update.parameter in base.tied:
+        raise CheckpointError(
+            f"The adapter {quoted(base.adapter.name)} updates {quoted(update.parameter)}, which in {quoted(base.name)} "
+            f"is one matrix with {quoted(base.tied[update.parameter])} (tie_word_embeddings); peft changes the first "
+            "alone, and both when it is merged. Train it on a base whose two tables are stored apart."
+        )
     if stored is None:
         raise CheckpointError(
             f"There is no matrix {quoted(update.parameter)} in {quoted(base.name)}: {base.both}, or the files of the "
@@ -168,6 +176,22 @@ def _updated(update: LowRankUpdate, base: _Base) -> StoredTensor:
             "of 16 bits or more. Give the base in float32 or bfloat16."
         )
     return stored
+
+
+def _tied_update(updates: Sequence[tuple[StoredTensor, LowRankUpdate]], base: _Base) -> str:
+    """A notice about an update of a table that the output layer of the trained class shares."""
+    if not base.prefix or base.adapter.settings.task_type in HEADS:
+        return ""
+    owners = {owner: alias for alias, owner in base.tied.items() if not alias.startswith(base.prefix)}
+    for stored, update in updates:
+        alias = owners.get(update.parameter) if update.module.startswith(base.prefix) else None
+        if alias is not None and base.find(alias) is None:
+            return (
+                f"The adapter {quoted(base.adapter.name)} updates {quoted(stored.name)}, which {quoted(base.name)} "
+                f"shares with {quoted(alias)}: here both change, as after merge_and_unload of peft; before it, peft "
+                f"leaves {quoted(alias)} as it was, and its words at a mask differ."
+            )
+    return ""
 
 
 def update_shape(update: LowRankUpdate, fan_in_fan_out: bool) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from typing import Any
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, present
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, read_json
-from bertviz_core.models.safetensors.header import MAX_PARTS
 from bertviz_core.text import quoted
 
 KINDS: Mapping[str, str] = {
@@ -57,11 +56,20 @@ BIASES = ("none", "all", "lora_only")
 MERGED = (
     "merge it where peft is installed, with merge_and_unload() and then save_pretrained(FOLDER), and open that folder"
 )
+ALONE = "peft cannot merge it into its base either, so run it with peft, or open the base alone"
+UNMERGED_KINDS = frozenset(
+    (
+        *("ADAPTION_PROMPT", "CARTRIDGE", "CPT", "MULTITASK_PROMPT_TUNING", "POLY", "PREFIX_TUNING", "PROMPT_TUNING"),
+        *("P_TUNING", "SHADOW", "XLORA"),
+    )
+)
+UNMERGED_OPTIONS = frozenset(("alora_invocation_tokens", "arrow_config", "layer_replication"))
+"""Kinds and options of adapters for which peft has no merge_and_unload."""
 PLAIN = re.compile(r"\^?[\w.]+")
 """A pattern of module names that is the ending of a name, or with ^ a whole name."""
 MAX_PATTERNS, MAX_PATTERN, MAX_RANK = 10_000, 300, 65_536
-MAX_DEPTHS = 8
-"""Maximum number of different counts of dots in the names of saved modules."""
+MAX_LENGTHS = 64
+"""Maximum number of different lengths of the names of saved modules."""
 DOT = re.compile(r"\.")
 MAX_EXPRESSION = 10_000
 """Maximum length of a regular expression for the names of modules."""
@@ -181,21 +189,20 @@ def _in_layers(layers: Set[int], settings: AdapterSettings, module: str) -> bool
 
 
 class ModuleNames:
-    """Names of modules, each of which may be the ending of a longer one; looking one up takes no longer for many."""
+    """Names of modules that peft saves as a whole; looking one up takes no longer for many.
+
+    peft compares the ends of names letter by letter, so that classifier also names DistilBERT's pre_classifier.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)
-        self._lengths = sorted({name.count(".") + 1 for name in self._names if name.count(".") < MAX_PARTS})
+        self._lengths = sorted({len(name) for name in self._names if name}, reverse=True)
 
     def around(self, name: str) -> str:
-        """The first of them that is the module of a name or around it; "" if none is."""
-        starts = [0, *(match.end() for match in DOT.finditer(name)), len(name) + 1]
-        paths = (
-            name[start : starts[min(place + length, len(starts) - 1)] - 1]
-            for place, start in enumerate(starts[:-1])
-            for length in self._lengths
-        )
-        return next((path for path in paths if path in self._names), "")
+        """The first of them that ends the name of a module or of one around it; "" if none does."""
+        stops = (*(match.start() for match in DOT.finditer(name)), len(name))
+        ends = (name[stop - length : stop] for stop in stops for length in self._lengths if length <= stop)
+        return next((end for end in ends if end in self._names), "")
 
 
 def is_adapter(folder: Path) -> bool:
@@ -263,9 +270,9 @@ def _refuse_other_kinds(name: str, config: Mapping[str, Any]) -> None:
     kind = config.get("peft_type")
     if kind != "LORA":
         word = KINDS.get(str(kind), quoted(str(kind), 40)) if kind else "not named (peft_type)"
+        advice = f"; {ALONE}" if str(kind) in UNMERGED_KINDS else f". For another kind, {MERGED}"
         raise CheckpointError(
-            f"{quoted(name)} is an adapter of the kind {word}; only LoRA adapters are opened. "
-            f"For another kind, {MERGED}."
+            f"{quoted(name)} is an adapter of the kind {word}; only LoRA adapters are opened{advice}."
         )
     option = next((key for key, value in config.items() if key not in READ and value), None)
     initial = config.get("init_lora_weights")
@@ -273,7 +280,8 @@ def _refuse_other_kinds(name: str, config: Mapping[str, Any]) -> None:
     if option is None and initial not in INITIAL:
         word = f"the initialisation {quoted(str(initial), 40)}, which changes the base model too"
     if word:
-        raise CheckpointError(f"The adapter {quoted(name)} uses {word}, which is not read here; {MERGED}.")
+        advice = ALONE if option in UNMERGED_OPTIONS else MERGED
+        raise CheckpointError(f"The adapter {quoted(name)} uses {word}, which is not read here; {advice}.")
 
 
 def _numbers(name: str, entry: str, pattern: Any) -> Mapping[str, Any]:
@@ -330,11 +338,11 @@ def _list(value: Any) -> tuple[str, ...]:
 
 
 def _saved_modules(name: str, modules: tuple[str, ...]) -> tuple[str, ...]:
-    depths = {module.count(".") for module in modules}
-    if len(depths) > MAX_DEPTHS:
+    lengths = set(map(len, modules))
+    if len(lengths) > MAX_LENGTHS:
         raise CheckpointError(
-            f"The modules_to_save of the adapter {quoted(name)} have names of {len(depths):,} different depths; at "
-            f"most {MAX_DEPTHS} are read. Save the adapter again with peft."
+            f"The modules_to_save of the adapter {quoted(name)} have names of {len(lengths):,} different lengths; at "
+            f"most {MAX_LENGTHS} are read. Save the adapter again with peft."
         )
     return modules
 

@@ -376,3 +376,24 @@ def save_named(folder: Path, count: int) -> Path:
     settings = {"peft_type": "LORA", "base_model_name_or_path": "base", "r": 3, "lora_alpha": 6}
     (folder / "adapter_config.json").write_text(json.dumps({**settings, "modules_to_save": names}))
     return folder
+
+
+def test_an_update_of_a_tied_output_layer_alone_is_refused_by_its_cause(settings: Settings) -> None:
+    """peft adds it to the output layer alone, and to the table of words too once it is merged."""
+    make(settings, AutoModelForMaskedLM, target_modules=["query", "decoder"])
+    with pytest.raises(BertvizError, match=r"'cls\.predictions\.decoder\.weight', which in 'base' is one matrix with"):
+        load_model(resolve("adapter", settings), settings)
+
+
+def test_an_update_of_a_table_that_the_output_layer_shares_says_what_is_merged(settings: Settings) -> None:
+    """peft's own run before a merge differs from that after it."""
+    merged = make(settings, AutoModelForMaskedLM, target_modules=["query", "word_embeddings"])
+    live = PeftModel.from_pretrained(AutoModelForMaskedLM.from_pretrained(settings.models_dir / "base"), merged).eval()
+    ids = torch.tensor([[2, 5, 7, 4, 3]])
+    with torch.no_grad():
+        before, after = live(ids).logits, live.merge_and_unload()(ids).logits
+    assert (before - after).abs().max() > 0.01
+    said = faces(settings)
+    assert all("'cls.predictions.decoder.weight': here both change" in face() for face in said.values())
+    edit(settings.models_dir / "adapter", without("word_embeddings"))
+    assert "here both change" not in faces(settings)["run"]()

@@ -77,6 +77,8 @@ SETTINGS_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "IA3": ({"peft_type": "IA3"}, "of the kind IA³"),
     "prefix tuning": ({"peft_type": "PREFIX_TUNING"}, "of the kind prefix tuning"),
     "prompt tuning": ({"peft_type": "PROMPT_TUNING"}, "of the kind prompt tuning"),
+    "no merge of the kind": ({"peft_type": "P_TUNING"}, "peft cannot merge it"),
+    "no merge of the option": ({"layer_replication": [[0, 2]]}, "uses replicated layers.*peft cannot merge it"),
     "AdaLoRA": ({"peft_type": "ADALORA"}, "of the kind AdaLoRA"),
     "no kind": ({"peft_type": ...}, "not named"),
     "kind a list": ({"peft_type": ["LORA"]}, "of the kind"),
