@@ -1,5 +1,6 @@
 """Format the answers of two models to the same texts as JSON, text tables and data frames."""
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from bertviz_core.text import counted, escape_controls, shortened, tied
 MAX_ROWS, MAX_LABELS = 30, 12
 """Maximum number of texts, and of rows of the confusion matrix, in a terminal."""
 MAX_TEXT_CHARACTERS = 70
+NAMES = ("first", "second", "difference", "low", "high")
+NUMBERS = attrgetter(*NAMES)
+"""The numbers of a pair of scores."""
 LISTED = ("changed", "mended", "broken", "both wrong", "both right", "all")
 """Parts of the texts that can be listed."""
 
@@ -94,8 +98,7 @@ def score_frame(compared: AnswerComparison) -> "pd.DataFrame":
     if compared.gold is None:
         raise ValueError("there are no gold labels")
     rows = [("accuracy", compared.gold.accuracy), ("macro-F1", compared.gold.macro_f1)]
-    numbers = [(name, each.first, each.second, each.difference, each.low, each.high) for name, each in rows]
-    return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
+    return pd.DataFrame([(name, *NUMBERS(each)) for name, each in rows], columns=["score", *NAMES])
 
 
 def slices_frame(sliced: SlicedAnswers) -> "pd.DataFrame":
@@ -104,23 +107,12 @@ def slices_frame(sliced: SlicedAnswers) -> "pd.DataFrame":
     frame = pd.DataFrame({**shares, "same answer": [each.agreement for each in sliced.slices]})
     if sliced.compared.gold is None:
         return frame
-    names = ("first accuracy", "second accuracy", "difference", "low", "high")
-    scores = [
-        (np.nan,) * len(names)
-        if each.accuracy is None
-        else (
-            each.accuracy.first,
-            each.accuracy.second,
-            each.accuracy.difference,
-            each.accuracy.low,
-            each.accuracy.high,
-        )
+    rows = [
+        (each.compared, each.mended, each.broken, *((np.nan,) * 5 if each.accuracy is None else NUMBERS(each.accuracy)))
         for each in sliced.slices
     ]
-    counts = [(each.compared, each.mended, each.broken) for each in sliced.slices]
-    return frame.assign(**dict(zip(("compared", "mended", "broken"), zip(*counts, strict=True), strict=True))).join(
-        pd.DataFrame(scores, columns=list(names))
-    )
+    names = ["compared", "mended", "broken", "first accuracy", "second accuracy", *NAMES[2:]]
+    return frame.join(pd.DataFrame(rows, columns=names))
 
 
 def slices_json(sliced: SlicedAnswers) -> dict[str, Any]:
@@ -186,10 +178,9 @@ def _score(score: ScorePair) -> dict[str, Any]:
 
 
 def _score_row(name: str, score: ScorePair) -> tuple[str, ...]:
-    difference, low, high = (
-        f"{'+' if each > 0 else ''}{number_cell(each)}" for each in (score.difference, score.low, score.high)
-    )
-    return name, number_cell(score.first), number_cell(score.second), difference, f"{low} to {high}"
+    first, second, *signed = NUMBERS(score)
+    difference, low, high = (f"{'+' if each > 0 else ''}{number_cell(each)}" for each in signed)
+    return name, number_cell(first), number_cell(second), difference, f"{low} to {high}"
 
 
 def _confusion_lines(compared: AnswerComparison) -> list[str]:

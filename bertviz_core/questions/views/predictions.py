@@ -34,43 +34,7 @@ from bertviz_core.predictions.run import word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions.masked_lm import (
-    COMPARE,
-    GUESS,
-    LENS,
-    MASK,
-    NO_MASK,
-    POSITION,
-    SHOWN,
-    TASK,
-    TERMS,
-    lens,
-    masked_words,
-    of_both,
-    shared_terms,
-    surprise,
-    term_ledger,
-    term_weights,
-    terms,
-    terms_text,
-    word_shift,
-    words_at_position,
-)
-from bertviz_core.questions.predictions.task_heads import (
-    HEAD_OF,
-    JOINED,
-    LONGEST,
-    ORDER,
-    WINDOW,
-    answer_map,
-    answers,
-    answers_change,
-    classes,
-    classes_change,
-    next_sentence,
-    tags,
-    tags_change,
-)
+from bertviz_core.questions.predictions import masked_lm, task_heads
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
@@ -99,19 +63,18 @@ from bertviz_core.questions.views import predictions_texts as texts
 from bertviz_core.questions.views.tokens import clicked_token
 from bertviz_core.text import escape_markdown, shortened
 
-SEQUENCE, TAGGING, ANSWERING, NEXT = PREDICTED[1:]
+WORDS, SEQUENCE, TAGGING, ANSWERING, NEXT = PREDICTED
 STATE = Param(
     "layer",
     "layer",
     "the hidden state that the head reads",
-    values=lambda opened, _: [state_name(entry) for entry in range(opened.head(TASK).base.num_hidden_layers + 1)],
+    values=lambda opened, _: [state_name(entry) for entry in range(opened.loaded.num_hidden_layers + 1)],
 )
 QUOTED, TALLEST = 60, 320
 """Most characters of a text on a button, and most pixels of an open table."""
 MANY = 0.05
 """Most terms of a SPLADE head, as a share of the vocabulary."""
 SCORES = {"score": "%.4f", "logit": "%.3f"}
-BEST = "Best words of the chosen cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,28 +122,33 @@ def about_predictions(opened: Opened, ask: Ask, options: Options) -> tuple[str, 
     return heads.words, [Notices(heads.notices, "caption")]
 
 
-def masked_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The text, whose tokens are masked by a click, and the best words at one position."""
-    yield Notices(ask(tokens, options.only()).notices)
-    yield Run(TASK)
-    yield Section((MASK, POSITION, COMPARE), words_view)
+def section(show: Show, *params: Param, run: bool = False, example: str = "") -> Show:
+    """A view with controls of its own, which runs the model on the text, or reads two texts."""
+
+    def parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+        if run:
+            yield Notices(ask(tokens, options.only()).notices)
+            yield Run(WORDS)
+        yield Section(params, show, example)
+
+    return parts
 
 
 def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The text with its masks, and the best words at a position, with the original one and the reader's own."""
-    place = options.only(MASK, POSITION)
+    place = options.only(masked_lm.MASK, masked_lm.POSITION)
     # The head runs at all positions of the text after those below, so that a click shows its words at once.
     yield Later(lambda: masked_text(opened, ask, place))
     try:
-        answer = ask(words_at_position, options.only(MASK, POSITION, COMPARE))
+        answer = ask(masked_lm.words_at_position, options.only(masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE))
     except BertvizError as error:
-        if not options.get(COMPARE.key):
+        if not options.get(masked_lm.COMPARE.key):
             raise
         yield Text(escape_markdown(str(error)), "warning")
-        answer = ask(words_at_position, place)
+        answer = ask(masked_lm.words_at_position, place)
     prediction, position, own = answer.result, int(answer.drawn["word_position"]), answer.drawn["compared_word"]
     masked = np.flatnonzero(prediction.masked & ~prediction.typed).tolist()
-    original = texts.original_words(prediction, position, word_count(opened.head(TASK)))
+    original = texts.original_words(prediction, position, word_count(opened.head(WORDS)))
     yield Figure.of(
         words_figure,
         answer,
@@ -189,18 +157,18 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         code=texts.words_code(opened, prediction.tokens, masked, position),
         below=[Text(original), *([] if own is None else [Text(escape_markdown(own.note), "caption")])],
     )
-    yield compared(opened, ask, replace(place, task=TASK), "words")
+    yield compared(opened, ask, replace(place, task=WORDS), "words")
 
 
 def masked_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The text with clickable tokens."""
     yield Figure.of(
         masked_text_figure,
-        ask(masked_words, options),
+        ask(masked_lm.masked_words, options),
         f"masked text {opened.name}",
         numbers="in files",
         scrolled=True,
-        click=Click(MASK, clicked_token, also=(POSITION,)),
+        click=Click(masked_lm.MASK, clicked_token, also=(masked_lm.POSITION,)),
         below=[Text(f"{texts.MARKS} {SPELLED}", "caption")],
     )
 
@@ -212,7 +180,7 @@ def surprise_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if (read.result.input_ids == mask_id(opened.tokenizer)).any():
         yield from filled_masks(opened, ask, options)
         return
-    answer = ask(surprise, options.only())
+    answer = ask(masked_lm.surprise, options.only())
     result = answer.result
     most = int(np.nanargmax(result.surprise))
     each = int((~np.isnan(result.surprise)).sum())
@@ -234,7 +202,7 @@ def surprise_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         scrolled=True,
         below=[Metrics(metrics), Text(words), Text(SPELLED, "caption")],
     )
-    yield compared(opened, ask, options.only(task=TASK), "surprise")
+    yield compared(opened, ask, options.only(task=WORDS), "surprise")
 
 
 def filled_masks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -245,7 +213,7 @@ def filled_masks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         "word, or take the likeliest; **Masked words** lists more.",
         "notice",
     )
-    result = ask(masked_words, replace(options, values={MASK.key: NO_MASK})).result
+    result = ask(masked_lm.masked_words, replace(options, values={masked_lm.MASK.key: masked_lm.NO_MASK})).result
     filled = [options.text(), options.pair or ""]
     for place in np.flatnonzero(result.typed).tolist():
         spelling = opened.tokenizer.spelled([int(result.top_ids[place, 0])])
@@ -258,16 +226,9 @@ def filled_masks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         yield PutTexts(f"Take {shown}", "fill_masks", filled[0], filled[1])
 
 
-def lens_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The map of layers and positions, and the words of one of its cells."""
-    yield Notices(ask(tokens, options.only()).notices)
-    yield Run(TASK)
-    yield Section((MASK, LENS), lens_map)
-
-
 def lens_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The best word of every layer and position."""
-    answer = ask(lens, options.only(MASK, LENS))
+    answer = ask(masked_lm.lens, options.only(masked_lm.MASK, masked_lm.LENS))
     norm = answer.result.final_norm
     normalised = f" The other layers' states were normalised by {norm}, as the last is." if norm else ""
     yield Figure.of(
@@ -275,42 +236,43 @@ def lens_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"lens {opened.name}",
         explanation=texts.LENS,
-        code=library_lines(lens, opened, options.only(MASK)),
-        cells=(STATE, POSITION),
+        code=library_lines(masked_lm.lens, opened, options.only(masked_lm.MASK)),
+        cells=(STATE, masked_lm.POSITION),
         below=[Text(escape_markdown(f"Click a cell to list its words. {TRAINED}{normalised}"), "caption")],
     )
-    yield Section((STATE, POSITION), cell_view)
+    yield Section((STATE, masked_lm.POSITION), cell_view)
 
 
 def cell_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The words of one cell of the lens."""
-    result, entry = ask(lens, options.only(MASK, LENS)).result, int(options.get(STATE.key))
-    position = int(options.get(POSITION.key))
+    result = ask(masked_lm.lens, options.only(masked_lm.MASK, masked_lm.LENS)).result
+    entry, position = int(options.get(STATE.key)), int(options.get(masked_lm.POSITION.key))
     yield Text(texts.cell_words(result, entry, position))
     logs = result.top_log_probability[entry, position].astype(float)
     words = opened.tokenizer.spelled(result.top_ids[entry, position].tolist())
     columns = {"rank": range(1, len(logs) + 1), "word": words, "probability": np.exp(logs), "log-probability": logs}
-    yield Table(pd.DataFrame(columns), BEST, 250)
-    yield compared(opened, ask, options.only(MASK, POSITION, task=TASK), "lens")
+    yield Table(pd.DataFrame(columns), "Best words of the chosen cell", 250)
+    yield compared(opened, ask, options.only(masked_lm.MASK, masked_lm.POSITION, task=WORDS), "lens")
 
 
 def expanded_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The expanded terms of the text; for a pair its score and the share of each word."""
-    yield Run(TASK)
-    yield Section((SHOWN,) if options.pair is None else (TERMS, SHOWN), terms_view)
+    yield Run(WORDS)
+    yield Section((masked_lm.SHOWN,) if options.pair is None else (masked_lm.TERMS, masked_lm.SHOWN), terms_view)
 
 
 def terms_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The terms of a text, or the score of two by words."""
-    if of_both(options):
+    if masked_lm.of_both(options):
         yield from score_view(opened, ask, options)
         return
-    of = terms_text(options)
-    weights = ask(term_weights, of).result
-    yield Notices(weights.tokens.notices)
+    of = masked_lm.terms_text(options)
+    known = ask(masked_lm.term_weights, of)
+    weights = known.result
+    yield _own_notices(opened, known, WORDS)
     if len(weights.ids):
-        answer = ask(terms, replace(of, values=options.only(SHOWN).values))
-        many = len(weights.ids) > MANY * word_count(opened.head(TASK))
+        answer = ask(masked_lm.terms, replace(of, values=options.only(masked_lm.SHOWN).values))
+        many = len(weights.ids) > MANY * word_count(opened.head(WORDS))
         yield Figure.of(
             terms_figure,
             answer,
@@ -328,11 +290,13 @@ def terms_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def score_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The score of two texts by words."""
-    if not len(ask(shared_terms, options.only()).result.ids):
+    known = ask(masked_lm.shared_terms, options.only())
+    yield _own_notices(opened, known, WORDS)
+    if not len(known.result.ids):
         words = "The two texts have no term in common, so their score is 0; write texts that are nearer."
         yield Text(words, "notice")
         return
-    answer = ask(term_ledger, options.only(SHOWN))
+    answer = ask(masked_lm.term_ledger, options.only(masked_lm.SHOWN))
     first, second = answer.drawn["term_weights"], answer.drawn["second_weights"]
     metrics = (
         Metric("Score", f"{answer.result.score:.3f}", "Dot product of the two texts' term weights."),
@@ -353,14 +317,14 @@ def score_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The classes of the text, as bars."""
-    answer = ask(classes, options.only(task=SEQUENCE))
-    yield Section((ORDER,) if len(answer.result.labels) > 1 else (), class_bars)
+    answer = ask(task_heads.classes, options.only(task=SEQUENCE))
+    yield Section((task_heads.ORDER,) if len(answer.result.labels) > 1 else (), class_bars)
     yield compared(opened, ask, options.only(task=SEQUENCE))
 
 
 def class_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The probability of each class."""
-    answer = ask(classes, options.only(ORDER, task=SEQUENCE))
+    answer = ask(task_heads.classes, options.only(task_heads.ORDER, task=SEQUENCE))
     prediction = answer.result
     yield Figure.of(
         classes_figure,
@@ -372,14 +336,9 @@ def class_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
 
 
-def next_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Whether the second text follows the first, as two bars."""
-    yield Section((), next_bars, example=NEXT)
-
-
 def next_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Whether the second text follows the first."""
-    answer = ask(next_sentence, options.only(task=NEXT))
+    answer = ask(task_heads.next_sentence, options.only(task=NEXT))
     prediction = answer.result
     yield Figure.of(
         next_sentence_figure,
@@ -392,15 +351,10 @@ def next_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield compared(opened, ask, options.only(task=NEXT))
 
 
-def tags_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The text, its entities coloured."""
-    yield Section((JOINED,), tagged_text)
-
-
 def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The entities of the text."""
-    of = options.only(JOINED, task=TAGGING)
-    answer = ask(tags, of)
+    of = options.only(task_heads.JOINED, task=TAGGING)
+    answer = ask(task_heads.tags, of)
     listed = answer.drawn["tag_entities"]
     untagged = "Every token has the tag O: this head sees no entity here."
     yield Figure.of(
@@ -411,22 +365,17 @@ def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         height=_height(len(listed)),
         formats=SCORES,
         explanation=texts.TAGS,
-        code=library_lines(tags, opened, of),
+        code=library_lines(task_heads.tags, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, TAGGING), *([] if listed else [Text(untagged, "caption")])],
     )
-    yield compared(opened, ask, options.only(task=TAGGING), joined=of.choice(JOINED))
-
-
-def answers_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The context with its best answers, and the probability of every span."""
-    yield Section((LONGEST,), marked_answers, example=ANSWERING)
+    yield compared(opened, ask, options.only(task=TAGGING), joined=of.choice(task_heads.JOINED))
 
 
 def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The context with its best answers."""
-    of = options.only(LONGEST, task=ANSWERING)
-    answer = ask(answers, of)
+    of = options.only(task_heads.LONGEST, task=ANSWERING)
+    answer = ask(task_heads.answers, of)
     where = (
         "The question is the first text of the sidebar, the context the second. Below an answer stand its place and "
         "its score; an answer is darker the likelier it is."
@@ -439,29 +388,29 @@ def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         height=_height(len(answer.result.answers)),
         formats=SCORES,
         explanation=texts.ANSWERS,
-        code=library_lines(answers, opened, of),
+        code=library_lines(task_heads.answers, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, ANSWERING), Text(texts.null_words(answer.result)), Text(where, "caption")],
     )
-    yield Section((WINDOW,), span_map)
+    yield Section((task_heads.WINDOW,), span_map)
     yield compared(opened, ask, of)
 
 
 def span_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The probability of every span of one window."""
-    answer = ask(answer_map, options.only(LONGEST, WINDOW, task=ANSWERING))
+    answer = ask(task_heads.answer_map, options.only(task_heads.LONGEST, task_heads.WINDOW, task=ANSWERING))
     name = f"answer map {opened.name}"
     yield Figure.of(answer_map_figure, answer, name, below=[Text(texts.MAP, "caption")])
 
 
 def change_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Fields for the edited version, both answers, and what changed."""
-    yield Section((HEAD_OF,) if len(stored_tasks(opened.source)) > 1 else (), edited_view)
+    yield Section((task_heads.HEAD_OF,) if len(stored_tasks(opened.source)) > 1 else (), edited_view)
 
 
 def edited_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Fields for the edited version of what the head reads."""
-    task = options.get(HEAD_OF.key) or stored_tasks(opened.source)[0]
+    task = options.get(task_heads.HEAD_OF.key) or stored_tasks(opened.source)[0]
     yield Section((EDITED, EDITED_PAIR), change_of(task), example=task if task in (ANSWERING, NEXT) else "")
 
 
@@ -489,18 +438,18 @@ def _change(opened: Opened, answer: Answer[Any], what: str, task: str, words: st
 def changed_classes(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Classes of both versions."""
     of = options.only(EDITED, EDITED_PAIR, task=task)
-    answer = ask(classes_change, of)
+    answer = ask(task_heads.classes_change, of)
     before, after = answer.result
     words = f"The text: {texts.class_words(before)}  \nEdited: {texts.class_words(after)}"
-    code = library_lines(classes_change, opened, of)
+    code = library_lines(task_heads.classes_change, opened, of)
     yield _change(opened, answer, "classes", task, words, explanation=texts.HOW[before.scoring], code=code)
 
 
 def changed_tags(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Entities of both versions."""
-    answer = ask(tags_change, options.only(JOINED, EDITED, EDITED_PAIR, task=task))
+    answer = ask(task_heads.tags_change, options.only(task_heads.JOINED, EDITED, EDITED_PAIR, task=task))
     edited = Options((options.get(EDITED.key),), options.values.get(EDITED_PAIR.key), task, options.values)
-    calls = [call_lines(tags, each.only(JOINED)) for each in (options, edited)]
+    calls = [call_lines(task_heads.tags, each.only(task_heads.JOINED)) for each in (options, edited)]
     listed = (answer.drawn[name] for name in ("tag_entities", "edited_entities"))
     before, after = (sorted({f"{each.text} ({each.label})" for each in entities}) for entities in listed)
     code = "\n".join([opening_lines(opened, task), *calls])
@@ -510,8 +459,8 @@ def changed_tags(opened: Opened, ask: Ask, options: Options, task: str) -> Itera
 
 def changed_answers(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Answers to both versions."""
-    of = options.only(LONGEST, EDITED, EDITED_PAIR, task=task)
-    answer = ask(answers_change, of)
+    of = options.only(task_heads.LONGEST, EDITED, EDITED_PAIR, task=task)
+    answer = ask(task_heads.answers_change, of)
     before, after = answer.result
     first, second = before.answers[0], after.answers[0]
     same = "stays the same" if before.answer == after.answer else f"becomes **{escape_markdown(after.answer)}**"
@@ -519,29 +468,29 @@ def changed_answers(opened: Opened, ask: Ask, options: Options, task: str) -> It
         f"The best answer, **{escape_markdown(before.answer)}**, {same}; the best span's score goes from "
         f"{first.score:.3f} to {second.score:.3f} ({second.score - first.score:+.3f}).".replace("(-", "(−")
     )
-    code = library_lines(answers_change, opened, of)
+    code = library_lines(task_heads.answers_change, opened, of)
     how: dict[str, Any] = {"formats": SCORES, "scrolled": True, "explanation": texts.ANSWERS, "code": code}
     yield _change(opened, answer, "answers", task, words, **how)
 
 
 def changed_words(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Words at a mask in both versions."""
-    of = options.only(EDITED, EDITED_PAIR, GUESS)
-    answer = ask(word_shift, of)
+    of = options.only(EDITED, EDITED_PAIR, masked_lm.GUESS)
+    answer = ask(masked_lm.word_shift, of)
     shift = answer.result
     first, second = (f"**{escape_markdown(shift.words[int(each.argmax())])}**" for each in (shift.before, shift.after))
     best = f"stays {first}" if first == second else f"goes from {first} to {second}"
     words = f"The best word {best}; the whole distributions differ by **{shift.divergence:.3f}** nats (KL)."
-    code = library_lines(word_shift, opened, of)
+    code = library_lines(masked_lm.word_shift, opened, of)
     yield _change(opened, answer, "words", task, words, explanation=texts.SHIFT, code=code)
 
 
 Changed = tuple[tuple[Param, ...], Callable[..., Iterator[Part]], DeclaredFigure[...]]
 CHANGE_VIEWS: Mapping[str, Changed] = {
-    TASK: ((GUESS,), changed_words, words_change_figure),
+    WORDS: ((masked_lm.GUESS,), changed_words, words_change_figure),
     SEQUENCE: ((), changed_classes, classes_change_figure),
-    TAGGING: ((JOINED,), changed_tags, tags_change_figure),
-    ANSWERING: ((LONGEST,), changed_answers, answers_change_figure),
+    TAGGING: ((task_heads.JOINED,), changed_tags, tags_change_figure),
+    ANSWERING: ((task_heads.LONGEST,), changed_answers, answers_change_figure),
     NEXT: ((), changed_classes, classes_change_figure),
 }
 """Task -> controls, parts and figure of the comparison of its answers."""
@@ -575,21 +524,15 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
             below=[Notices([each for each in answer.notices if each not in known], "caption")],
         )
         if joined:
-            entities = replace(whole, values={**values, VIEW.key: ENTITIES, JOINED.key: joined})
-            yield from compared_entities(opened, entities)
+            entities = replace(whole, values={**values, VIEW.key: ENTITIES, task_heads.JOINED.key: joined})
+            result = compared_predictions(opened, entities).result
+            yield Text(f"**Entities**  \n{escape_markdown(what_changed(result))}")
+            if len(frame := comparison_frame(result)):
+                yield Table(frame, "Entities of both models", _height(len(frame)))
+            code = library_lines(compared_predictions, opened, entities)
+            yield Explained("predictions_entities", texts.ENTITIES_COMPARED, code)
 
     return SecondModel("predictions_beside", show)
-
-
-def compared_entities(opened: Opened, options: Options) -> Iterator[Part]:
-    """The entities that both models find, and those that only one finds."""
-    result = compared_predictions(opened, options).result
-    yield Text(f"**Entities**  \n{escape_markdown(what_changed(result))}")
-    frame = comparison_frame(result)
-    if len(frame):
-        yield Table(frame, "Entities of both models", _height(len(frame)))
-    code = library_lines(compared_predictions, opened, options)
-    yield Explained("predictions_entities", texts.ENTITIES_COMPARED, code)
 
 
 def _own_notices(opened: Opened, answer: Answer[Any], task: str) -> Part:
@@ -603,22 +546,23 @@ def _height(rows: int) -> int:
 
 
 SEVERAL = "Several texts"
-VIEWS: Mapping[View, frozenset[str]] = {
-    View("Masked words", (), masked_view): frozenset((TASK,)),
-    View("Classes", (), classes_view): frozenset((SEQUENCE,)),
-    View("Tags", (), tags_view): frozenset((TAGGING,)),
-    View("Answers", (), answers_view): frozenset((ANSWERING,)),
-    View("Next sentence", (), next_view): frozenset((NEXT,)),
-    View("Surprise", (), surprise_view): frozenset((TASK,)),
-    View("Lens", (), lens_view): frozenset((TASK,)),
-    View("Expanded terms", (), expanded_view): frozenset((TASK,)),
-    View("Change a word", (), change_view): frozenset(PREDICTED),
-    View("Train a probe"): frozenset(),
-    View(SEVERAL): frozenset(),
+words_section = section(words_view, masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE, run=True)
+VIEWS: Mapping[View, tuple[str, ...]] = {
+    View("Masked words", (), words_section): (WORDS,),
+    View("Classes", (), classes_view): (SEQUENCE,),
+    View("Tags", (), section(tagged_text, task_heads.JOINED)): (TAGGING,),
+    View("Answers", (), section(marked_answers, task_heads.LONGEST, example=ANSWERING)): (ANSWERING,),
+    View("Next sentence", (), section(next_bars, example=NEXT)): (NEXT,),
+    View("Surprise", (), surprise_view): (WORDS,),
+    View("Lens", (), section(lens_map, masked_lm.MASK, masked_lm.LENS, run=True)): (WORDS,),
+    View("Expanded terms", (), expanded_view): (WORDS,),
+    View("Change a word", (), change_view): PREDICTED,
+    View("Train a probe"): (),
+    View(SEVERAL): (),
 }
 """View -> tasks of which a model has a head for one; none for views of every model."""
 
 
 def offered(tasks: Sequence[str]) -> list[View]:
     """The views of a model with heads for these tasks."""
-    return [view for view, needed in VIEWS.items() if not needed or needed.intersection(tasks)]
+    return [view for view, needed in VIEWS.items() if not needed or set(needed).intersection(tasks)]

@@ -44,13 +44,7 @@ def _of_other(heads: Heads, instead: str, show: Show) -> Show:
 
 
 def no_head(name: str, heads: Heads, answering: str = "") -> None:
-    """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one.
-
-    Args:
-        name: name of the model.
-        heads: the missing head.
-        answering: name of the model that answers instead; "" for none.
-    """
+    """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one."""
     why = escape_markdown(heads.refusal)
     short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
     instead = f"{short} **{escape_markdown(answering)}** answers instead." if answering else short

@@ -61,14 +61,7 @@ class TextList:
 
 
 def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
-    """The head or the probe that answers; no widget where only a probe can.
-
-    Args:
-        own: tasks of the model's heads.
-        instead: the bundled classifier that answers where the model has no head; "" for none.
-        has_probe: whether the session has a probe of the model. It answers before another model's head, as one does
-            for whose training the address names labelled texts.
-    """
+    """The head or the probe that answers; no widget where only a probe can."""
     tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
         return PROBE
@@ -108,16 +101,7 @@ def _open_classifier(name: str) -> None:
 
 
 def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
-    """Return the texts of this session, behind a button that opens their panel; None before an upload.
-
-    Args:
-        answered_by: the head or probe that answers, which determines the default list.
-        classes: names of its classes; () for none.
-        mask: the mask token of the vocabulary; "" for none.
-
-    Raises:
-        BertvizError: the list cannot be read.
-    """
+    """Return the texts of this session, behind a button that opens their panel; None before an upload."""
     with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
         chosen = choice(TEXTS_FROM, TEXTS_FROM.label, label_visibility="collapsed")
         if chosen == TEXTS_FROM.options[0]:

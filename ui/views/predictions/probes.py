@@ -101,15 +101,7 @@ def train_view(opened: SharedModel, _: Ask, options: Options) -> None:
 
 
 def chosen_probe(opened: SharedModel, row: DeltaGenerator) -> ChosenProbe:
-    """Return the current probe, from a file or fitted to the labelled texts, and keep it as a target of other pages.
-
-    Args:
-        opened: the model.
-        row: container of the widgets.
-
-    Raises:
-        BertvizError: the texts are unsuitable, their vectors cannot be computed, or the file has no such probe.
-    """
+    """Return the current probe, from a file or fitted to the labelled texts, and keep it as a target of other pages."""
     chosen = _read_or_fitted(opened, row)
     store(TRAINED_PROBE, chosen.probe)
     return chosen
@@ -167,11 +159,7 @@ def _opened() -> Probe | None:
 
 @cached_by_bytes()
 def opened_probe(name: str, digest: str) -> Probe:
-    """Read a probe from an uploaded file.
-
-    Raises:
-        CheckpointError: it is not a file of a probe.
-    """
+    """Read a probe from an uploaded file."""
     return read_probe(name, content(digest))
 
 
@@ -210,11 +198,7 @@ def _accuracy(opened: SharedModel, labelled: LabelledTexts, scores: ProbeScores,
 
 
 def labelled_texts() -> tuple[LabelledTexts | None, int]:
-    """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them.
-
-    Raises:
-        BertvizError: the texts cannot be read, or no probe can be fitted to them.
-    """
+    """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them."""
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(LABELLED, LABELLED.label, SOURCES, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
@@ -253,18 +237,7 @@ def _from_file() -> LabelledTexts | None:
 
 
 def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -> SentenceTable:
-    """Show a text box, and return its lines.
-
-    Args:
-        label: label of the box for screen readers.
-        key: key of the widget.
-        placeholder: placeholder of the empty box.
-        hint: format of a line, shown below the box.
-        empty: the error message for an empty box.
-
-    Raises:
-        TextError: the box is empty, or its lines cannot be read as a list.
-    """
+    """Show a text box, and return its lines."""
     text = st.text_area(
         label,
         key=key,

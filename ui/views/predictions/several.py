@@ -108,16 +108,7 @@ def several_view(opened: SharedModel, _: Ask, options: Options) -> None:
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:
-    """Say whose answers the page shows, and offer the way back from a probe that the reader brought along.
-
-    Args:
-        chosen: the probe that answers.
-        tasks: tasks of the model's heads.
-        listed: the texts.
-
-    Returns:
-        How many of the texts it was fitted on, in a sentence; () for none.
-    """
+    """Say whose answers the page shows, and offer the way back from a probe that the reader brought along."""
     probe, fitted_on = chosen.probe, () if chosen.labelled is None else chosen.labelled.texts
     known = len([text for text in listed if text in set(fitted_on)])
     notice = f"{counted(known, 'text')} of the list are among those that the probe was fitted on."
@@ -265,15 +256,7 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 def opened_text(
     name: str, answered_by: str, predictions: TextPredictions, scores: GoldScores | None, place: int
 ) -> None:
-    """Show one text in full, its gold label and its answer, and links that open it in other views.
-
-    Args:
-        name: name of the model.
-        answered_by: task of the head that answered, or PROBE.
-        predictions: the answers.
-        scores: the gold labels; None if there are none.
-        place: index of the text in the list.
-    """
+    """Show one text in full, its gold label and its answer, and links that open it in other views."""
     text, pair = predictions.texts[place], predictions.pairs[place] if predictions.pairs is not None else ""
     st.markdown(escape_markdown(text))
     if pair:
@@ -290,15 +273,7 @@ def opened_text(
 
 
 def onward_links(name: str, answered_by: str, text: str, pair: str, label: str) -> list[Link]:
-    """Links to views of one text, with the answer as the target.
-
-    Args:
-        name: name of the model.
-        answered_by: task of the head that answered, or PROBE.
-        text: the text.
-        pair: its second text; "" for none, which removes the page's second text.
-        label: the predicted class; "" if the answer is not a class.
-    """
+    """Links to views of one text, with the answer as the target."""
     read = [("model", name), ("text", text), ("pair", pair)]
     kind = TARGET_OF_TASK.get(answered_by)
     target = [("target", kind)] if kind else []

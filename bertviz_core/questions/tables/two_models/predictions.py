@@ -12,33 +12,17 @@ from bertviz_core.text import counted, decimals, escape_controls, shortened
 
 MAX_ROWS = 40
 """Most rows in a terminal; the changed ones first where there are more."""
+FIELDS = "name", "first_answer", "second_answer", "first", "second", "difference", "changed"
 QUOTED = 80
 """Most characters of an answer in a sentence."""
 
 
 def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]:
     """The JSON object: answers of both models, and for each row both numbers and their difference."""
-    rows = [
-        {
-            "name": name,
-            "first_answer": one,
-            "second_answer": other,
-            "first": first,
-            "second": second,
-            "difference": difference,
-            "changed": bool(changed),
-        }
-        for name, one, other, first, second, difference, changed in zip(
-            compared.names,
-            compared.first_answers,
-            compared.second_answers,
-            compared.first_numbers,
-            compared.second_numbers,
-            compared.difference,
-            compared.changed,
-            strict=True,
-        )
-    ]
+    answers = compared.first_answers, compared.second_answers
+    numbers = compared.first_numbers, compared.second_numbers, compared.difference
+    every = zip(compared.names, *answers, *numbers, map(bool, compared.changed), strict=True)
+    rows = [dict(zip(FIELDS, row, strict=True)) for row in every]
     return {
         "first": compared.first,
         "second": compared.second,
