@@ -18,7 +18,6 @@ from bertviz_core.questions.view import (
     Explained,
     Figure,
     Folded,
-    Later,
     Metrics,
     Notices,
     OtherModel,
@@ -190,15 +189,8 @@ def _sentence(param: Param) -> str:
 
 def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
-    later = []
     for part in parts:
-        if isinstance(part, Later):
-            later.append((st.container(), part))
-        else:
-            _draw(part, opened, ask, options)
-    for place, each in later:
-        with place:
-            draw_parts(each.show(), opened, ask, options)
+        _draw(part, opened, ask, options)
 
 
 @singledispatch
@@ -279,9 +271,13 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
         if part.example:
             first, second = text_fields.two_texts(part.example)
             options = replace(options, texts=(first,), pair=second)
+        above = st.container() if part.above is not None else None
         with st.container(horizontal=True, vertical_alignment="bottom"):
             options = _with_controls(part.params, opened, options)
         draw_parts(part.show(opened, ask, options), opened, ask, options)
+        if part.above is not None and above is not None:
+            with above:
+                draw_parts(part.above(opened, ask, options), opened, ask, options)
 
 
 @_draw.register

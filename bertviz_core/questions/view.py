@@ -139,6 +139,8 @@ class Section:
 
     params: tuple[Param, ...]
     show: Show
+    above: Show | None = None
+    """What stands above the controls, and is made after the rest."""
     example: str = ""
     """Task that reads two texts, for which an example stands in where there is no second one; "" for none."""
 
@@ -193,13 +195,6 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """Parts that are made after those below them."""
-
-    show: "Callable[[], Iterable[Part]]"
-
-
-@dataclass(frozen=True, slots=True)
 class OtherModel:
     """Parts about another model in place of the opened one."""
 
@@ -236,8 +231,8 @@ class SecondModel:
 
 
 Part = (
-    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded | Later
-    | OtherModel | PutTexts | Run | SecondModel
+    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded | OtherModel
+    | PutTexts | Run | SecondModel
 )  # fmt: skip
 
 

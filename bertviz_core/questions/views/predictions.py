@@ -45,7 +45,6 @@ from bertviz_core.questions.view import (
     Click,
     Explained,
     Figure,
-    Later,
     Metric,
     Metrics,
     Notices,
@@ -122,14 +121,14 @@ def about_predictions(opened: Opened, ask: Ask, options: Options) -> tuple[str, 
     return heads.words, [Notices(heads.notices, "caption")]
 
 
-def section(show: Show, *params: Param, run: bool = False, example: str = "") -> Show:
+def section(show: Show, *params: Param, run: bool = False, above: Show | None = None, example: str = "") -> Show:
     """A view with controls of its own, which runs the model on the text, or reads two texts."""
 
     def parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         if run:
             yield Notices(ask(tokens, options.only()).notices)
             yield Run(WORDS)
-        yield Section(params, show, example)
+        yield Section(params, show, above, example)
 
     return parts
 
@@ -137,8 +136,6 @@ def section(show: Show, *params: Param, run: bool = False, example: str = "") ->
 def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The text with its masks, and the best words at a position, with the original one and the reader's own."""
     place = options.only(masked_lm.MASK, masked_lm.POSITION)
-    # The head runs at all positions of the text after those below, so that a click shows its words at once.
-    yield Later(lambda: masked_text(opened, ask, place))
     try:
         answer = ask(masked_lm.words_at_position, options.only(masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE))
     except BertvizError as error:
@@ -161,10 +158,10 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def masked_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The text with clickable tokens."""
+    """The text with clickable tokens; its head runs at all positions after that at one, which a click shows."""
     yield Figure.of(
         masked_text_figure,
-        ask(masked_lm.masked_words, options),
+        ask(masked_lm.masked_words, options.only(masked_lm.MASK, masked_lm.POSITION)),
         f"masked text {opened.name}",
         numbers="in files",
         scrolled=True,
@@ -546,9 +543,9 @@ def _height(rows: int) -> int:
 
 
 SEVERAL = "Several texts"
-words_section = section(words_view, masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE, run=True)
+WORD_PARAMS = (masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE)
 VIEWS: Mapping[View, tuple[str, ...]] = {
-    View("Masked words", (), words_section): (WORDS,),
+    View("Masked words", (), section(words_view, *WORD_PARAMS, run=True, above=masked_text)): (WORDS,),
     View("Classes", (), classes_view): (SEQUENCE,),
     View("Tags", (), section(tagged_text, task_heads.JOINED)): (TAGGING,),
     View("Answers", (), section(marked_answers, task_heads.LONGEST, example=ANSWERING)): (ANSWERING,),
