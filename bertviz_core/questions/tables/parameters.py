@@ -1,16 +1,12 @@
 """Format ledgers of parameters and load reports as JSON, text and data frames."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from bertviz_core.checkpoints.load_report.advice import share_text
 from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport, PrefixRepair
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.text import escape_controls
-
-KEYS = ("name", "status", "component", "model_shape", "checkpoint_shape", "numel", "stored_names", "note")
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:
@@ -166,8 +162,3 @@ def _name_line(row: KeyRow) -> tuple[str, str, str, str]:
     shape = row.model_shape or row.checkpoint_shape
     note = f"in the file {row.checkpoint_shape}" if row.status == "wrong shape" else row.note
     return row.status, row.name, "" if shape is None else str(shape), note
-
-
-def keys_frame(rows: Sequence[KeyRow]) -> "pd.DataFrame":
-    """One row per name in the model or file, with its status; missing shapes are None."""
-    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in KEYS})

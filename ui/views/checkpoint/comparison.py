@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange, TensorGrid
 from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.tables import adapter_frame, changes_frame
 from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
@@ -22,7 +23,6 @@ from bertviz_core.questions.models.adapter import UPDATE_MEASURE, adapter_update
 from bertviz_core.questions.models.checkpoints import CHANGED
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.checkpoints import adapter_frame
 from bertviz_core.text import counted, decimals, digits, escape_markdown
 from ui.address.registry import param
 from ui.cache import ledgers, models, sources
@@ -274,22 +274,6 @@ def _tensor(opened: SharedModel, options: Options, comparison: CheckpointCompari
     frame["differences"] = drawn.difference.counts
     filename = f"change of {change.name} {comparison.second}"
     figure_block(change_figure(drawn, change, comparison), filename, frame, models=models_of(comparison))
-
-
-def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
-    """A row per tensor of both checkpoints."""
-    return pd.DataFrame(
-        {
-            "tensor": [each.name for each in comparison.tensors],
-            "shape": [_shape(each.shape) for each in comparison.tensors],
-            "relative change": [each.relative_change for each in comparison.tensors],
-            "norm of the difference": [each.difference_norm for each in comparison.tensors],
-            "first norm": [each.first_norm for each in comparison.tensors],
-            "second norm": [each.second_norm for each in comparison.tensors],
-            "largest difference": [each.largest_difference for each in comparison.tensors],
-            "numbers changed": [each.changed for each in comparison.tensors],
-        }
-    )
 
 
 def number(value: float) -> str:

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.checkpoints.tables import cka_frame, entropy_frame, labels_frame, text_frame
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import FigureSpec
@@ -20,12 +21,8 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.training.followed import (
     answers_frame,
-    cka_frame,
-    entropy_frame,
-    labels_frame,
     labels_sentence,
     states_sentence,
-    text_frame,
     text_sentences,
 )
 from bertviz_core.text import counted, escape_markdown

@@ -6,11 +6,11 @@ import streamlit as st
 from bertviz_core.checkpoints.load_report.advice import share_text
 from bertviz_core.checkpoints.load_report.report import LABELLED
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
+from bertviz_core.checkpoints.tables import keys_frame
 from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.parameters import keys_frame
 from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, escape_markdown
 from ui.cache import ledgers, sources

@@ -4,17 +4,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from bertviz_core.checkpoints.tables import formats_frame, parts_frame
 from bertviz_core.errors import TextError
 from bertviz_core.figures.checkpoints.number_formats import number_formats_figure
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.two_models.number_formats import (
-    formats_frame,
-    formats_sentence,
-    parts_frame,
-    texts_sentence,
-)
+from bertviz_core.questions.tables.two_models.number_formats import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
     EXAMPLES,

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
 from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
@@ -18,12 +19,7 @@ from bertviz_core.questions.models.training import FROM, PART, training_log, tra
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.training.log_and_movement import (
-    broken_frame,
-    frozen_frame,
-    log_frame,
-    movement_frame,
-)
+from bertviz_core.questions.tables.training.log_and_movement import broken_frame, frozen_frame
 from bertviz_core.text import counted, escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import choice, select

@@ -5,6 +5,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.health import CHECKED, diagnose_weights
 from bertviz_core.checkpoints.results import CheckpointStatistics, TensorStatistics
+from bertviz_core.checkpoints.tables import statistics_frame
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
     drawn_range,
@@ -104,22 +105,3 @@ def _values(name: str, statistics: CheckpointStatistics, tensor: TensorStatistic
     )
     if histogram.left_out:
         words.caption(f"{histogram.left_out:,} values lie outside the picture.")
-
-
-def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:
-    """A row per tensor."""
-    return pd.DataFrame(
-        {
-            "tensor": [each.name for each in statistics.tensors],
-            "shape": [str(each.shape) for each in statistics.tensors],
-            "format": [each.dtype for each in statistics.tensors],
-            "component": [each.location.component for each in statistics.tensors],
-            "mean": [each.mean for each in statistics.tensors],
-            "standard deviation": [each.std for each in statistics.tensors],
-            "smallest": [each.minimum for each in statistics.tensors],
-            "largest": [each.maximum for each in statistics.tensors],
-            "zeros": [each.zeros for each in statistics.tensors],
-            "NaN": [each.nan for each in statistics.tensors],
-            "infinite": [each.infinite for each in statistics.tensors],
-        }
-    )

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from bertviz_core.figures.checkpoints.slices import slices_compared_figure
+from bertviz_core.figures.checkpoints.slices import slices_compared_figure, slices_frame
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.results import AnswerComparison, TextSlice
 from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, WORD
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_options
-from bertviz_core.questions.tables.compared_answers import slices_frame, slices_sentence
+from bertviz_core.questions.tables.compared_answers import slices_sentence
 from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import select, words

@@ -11,12 +11,13 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.checkpoints.compared_answers import (
     answers_compared_figure,
     interval_words,
+    score_frame,
     scores_compared_figure,
 )
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, TextSlice
 from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, p_value_text, score_frame
+from bertviz_core.questions.tables.compared_answers import answer_comparison_frame, p_value_text
 from bertviz_core.text import counted, escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
