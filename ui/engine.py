@@ -8,13 +8,16 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,
+    Cell,
     Click,
     Code,
     Columns,
+    Explained,
     Figure,
     Folded,
     Metrics,
@@ -26,22 +29,32 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.text import escape_markdown
-from ui.address.widgets import choice, keep_among, level, select, toggle, whole, words
+from ui.address.registry import TYPED
+from ui.address.widgets import choice, field, keep_among, level, listed, select, several, toggle, whole, words
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
+from ui.components.cell_click import cell_click
 from ui.session import store, stored
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, numbers_table
 from ui.widgets.heading import heading, unshown
 from ui.widgets.lists.progress import answer
+from ui.widgets.lists.uploads import within_upload
 from ui.widgets.models import fields
+from ui.widgets.models.second import needs_second, second_name
 from ui.widgets.view_and_layer import layer_select, view_choice
 
 FLAG = ("false", "true")
-NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
+Special = Callable[[SharedModel, Ask, Options], Iterable[Part] | None]
+"""Draws a view by itself; the parts that it returns are drawn as they come."""
+NO_SPECIAL: Mapping[str, Special] = {}
 LEVEL_WIDTH, POSITION_WIDTH = 200, 320
 """Pixels of the controls of a number and of a position."""
+LONGEST_SLIDER = 1_000
+"""Greatest range of a slider; a field has more."""
+TEXTS_HEIGHT = 150
+"""Pixels of a field for several texts."""
 HALF = 0.49
 """Share of a wide page's width of the figure with a section beside it."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -52,6 +65,7 @@ LEVELS: dict[str, Callable[..., Any]] = {
     "notice": partial(st.info, icon=":material/info:"),
     "warning": partial(st.warning, icon=":material/warning:"),
     "success": partial(st.success, icon=":material/check_circle:"),
+    "error": partial(st.error, icon=":material/warning:"),
     "heading": partial(st.header, anchor=False),
 }
 
@@ -61,7 +75,7 @@ def show_page(
     views: Sequence[View],
     about: About,
     folded: Sequence[Param] = (),
-    special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
+    special: Mapping[str, Special] = NO_SPECIAL,
 ) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
@@ -88,15 +102,17 @@ def show_page(
         chosen = view_choice([view.title for view in views]) if len(views) > 1 else views[0].title
         view = next(view for view in views if view.title == chosen)
         with shown_to_user():
-            options = _with_controls(view.params, opened, options)
+            if view.second:
+                options = replace(options, values={OTHER.key: second_name()})
+            options = _with_controls(view.params if not view.second or second_name() else (), opened, options)
         if folded:
             with st.popover("Options"):
                 _with_controls(folded, opened, options)
     with shown_to_user():
-        if view.show is None:
-            special[view.title](opened, ask, options)
-        else:
-            draw_parts(view.show(opened, ask, options), opened, ask, options)
+        if view.second and needs_second(view.second):
+            return
+        show = special[view.title] if view.show is None else view.show
+        draw_parts(show(opened, ask, options) or (), opened, ask, options)
 
 
 def _read(page: str) -> Options:
@@ -115,32 +131,44 @@ def _with_controls(params: Sequence[Param], opened: SharedModel, options: Option
 
 def _control(param: Param, opened: SharedModel, options: Options) -> str:
     """Draw the control of a parameter; returns its value as it is written in an address."""
+    if param.bounds is not None:
+        return str(_number(param, *param.bounds(opened, options)))
+    allowed = () if param.values is None else param.values(opened, options)
     match param.kind:
         case "choice" if param.options == FLAG:
             return str(toggle(param, param.label, help=_sentence(param))).lower()
-        case "choice" if param.values is not None:
-            allowed = param.values(opened, options)
+        case "choice" if param.options:
+            few = allowed or param.options
+            return choice(param, param.label, few, help=_sentence(param)) if len(few) > 1 else few[0]
+        case "choice" | "text" if allowed:
             return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
-        case "choice":
-            return choice(param, param.label)
-        case "whole" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            with st.container(width=LEVEL_WIDTH):
-                return str(level(param, param.label, most, first, least, help=_sentence(param)))
-        case "layer" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            return str(layer_select(most - least + 1, first, _sentence(param)))
-        case "position" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            keep_among(param.key, range(least, most + 1), first)
-            label = f"{param.label}, from {least} to {most}"
-            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+        case "text" if param.key in TYPED:
+            return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+        case "names" if allowed:
+            with st.popover(param.label):
+                return joined_names(several(param, param.label, param.options, allowed))
         case "names":
             return fields.models_control(param, opened.name)
         case "model":
-            return fields.model_control(param, param.values(opened, options) if param.values else (), opened.name)
+            return fields.model_control(param, allowed, opened.name)
         case _:
-            return words(param, param.label, placeholder=param.help)
+            return "" if param.values else words(param, param.label, placeholder=param.help)
+
+
+def _number(param: Param, least: int, most: int, first: int) -> int:
+    """Draw the control of a number between two bounds; a number that is the only one has none."""
+    match param.kind:
+        case "layer":
+            return layer_select(most - least + 1, first, _sentence(param))
+        case "whole" if most - least <= LONGEST_SLIDER:
+            with st.container(width=LEVEL_WIDTH):
+                return level(param, param.label, most, first, least, help=_sentence(param))
+        case "whole":
+            return field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param))
+        case _:
+            keep_among(param.key, range(least, most + 1), first)
+            label = f"{param.label}, from {least} to {most}"
+            return whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param))
 
 
 def _sentence(param: Param) -> str:
@@ -187,6 +215,11 @@ def _(part: Code, *_: Any) -> None:
 
 
 @_draw.register
+def _(part: Explained, *_: Any) -> None:
+    explained(part.key, part.words, part.code)
+
+
+@_draw.register
 def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(key=f"halves_{part.key}"):
         places = st.columns([1, 1], gap="medium")
@@ -217,8 +250,11 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         formats=part.formats,
         share=part.share,
         scrolled=part.scrolled,
+        caption=part.caption,
     )
     with below:
+        if part.cell is not None:
+            _take_cell(part.spec.chart, part.cell)
         draw_parts(part.below, opened, ask, options)
 
 
@@ -246,6 +282,16 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
     draw_parts(part.below, opened, ask, options)
     if figure.explanation:
         explained(key, figure.explanation, figure.code)
+
+
+def _take_cell(chart_key: str, click: Cell) -> None:
+    """Select what is in a newly clicked cell; an old click does not undo a later choice."""
+    cell, last = cell_click(chart_key), f"{click.param.key}_last_cell"
+    if cell != stored(last):
+        store(last, cell)
+        value = "" if cell is None else click.value(*cell)
+        if value:
+            store(click.param.key, value)
 
 
 def _on_click(part: Figure) -> Callable[[], None] | None:

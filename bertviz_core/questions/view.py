@@ -14,7 +14,7 @@ from bertviz_core.questions.question import Answer, Question
 from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
-Level = Literal["body", "caption", "notice", "warning", "success", "heading"]
+Level = Literal["body", "caption", "notice", "warning", "success", "error", "heading"]
 NO_FORMATS: Mapping[str, str] = {}
 
 
@@ -74,6 +74,15 @@ class Click:
     """Point of plotly's event -> value of the parameter; None for no change."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a click on a cell of a map selects; the parameter's control stands below the map."""
+
+    param: Param
+    value: Callable[[int, int], str]
+    """Row and column -> value of the parameter; "" for no change."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Figure:
     """A figure with its numbers, its files, and how it is computed."""
@@ -98,10 +107,13 @@ class Figure:
     below: "Sequence[Part]" = ()
     """What stands between the picture and its files."""
     click: Click | None = None
+    cell: Cell | None = None
     share: float = 1.0
     """Share of the page's width, where the page has columns."""
     scrolled: bool = False
     """Whether a tall figure is scrolled."""
+    caption: str = ""
+    """Caption in its files; "" for that of the figure."""
 
     @classmethod
     def of(cls, figure: DeclaredFigure[...], answer: Answer[Any], file: str, **more: Any) -> "Figure":
@@ -167,6 +179,16 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """How several figures are computed."""
+
+    key: str
+    """Beginning of the key of its fold."""
+    words: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class Folded:
     """Parts that are folded, and made when they are opened."""
 
@@ -176,7 +198,7 @@ class Folded:
     show: "Callable[[], Iterable[Part]]"
 
 
-Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded
+Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +210,5 @@ class View:
     """Its controls, beside the names of the views."""
     show: Show | None = None
     """What it shows; None for a view that its page draws by itself."""
+    second: str = ""
+    """What needs a second model, as the start of a sentence; its name is then among the options."""

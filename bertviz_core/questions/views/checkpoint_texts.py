@@ -202,6 +202,10 @@ COPIED = (
     "The second is this checkpoint with its weights rounded to {rounding} as they are read; nothing is downloaded or "
     "written."
 )
+NOTHING_COMMON = (
+    "The two have no tensor of one name and shape, so nothing can be subtracted. What they do with texts can be "
+    "compared: **What is compared**."
+)
 EQUAL = "The same checkpoint twice: every change is exactly 0."
 WHOLE_CHANGE = "Of all parameters together that both hold; buffers, such as position ids, are left out."
 
