@@ -4,24 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import prod
 from typing import Any
 
 from bertviz_core.checkpoints.health import CHECKED
 from bertviz_core.checkpoints.load_report.advice import share_text
 from bertviz_core.checkpoints.load_report.report import LABELLED
-from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
-from bertviz_core.checkpoints.results import (
-    Behaviour,
-    CheckpointComparison,
-    CheckpointStatistics,
-    LayerSimilarity,
-    TensorChange,
-    TensorGrid,
-    TensorStatistics,
-)
+from bertviz_core.checkpoints.load_report.results import LoadReport
+from bertviz_core.checkpoints.results import CheckpointComparison, CheckpointStatistics, TensorChange, TensorGrid
 from bertviz_core.checkpoints.rounding.formats import COPIES
-from bertviz_core.checkpoints.tables import formats_frame, keys_frame
+from bertviz_core.checkpoints.tables import CHANGES, formats_frame, keys_frame
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
@@ -43,21 +36,11 @@ from bertviz_core.figures.checkpoints.weights import (
 )
 from bertviz_core.isolation.regular_files import has_links
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.parameters.results import Ledger
+from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models import checkpoints
 from bertviz_core.questions.models.adapter import UPDATE_MEASURE, adapter_updates
-from bertviz_core.questions.models.checkpoints import (
-    OTHER,
-    SCALES,
-    STATISTIC,
-    WEIGHTS_SCALE,
-    behaviours,
-    both_checkpoints,
-    checkpoint_comparison,
-    checkpoint_statistics,
-    tensor_statistics,
-)
+from bertviz_core.questions.models.checkpoints import OTHER, STATISTIC, WEIGHTS_SCALE
 from bertviz_core.questions.models.layer_similarity import LAYER_MEASURE, layer_similarity
 from bertviz_core.questions.models.parameters import parameters
 from bertviz_core.questions.opened import Opened
@@ -67,7 +50,6 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.number_formats import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
-    EXAMPLES,
     NUMBER_FORMATS,
     ROUNDED_BY,
     ROUNDED_FOR,
@@ -104,16 +86,7 @@ MOST_ROWS, NAME_WIDTH, HEIGHT = 20_000, 330, 330
 """Most rows of the table of keys, and pixels of its first column and of all of it."""
 MOST_OPTIONS = 2_000
 """Most tensors in a list, besides those with a cell."""
-HEADS = {
-    "ForMaskedLM": "masked-lm",
-    "LMHeadModel": "masked-lm",
-    "ForNextSentencePrediction": "next-sentence",
-    "ForPreTraining": "pretraining",
-    "ForSequenceClassification": "sequence-classification",
-    "ForTokenClassification": "token-classification",
-    "ForQuestionAnswering": "question-answering",
-    "ForMultipleChoice": "multiple-choice",
-}
+HEADS = {"LMHeadModel": "masked-lm", **{auto.removeprefix("AutoModel"): task for task, auto in TASK_CLASSES.items()}}
 """End of a class's name -> task of its head."""
 STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 CLICK = Text("Click a cell to see its tensor below.", "caption")
@@ -125,14 +98,15 @@ def loadable_tasks(opened: Opened, _: Options) -> tuple[str, ...]:
     Raises:
         UnsupportedModelError: there are none.
     """
-    tasks, saved = tasks_of(opened), _saved_class(opened)
+    tasks, saved = tasks_of(opened), saved_class(opened)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {opened.name!r} for any of the supported tasks.")
-    named = next((task for end, task in HEADS.items() if saved.endswith(end)), "base")
+    named = next((task for end, task in HEADS.items() if end and saved.endswith(end)), "base")
     return tuple(dict.fromkeys((named if named in tasks else tasks[0], *tasks)))
 
 
-def _saved_class(opened: Opened) -> str:
+def saved_class(opened: Opened) -> str:
+    """The class named by the checkpoint's config; "" for none."""
     return str((opened.source.config.get("architectures") or [""])[0])
 
 
@@ -151,28 +125,30 @@ def key_states(opened: Opened, options: Options) -> list[str]:
 
 def weight_scales(_: Opened, options: Options) -> Sequence[str]:
     """Scales of a statistic; a signed one has only the even scale."""
-    return SCALES[1:] if STATISTICS[options.choice(STATISTIC)][2] else WEIGHTS_SCALE.options
+    return checkpoints.SCALES[1:] if STATISTICS[options.choice(STATISTIC)][2] else WEIGHTS_SCALE.options
 
 
 def tensor_names(opened: Opened, _: Options) -> list[str]:
     """Tensors of the checkpoint, the default first."""
-    statistics = checkpoints.statistics_of(opened)
-    return _selectable(
-        first_matrix(statistics), list(statistics.by_name()), tensor_statistics(opened, Options()).result
-    )
+    statistics, grid = checkpoints.statistics_of(opened), checkpoints.tensor_statistics(opened, Options()).result
+    return _selectable(first_matrix(statistics), statistics.by_name(), grid)
 
 
 def changed_names(opened: Opened, options: Options) -> list[str]:
     """Tensors that both checkpoints have, the one that changed most first."""
-    answer = checkpoints.changes(opened, _of_other(options))
-    return _selectable(
-        most_changed(answer.result), [each.name for each in answer.result.tensors], answer.drawn["change_grid"]
-    )
+    answer = checkpoints.changes(opened, _of(options, OTHER))
+    names = [each.name for each in answer.result.tensors]
+    return _selectable(most_changed(answer.result), names, answer.drawn["change_grid"])
 
 
-def _selectable(first: str, names: Sequence[str], grid: TensorGrid) -> list[str]:
+def _selectable(first: str, names: Iterable[str], grid: TensorGrid) -> list[str]:
     cells = (name for row in (*grid.names, grid.outside) for name in row if name)
-    return list(dict.fromkeys((first, *names[:MOST_OPTIONS], *cells)))
+    return list(dict.fromkeys((first, *islice(names, MOST_OPTIONS), *cells)))
+
+
+def _of(options: Options, *params: Param) -> Options:
+    """Options with the values of these parameters alone."""
+    return Options(values={each.key: options.get(each.key) for each in params})
 
 
 LOAD_TASK = Param(
@@ -202,7 +178,7 @@ COMPARED_TEXTS = Param("compared_texts", "text", "texts, one on each line", labe
 def about_checkpoint(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[Part]]:
     """Class and origin of the checkpoint."""
     source = opened.source
-    classes = class_words(_saved_class(opened), ask(parameters, Options()).result.architecture)
+    classes = class_words(saved_class(opened), ask(parameters, Options()).result.architecture)
     adapter = "" if source.adapter is None else f", an adapter of {source.adapter.base.name}"
     weights = "its weights are on this machine" if source.has_weights else "without its weights"
     return f"{classes}{adapter}; {weights}", ()
@@ -225,7 +201,7 @@ def report_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     else:
         yield from _reported(opened, answer)
     head = ask(checkpoints.task_head, loaded_as)
-    difference: HeadDifference = head.result
+    difference = head.result
     if difference.added or difference.removed:
         yield Text("What the head adds", "heading")
         yield Text(f"{difference.architecture}: {texts.added_words(difference)}")
@@ -299,7 +275,7 @@ def _keys(report: LoadReport, _: Opened, __: Ask, options: Options) -> Iterator[
 
 def weights_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Statistics of all tensors, and whether they look healthy."""
-    answer = ask(checkpoint_statistics, Options())
+    answer = ask(checkpoints.checkpoint_statistics, Options())
     statistics = answer.result
     yield Notices(answer.notices)
     yield Section((), partial(_tensors, statistics))
@@ -315,8 +291,7 @@ def weights_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The map, the clicked tensor and the table."""
-    drawn = Options(values={key: options.get(key) for key in (STATISTIC.key, WEIGHTS_SCALE.key)})
-    answer = ask(tensor_statistics, drawn)
+    answer = ask(checkpoints.tensor_statistics, _of(options, STATISTIC, WEIGHTS_SCALE))
     yield Figure.of(
         statistic_figure,
         answer,
@@ -325,7 +300,7 @@ def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options
         cell=Cell(TENSOR, answer.result.tensor_at),
         below=[CLICK, *_left_out(answer.result)],
         explanation=texts.WEIGHTS,
-        code=texts.weights_code(opened.source, _ledger(ask)),
+        code=texts.weights_code(opened.source, ask(parameters, Options()).result),
     )
     if statistics.tensors:
         yield Section((TENSOR,), partial(_values, statistics))
@@ -335,13 +310,9 @@ def _left_out(grid: TensorGrid) -> list[Part]:
     return [Text(f"{grid.left_out:,} more tensors are in the table.", "caption")] if grid.left_out else []
 
 
-def _ledger(ask: Ask) -> Ledger:
-    return ask(parameters, Options()).result
-
-
 def _values(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """One tensor: its numbers, and a histogram of its values."""
-    tensor: TensorStatistics = statistics.by_name()[options.get(TENSOR.key)]
+    tensor = statistics.by_name()[options.get(TENSOR.key)]
     about = f"{tensor.numel:,} numbers, {tensor.dtype}."
     yield Metrics(
         [
@@ -366,7 +337,9 @@ def _values(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options:
         f"values {tensor.name} {statistics.model}",
         below=[Text(outside, "caption")] if answer.result.left_out else (),
         explanation=texts.HISTOGRAM,
-        code=texts.histogram_code(opened.source, _ledger(ask), tensor.location.module_name, low, high),
+        code=texts.histogram_code(
+            opened.source, ask(parameters, Options()).result, tensor.location.module_name, low, high
+        ),
     )
 
 
@@ -398,9 +371,8 @@ def _of_own_list(show: ShowTexts, before: str, opened: Any, ask: Ask, options: O
 
 
 def _formats(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    values = {key: options.get(key) for key in (ROUNDED_BY.key, ROUNDED_FOR.key)}
-    values |= {FORMATS.key: ",".join(options.names(FORMATS.key))}
     run = tuple(read_sentences("The list", listed[0], opened.settings).sentences) if listed else ()
+    values = {**_of(options, ROUNDED_BY, ROUNDED_FOR).values, FORMATS.key: ",".join(options.names(FORMATS.key))}
     chosen = Options(run, values=values)
     answer = ask(number_formats, chosen)
     result = answer.result
@@ -415,19 +387,14 @@ def _formats(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options
     )
     yield Table(formats_frame(result), f"Number formats of {result.model}", formats={"neighbours kept": "percent"})
     if result.texts:
-        source = f" The texts are the example set *{EXAMPLE_SET}*." if options.get(ROUNDED_FOR.key) == EXAMPLES else ""
+        source = "" if listed else f" The texts are the example set *{EXAMPLE_SET}*."
         yield Text(f"{escape_markdown(texts_sentence(result))}{source}", "caption")
     yield Notices(answer.notices, "caption")
 
 
-def _of_other(options: Options) -> Options:
-    """Options with the second model alone."""
-    return Options(values={OTHER.key: options.get(OTHER.key)})
-
-
 def compared_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The changes from this checkpoint to another, for all that is compared but answers to many texts."""
-    first, second = both_checkpoints(opened, options)
+    first, second = checkpoints.both_checkpoints(opened, options)
     if second.rounding:
         yield Text(texts.COPIED.format(rounding=second.rounding), "caption")
     elif first.folder == second.folder:
@@ -446,7 +413,7 @@ def _weights(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if opened.source.adapter is not None:
         yield Text("What the adapter did", "heading")
         yield Section((UPDATE_MEASURE,), _adapter)
-    answer = ask(checkpoint_comparison, _of_other(options))
+    answer = ask(checkpoints.checkpoint_comparison, _of(options, OTHER))
     yield Notices(answer.notices)
     if answer.result.tensors:
         yield Section((checkpoints.SCALE, checkpoints.ORDER), _changes)
@@ -457,28 +424,19 @@ def _weights(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def _adapter(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """What an adapter adds to each matrix of its base: a map, and a list with the singular values."""
-    answer = ask(adapter_updates, Options(values={UPDATE_MEASURE.key: options.get(UPDATE_MEASURE.key)}))
+    answer = ask(adapter_updates, _of(options, UPDATE_MEASURE))
     updates = answer.result
     yield Notices(answer.notices)
     if not updates.updates:
         yield Text("This adapter has no updates of low rank; it replaces whole tensors.", "notice")
         return
     largest = max(updates.updates, key=lambda each: each.relative_norm)
-    ranks = sorted({each.rank for each in updates.updates})
-    span = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
-    replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
-    words = (
-        f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
-        f"{replaced}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
-        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model beside the second model of the "
-        "sidebar."
-    )
     yield Figure.of(
         adapter_updates_figure,
         answer,
         f"updates of {updates.adapter} {options.get(UPDATE_MEASURE.key)}",
         alt=f"Updates of {updates.adapter}, with their singular values",
-        below=[Text(words, "caption")],
+        below=[Text(texts.adapter_words(updates, largest), "caption")],
         explanation=texts.ADAPTER,
         code=texts.adapter_code(opened.source, largest),
     )
@@ -486,8 +444,7 @@ def _adapter(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def _changes(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The map of relative changes, the clicked tensor and the table."""
-    values = {each.key: options.get(each.key) for each in (OTHER, checkpoints.SCALE, checkpoints.ORDER)}
-    answer = ask(checkpoints.changes, Options(values=values))
+    answer = ask(checkpoints.changes, _of(options, OTHER, checkpoints.SCALE, checkpoints.ORDER))
     comparison, grid = answer.result, answer.drawn["change_grid"]
     yield Figure.of(
         changes_figure,
@@ -501,40 +458,41 @@ def _changes(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def _change(comparison: CheckpointComparison, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """One tensor in both checkpoints: its numbers, and histograms of values and differences."""
-    values = {each.key: options.get(each.key) for each in (OTHER, CHANGED)}
-    answer = ask(checkpoints.tensor_change, Options(values=values))
+    answer = ask(checkpoints.tensor_change, _of(options, OTHER, CHANGED))
     change: TensorChange = answer.drawn["tensor_change"]
     yield Metrics(
         [
-            Metric("Relative change", number(change.relative_change), "Norm of the difference over the first norm."),
-            Metric("Norm of the difference", number(change.difference_norm)),
-            Metric("First norm", number(change.first_norm)),
-            Metric("Second norm", number(change.second_norm)),
-            Metric("Largest difference", number(change.largest_difference), "Of a single number."),
+            Metric(
+                "Relative change", texts.number(change.relative_change), "Norm of the difference over the first norm."
+            ),
+            Metric("Norm of the difference", texts.number(change.difference_norm)),
+            Metric("First norm", texts.number(change.first_norm)),
+            Metric("Second norm", texts.number(change.second_norm)),
+            Metric("Largest difference", texts.number(change.largest_difference), "Of a single number."),
             Metric("Numbers changed", f"{change.changed:,}", f"Of {prod(change.shape):,}."),
         ]
     )
     yield Figure.of(change_figure, answer, f"change of {change.name} {comparison.second}")
-    first, second = both_checkpoints(opened, options)
+    first, second = checkpoints.both_checkpoints(opened, options)
     if has_links(first.folder) or has_links(second.folder):  # merged adapters, whose files are not the reader's
-        lines = library_lines(checkpoints.changes, opened, _of_other(options))
+        lines = library_lines(checkpoints.changes, opened, _of(options, OTHER))
     else:
-        lines = texts.compare_code(first, second, change, opened.source, _ledger(ask))
+        lines = texts.compare_code(first, second, change, opened.source, ask(parameters, Options()).result)
     yield Explained(changes_figure.chart, texts.COMPARE, lines)
 
 
 def _names(comparison: CheckpointComparison) -> Iterator[Part]:
     """Counts of matching tensors, and names without a partner."""
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
-    whole = number(comparison.relative_change) if comparison.tensors else "–"
+    whole = texts.number(comparison.relative_change) if comparison.tensors else "–"
     shared = "Of one shape, whatever their number format."
     yield Metrics(
         [
             Metric("Relative change", whole, texts.WHOLE_CHANGE),
             Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
             Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
-            Metric("Added", f"{len(comparison.added):,}", f"Only in {comparison.second}."),
-            Metric("Removed", f"{len(comparison.removed):,}", f"Only in {comparison.first}."),
+            Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
+            Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
             Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),
         ]
     )
@@ -551,16 +509,11 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
         yield Folded(label, "checkpoint_names", lambda: [table])
 
 
-def number(value: float) -> str:
-    """Format a number with four digits; an exact 0 as 0."""
-    return "0" if value == 0 else digits(value)
-
-
 def _behaviour(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Both models on the text of the sidebar."""
-    both = Options(options.texts, options.pair, values=_of_other(options).values)
-    answer = ask(behaviours, both)
-    behaviour: Behaviour = answer.result
+    both = Options(options.texts, options.pair, values=_of(options, OTHER).values)
+    answer = ask(checkpoints.behaviours, both)
+    behaviour = answer.result
     yield Notices(answer.notices)
     yield Text(f"Both models ran on {answer.drawn['device']} in {answer.drawn['dtype']}.", "caption")
     names = f"{behaviour.first} {behaviour.second}"
@@ -589,7 +542,7 @@ def _behaviour(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def _layers(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The map of all pairs of layers, and the mean cosine of the texts in each."""
-    chosen = Options(listed, values={each.key: options.get(each.key) for each in (OTHER, LAYER_MEASURE)})
+    chosen = replace(_of(options, OTHER, LAYER_MEASURE), texts=listed)
     answer = ask(layer_similarity, chosen)
     compared = answer.result
     yield Notices(answer.notices)
@@ -602,7 +555,7 @@ def _layers(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options)
         answer,
         f"layers {names}",
         models=both,
-        below=[Text(_last_layers(compared)), Text(run, "caption")],
+        below=[Text(texts.last_layers(compared)), Text(run, "caption")],
     )
     yield Figure.of(
         text_cosines_figure,
@@ -611,16 +564,6 @@ def _layers(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options)
         models=both,
         explanation=texts.LAYERS,
         code=library_lines(layer_similarity, opened, chosen),
-    )
-
-
-def _last_layers(compared: LayerSimilarity) -> str:
-    """What the last layers say: CKA, shared neighbours, and the mean cosine of two texts in each."""
-    first, second = decimals(float(compared.first_cosine[-1])), decimals(float(compared.second_cosine[-1]))
-    return (
-        f"After the last layer of both, CKA is **{decimals(float(compared.cka[-1, -1]))}**, and of the "
-        f"{compared.neighbours} texts nearest to a text **{compared.shared_neighbours[-1, -1]:.0%}** are the same. Two "
-        f"different texts have a mean cosine of **{first}** in the first and **{second}** in the second."
     )
 
 

@@ -33,7 +33,7 @@ from bertviz_core.questions.tables.training.followed import labels_sentence, sta
 from bertviz_core.questions.tables.training.log_and_movement import broken_frame, frozen_frame
 from bertviz_core.questions.view import Ask, Figure, Folded, Metric, Metrics, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views import checkpoint_texts as texts
-from bertviz_core.text import counted, digits, escape_markdown
+from bertviz_core.text import counted, escape_markdown
 
 TRAINING = Param(
     "training",
@@ -85,7 +85,7 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     movement = answer.result
     broken = len({each.name for each in movement.broken})  # one may be so in several ways
     start, end = ("base", "base to the last checkpoint") if movement.base else ("first", "first checkpoint to the last")
-    moved = digits(float(movement.whole_from_first[-1])) if movement.whole_from_first[-1] else "0"
+    moved = texts.number(float(movement.whole_from_first[-1]))
     yield Metrics(
         [
             Metric("Checkpoints", f"{len(movement.checkpoints):,}"),

@@ -9,7 +9,7 @@ from bertviz_core.checkpoints.tables import cka_frame, labels_frame, text_frame
 from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import aligned, fields
 from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
@@ -184,30 +184,13 @@ def text_json(followed: FollowedText) -> dict[str, Any]:
 
 def labels_json(followed: FollowedLabels) -> dict[str, Any]:
     """The JSON object of the scores by checkpoint, with the answers to every text."""
-    return {
-        "checkpoints": followed.checkpoints,
-        "steps": followed.steps,
-        "accuracy": followed.accuracy,
-        "macro_f1": followed.macro_f1,
-        "changed": followed.changed,
-        "texts": followed.texts,
-        "pairs": followed.pairs,
-        "gold": followed.gold,
-        "answers": followed.answers,
-        "notices": followed.notices,
-    }
+    names = ("accuracy", "macro_f1", "changed", "texts", "pairs", "gold", "answers", "notices")
+    return fields(followed, "checkpoints", "steps", *names)
 
 
 def states_json(followed: FollowedStates) -> dict[str, Any]:
     """The JSON object of CKA and entropy by checkpoint; entropy is null where attention cannot be recorded."""
-    return {
-        "texts": followed.texts,
-        "checkpoints": followed.checkpoints,
-        "steps": followed.steps,
-        "cka": followed.cka,
-        "entropy": followed.entropy,
-        "notices": followed.notices,
-    }
+    return fields(followed, "texts", "checkpoints", "steps", "cka", "entropy", "notices")
 
 
 def text_lines(followed: FollowedText) -> list[str]:

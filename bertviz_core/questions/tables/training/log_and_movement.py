@@ -5,7 +5,7 @@ from typing import Any
 from bertviz_core.checkpoints.tables import first_column
 from bertviz_core.checkpoints.training.results import TrainingLog, TrainingMovement
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import aligned, fields
 from bertviz_core.text import counted, digits, escape_controls, shortened
 
 MAX_ROWS, MAX_NAME_CHARACTERS = 30, 90
@@ -52,14 +52,8 @@ def movement_json(movement: TrainingMovement) -> dict[str, Any]:
     """The part of the JSON object of the `training` command about the weights; null where not finite."""
     return {
         **({"base": movement.base} if movement.base else {}),
-        "places": movement.places,
-        "parts": movement.parts,
-        "movement": {
-            "from_first": movement.from_first,
-            "from_previous": movement.from_previous,
-            "whole_from_first": movement.whole_from_first,
-            "whole_from_previous": movement.whole_from_previous,
-        },
+        **fields(movement, "places", "parts"),
+        "movement": fields(movement, "from_first", "from_previous", "whole_from_first", "whole_from_previous"),
         "tensors": [
             {
                 "name": each.name,
@@ -73,17 +67,7 @@ def movement_json(movement: TrainingMovement) -> dict[str, Any]:
             )
         ],
         "frozen": movement.frozen,
-        "broken": [
-            {
-                "tensor": each.name,
-                "place": each.place,
-                "what": each.what,
-                "step": each.step,
-                "checkpoint": each.checkpoint,
-                "values": each.numel,
-            }
-            for each in movement.broken
-        ],
+        "broken": broken_frame(movement).to_dict("records"),
         "unread": movement.unread,
     }
 
