@@ -460,18 +460,14 @@ def _change(comparison: CheckpointComparison, opened: Opened, ask: Ask, options:
     """One tensor in both checkpoints: its numbers, and histograms of values and differences."""
     answer = ask(checkpoints.tensor_change, _of(options, OTHER, CHANGED))
     change: TensorChange = answer.drawn["tensor_change"]
-    yield Metrics(
-        [
-            Metric(
-                "Relative change", texts.number(change.relative_change), "Norm of the difference over the first norm."
-            ),
-            Metric("Norm of the difference", texts.number(change.difference_norm)),
-            Metric("First norm", texts.number(change.first_norm)),
-            Metric("Second norm", texts.number(change.second_norm)),
-            Metric("Largest difference", texts.number(change.largest_difference), "Of a single number."),
-            Metric("Numbers changed", f"{change.changed:,}", f"Of {prod(change.shape):,}."),
-        ]
-    )
+    numbers = {column: texts.number(getattr(change, field)) for column, field in CHANGES.items()}
+    numbers["numbers changed"] = f"{change.changed:,}"
+    helps = {
+        "relative change": "Norm of the difference over the first norm.",
+        "largest difference": "Of a single number.",
+        "numbers changed": f"Of {prod(change.shape):,}.",
+    }
+    yield Metrics([Metric(name.capitalize(), value, helps.get(name, "")) for name, value in numbers.items()])
     yield Figure.of(change_figure, answer, f"change of {change.name} {comparison.second}")
     first, second = checkpoints.both_checkpoints(opened, options)
     if has_links(first.folder) or has_links(second.folder):  # merged adapters, whose files are not the reader's
