@@ -215,6 +215,17 @@ def _(part: Code, *_: Any) -> None:
 
 
 @_draw.register
+def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
+    cell, last = cell_click(part.chart), f"{part.chart}_last_cell"
+    if part.param is not None and cell != stored(last):  # an old click does not undo a later choice
+        store(last, cell)
+        value = None if cell is None else part.value(*cell)
+        if value is not None:
+            store(part.param.key, value)
+    draw_parts(part.show(cell), opened, ask, options)
+
+
+@_draw.register
 def _(part: Explained, *_: Any) -> None:
     explained(part.key, part.words, part.code)
 
@@ -253,8 +264,6 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         caption=part.caption,
     )
     with below:
-        if part.cell is not None:
-            _take_cell(part.spec.chart, part.cell)
         draw_parts(part.below, opened, ask, options)
 
 
@@ -282,16 +291,6 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
     draw_parts(part.below, opened, ask, options)
     if figure.explanation:
         explained(key, figure.explanation, figure.code)
-
-
-def _take_cell(chart_key: str, click: Cell) -> None:
-    """Select what is in a newly clicked cell; an old click does not undo a later choice."""
-    cell, last = cell_click(chart_key), f"{click.param.key}_last_cell"
-    if cell != stored(last):
-        store(last, cell)
-        value = "" if cell is None else click.value(*cell)
-        if value:
-            store(click.param.key, value)
 
 
 def _on_click(part: Figure) -> Callable[[], None] | None:

@@ -74,15 +74,6 @@ class Click:
     """Point of plotly's event -> value of the parameter; None for no change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What a click on a cell of a map selects; the parameter's control stands below the map."""
-
-    param: Param
-    value: Callable[[int, int], str]
-    """Row and column -> value of the parameter; "" for no change."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Figure:
     """A figure with its numbers, its files, and how it is computed."""
@@ -107,7 +98,6 @@ class Figure:
     below: "Sequence[Part]" = ()
     """What stands between the picture and its files."""
     click: Click | None = None
-    cell: Cell | None = None
     share: float = 1.0
     """Share of the page's width, where the page has columns."""
     scrolled: bool = False
@@ -179,6 +169,19 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """The cell of a map that was clicked last, as its row and column."""
+
+    chart: str
+    show: "Callable[[tuple[int, int] | None], Iterable[Part]]" = lambda cell: ()
+    """What is shown of it; of None, where none was clicked."""
+    param: Param | None = None
+    """What a click selects; its control stands below the map."""
+    value: Callable[[int, int], object] = lambda row, column: None
+    """Row and column -> value of the parameter; None for no change."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """How several figures are computed."""
 
@@ -198,7 +201,7 @@ class Folded:
     show: "Callable[[], Iterable[Part]]"
 
 
-Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded
+Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Cell | Explained | Folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The checkpoint page's views of weights and of two checkpoints show the numbers of NumPy.
 
-Covers `pages/checkpoint.py`, `ui/views/checkpoint/*.py`.
+Covers `pages/checkpoint.py`, `bertviz_core/questions/views/checkpoint.py`.
 """
 
 import json

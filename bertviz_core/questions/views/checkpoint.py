@@ -89,7 +89,6 @@ MOST_OPTIONS = 2_000
 HEADS = {"LMHeadModel": "masked-lm", **{auto.removeprefix("AutoModel"): task for task, auto in TASK_CLASSES.items()}}
 """End of a class's name -> task of its head."""
 STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
-CLICK = Text("Click a cell to see its tensor below.", "caption")
 
 
 def loadable_tasks(opened: Opened, _: Options) -> tuple[str, ...]:
@@ -297,8 +296,7 @@ def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options
         answer,
         f"{options.get(STATISTIC.key)} {statistics.model}",
         alt=f"Statistics of every tensor of {statistics.model}",
-        cell=Cell(TENSOR, answer.result.tensor_at),
-        below=[CLICK, *_left_out(answer.result)],
+        below=_clicked(statistic_figure.chart, TENSOR, answer.result),
         explanation=texts.WEIGHTS,
         code=texts.weights_code(opened.source, ask(parameters, Options()).result),
     )
@@ -306,8 +304,12 @@ def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options
         yield Section((TENSOR,), partial(_values, statistics))
 
 
-def _left_out(grid: TensorGrid) -> list[Part]:
-    return [Text(f"{grid.left_out:,} more tensors are in the table.", "caption")] if grid.left_out else []
+def _clicked(chart: str, tensor: Param, grid: TensorGrid) -> list[Part]:
+    """A click in a map selects its tensor; what is not in the map."""
+    click = Cell(chart, param=tensor, value=lambda row, column: grid.tensor_at(row, column) or None)
+    more = Text(f"{grid.left_out:,} more tensors are in the table.", "caption")
+    words = Text("Click a cell to see its tensor below.", "caption")
+    return [click, words, *([more] if grid.left_out else [])]
 
 
 def _values(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -445,13 +447,12 @@ def _adapter(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _changes(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The map of relative changes, the clicked tensor and the table."""
     answer = ask(checkpoints.changes, _of(options, OTHER, checkpoints.SCALE, checkpoints.ORDER))
-    comparison, grid = answer.result, answer.drawn["change_grid"]
+    comparison = answer.result
     yield Figure.of(
         changes_figure,
         answer,
         f"change from {comparison.first} to {comparison.second}",
-        cell=Cell(CHANGED, grid.tensor_at),
-        below=[CLICK, *_left_out(grid)],
+        below=_clicked(changes_figure.chart, CHANGED, answer.drawn["change_grid"]),
     )
     yield Section((CHANGED,), partial(_change, comparison))
 
