@@ -1,22 +1,9 @@
 """Checkpoint: did it really load, for which task, is it healthy, and what changed?"""
 
-import streamlit as st
+from bertviz_core.questions.views.checkpoint import VIEWS, about_checkpoint
+from ui.engine import show_page
+from ui.views.checkpoint.answers import compare_view
+from ui.views.checkpoint.training import training_view
 
-from ui.views.checkpoint.load_report import origin
-from ui.views.checkpoint.views import VIEWS
-from ui.widgets.errors import shown_to_user
-from ui.widgets.heading import heading
-from ui.widgets.models import fields
-from ui.widgets.view_and_layer import view_choice
-
-name_model = heading("checkpoint")
-with shown_to_user():
-    name = fields.model_name()
-    name_model(name, origin(name))
-
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    chosen = view_choice(list(VIEWS))
-    with shown_to_user():
-        settings = VIEWS[chosen].settings(name)
-with shown_to_user():
-    VIEWS[chosen].show(name, *settings)
+SPECIAL = {"Compare with base": compare_view, "Training run": training_view}
+show_page("checkpoint", VIEWS, about_checkpoint, special=SPECIAL)

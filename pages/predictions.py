@@ -18,4 +18,4 @@ def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> None:
 
 
 special = {"Train a probe": train_view, SEVERAL: several_with_guide}
-show_page("predictions", tuple(VIEWS), about_predictions, special=special, offered=offered_views)
+show_page("predictions", tuple(VIEWS), about_predictions, special=special, views_of=offered_views)

@@ -7,22 +7,29 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,
+    Button,
+    Cell,
     Click,
     Code,
     Columns,
+    Download,
     Explained,
     Figure,
     Folded,
+    Links,
     Metrics,
     Notices,
     OtherModel,
     Part,
     PutTexts,
+    Row,
     Run,
     SecondModel,
     Section,
@@ -32,26 +39,50 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.text import escape_markdown
 from ui.address.registry import TYPED
-from ui.address.widgets import choice, edited, keep_among, level, select, toggle, typed, whole, words
+from ui.address.values import put
+from ui.address.widgets import (
+    choice,
+    edited,
+    field,
+    keep_among,
+    level,
+    listed,
+    select,
+    several,
+    toggle,
+    typed,
+    whole,
+    words,
+)
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
+from ui.components import step_links
 from ui.components.cell_click import cell_click
 from ui.session import store, stored
 from ui.widgets import text_fields
-from ui.widgets.cell_controls import put_token, several_tokens, toggle_token, token_select
+from ui.widgets.cell_controls import head_select, put_token, several_tokens, toggle_token, token_select
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, numbers_table
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
 from ui.widgets.heading import heading, unshown
+from ui.widgets.lists.open_text import open_row, text_select
 from ui.widgets.lists.progress import answer
-from ui.widgets.models import fields
+from ui.widgets.lists.uploads import within_upload
+from ui.widgets.models import fields, run_model
 from ui.widgets.models.beside import beside
-from ui.widgets.models.run_model import agreed_cost
-from ui.widgets.view_and_layer import layer_select, state_select, store_state, view_choice
+from ui.widgets.models.second import needs_second, second_name
+from ui.widgets.models.select import bundled_instead
+from ui.widgets.view_and_layer import layer_select, open_view, state_select, store_state, view_choice
 
 FLAG = ("false", "true")
-NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
+Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
+"""Draws a view by itself; the parts that it returns are drawn as they come."""
+NO_SPECIAL: Mapping[str, Special] = {}
 LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 200, 320, 220
 """Pixels of the controls of a number, of a position and of words that are typed."""
+LONGEST_SLIDER = 1_000
+"""Greatest range of a slider; a field has more."""
+TEXTS_HEIGHT = 150
+"""Pixels of a field for several texts."""
 HALF = 0.49
 """Share of a wide page's width of the figure with a section beside it."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -62,6 +93,7 @@ LEVELS: dict[str, Callable[..., Any]] = {
     "notice": partial(st.info, icon=":material/info:"),
     "warning": partial(st.warning, icon=":material/warning:"),
     "success": partial(st.success, icon=":material/check_circle:"),
+    "error": partial(st.error, icon=":material/error:"),
     "heading": partial(st.header, anchor=False),
 }
 
@@ -70,50 +102,83 @@ def show_page(
     page: str,
     views: Sequence[View],
     about: About,
-    folded: Sequence[Param] = (),
-    special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
-    offered: Callable[[SharedModel], Sequence[View]] | None = None,
+    params: Sequence[Param] = (),
+    special: Mapping[str, Special] = NO_SPECIAL,
+    texts: Callable[[], Options] | None = None,
+    open_model: Callable[[str], SharedModel] = SharedModel,
+    question_of: Callable[[SharedModel], str] = lambda opened: "",
+    views_of: Callable[[SharedModel], Sequence[View]] | None = None,
 ) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
     Args:
         page: name of the page.
-        views: its views, the default first.
+        views: its views, the default first; those that a model lacks are named below the others.
         about: what is said of the model.
-        folded: parameters of all views, whose controls are behind a button.
+        params: parameters of all views, whose controls are behind a button.
         special: title of a view -> draws it, for views that show more than parts.
-        offered: the views of a model, where they depend on it.
+        texts: reads the texts, for a page that has a control of its own for them.
+        open_model: opens a model by its name.
+        question_of: the question in the heading, where it depends on the model; "" for that of the page.
+        views_of: the views of a model, where they depend on it.
     """
-    name_model = heading(page)
     name = fields.model_name()
-    opened = SharedModel(name)
+    with shown_to_user():
+        opened = open_model(name)
+        name_model = heading(page, question_of(opened))
+        views = views if views_of is None else views_of(opened)
+        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
+    offered = [view for view in views if view.title not in lacks]
     ask = _ask(opened)
-    with shown_to_user():
-        options = replace(_read(page), task=fields.chosen_task(tasks(name)))
+    above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        chosen = view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
+    view = next(view for view in offered if view.title == chosen)
+    with row if texts else above, shown_to_user():
+        read = texts() if texts else _read(page)
+    with above, shown_to_user():
+        options = replace(read, task=fields.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
-        views = views if offered is None else offered(opened)
-    name_model(name, note)
-    draw_parts(notices, opened, ask, options)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = view_choice([view.title for view in views]) if len(views) > 1 else views[0].title
-        view = next(view for view in views if view.title == chosen)
-        with shown_to_user():
-            options = _with_controls(view.params, opened, options)
-        if folded:
+        name_model(name, note)
+        draw_parts(notices, opened, ask, options)
+    if view.second:
+        if needs_second(view.second):
+            return
+        options = replace(options, values={OTHER.key: second_name()})
+    with row, shown_to_user():
+        options = with_controls(view.params, opened, options)
+        behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
+        if behind:
             with st.popover("Options"):
-                _with_controls(folded, opened, options)
+                options = with_controls(behind, opened, options)
     with shown_to_user():
-        if view.show is None:
-            special[view.title](opened, ask, options)
-        else:
-            draw_parts(view.show(opened, ask, options), opened, ask, options)
+        if view.runs:
+            with st.spinner("Running the model"):
+                opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
+        show_view(view, special, opened, ask, options)
+    for lack in dict.fromkeys(lacks.values()):
+        bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+
+
+def show_view(view: View, special: Mapping[str, Special], opened: SharedModel, ask: Ask, options: Options) -> None:
+    """Draw a view by its own function, or its parts."""
+    show = special.get(view.title) or view.show
+    if show is not None:
+        draw_parts(show(opened, ask, options) or (), opened, ask, options)
 
 
 def _ask(opened: SharedModel) -> Ask:
-    def ask(question: Any, options: Options, /) -> Any:
-        return answer(question, opened, options)
+    def ask(question: Any, options: Options, so_far: tuple[DeclaredFigure[...], str] | None = None, /) -> Any:
+        return answer(question, opened, options, partial(_so_far, *so_far) if so_far else None)
 
     return ask
+
+
+def _so_far(figure: DeclaredFigure[...], sentence: str, known: Any) -> None:
+    """The figure of an intermediate answer."""
+    spec = figure.of(known.drawn)
+    chart(spec, f"{spec.chart}_so_far")
+    st.caption(sentence)
 
 
 def _read(page: str) -> Options:
@@ -123,64 +188,91 @@ def _read(page: str) -> Options:
     return Options((text_fields.text(),), text_fields.pair())
 
 
-def _with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
+def with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
     """Draw controls; returns the options with their values."""
     for param in params:
-        value = _control(param, opened, options)
+        value = _control(param, opened, options) if _applies(param, opened, options) else None
         if value is not None:
             options = replace(options, values={**options.values, param.key: value})
     return options
 
 
+def _applies(param: Param, opened: SharedModel, options: Options) -> bool:
+    """Whether there is something to choose."""
+    known = param.kind == "model" or param.values is None or bool(param.values(opened, options))
+    return known and param.applies(opened, options)
+
+
 def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
-    """Draw the control of a parameter; returns its value as it is written in an address, None without a control."""
+    """Draw the control of a parameter; returns its value as it is written in an address."""
+    allowed = () if param.values is None else param.values(opened, options)
+    shown = allowed.__getitem__ if isinstance(allowed, Mapping) else param.shown
     match param.kind:
         case "choice" if param.options == FLAG:
             return str(toggle(param, param.label, help=_sentence(param))).lower()
-        case "choice" if param.values is not None:
-            allowed = param.values(opened, options)
-            return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
+        case "choice" if param.options:
+            few = list(allowed or param.options)
+            return choice(param, param.label, few, help=_sentence(param)) if len(few) > 1 else few[0]
         case "choice":
-            return choice(param, param.label)
-        case "whole" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            with st.container(width=LEVEL_WIDTH):
-                return str(level(param, param.label, most, first, least, help=_sentence(param)))
-        case "layer" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            return str(layer_select(most - least + 1, first, _sentence(param)))
-        case "position" if param.bounds is not None and not param.listed:
-            least, most, first = param.bounds(opened, options)
-            keep_among(param.key, range(least, most + 1), first)
-            label = f"{param.label}, from {least} to {most}"
-            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+            return select(param, param.label, list(allowed), format_func=shown, help=_sentence(param))
+        case "names" if allowed:
+            with st.popover(param.label):
+                return joined_names(several(param, param.label, list(allowed), param.options))
         case "names":
             return fields.models_control(param, opened.name)
         case "model":
-            return fields.model_control(param, param.values(opened, options) if param.values else (), opened.name)
+            return fields.model_control(param, list(allowed), opened.name)
+        case "text":
+            return _text(param, opened, options, list(allowed))
         case _:
-            return _chosen_or_typed(param, opened, options)
+            return _number(param, opened, options, list(allowed))
 
 
-def _chosen_or_typed(param: Param, opened: SharedModel, options: Options) -> str | None:
-    """Draw the control of tokens of the text, of a hidden state, or of words."""
-    values = () if param.values is None else param.values(opened, options)
+def _text(param: Param, opened: SharedModel, options: Options, allowed: Sequence[str]) -> str:
+    """Draw the control of words, of one or several values, or of tokens of the text."""
+    if param.control == "several":
+        first = allowed[: param.first]
+        return joined_names(several(param, param.label, allowed, first, help=_sentence(param)))
+    if param.control == "edited":
+        return edited(param, param.label, allowed[0], help=_sentence(param))
+    if param.control == "lines":
+        return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+    if param.bounds is not None:
+        tokens, (first_token, *places) = opened.tokens(options.text(), options.pair), allowed
+        most = param.bounds(opened, options)[1]
+        return several_tokens(param.label, tokens, param.key, first_token, tuple(map(int, places)), most)
+    if allowed:
+        return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
+    if param.key in TYPED:
+        return typed(param, param.label, help=_sentence(param), width=TYPED_WIDTH)
+    return words(param, param.label, placeholder=param.help)
+
+
+def _number(param: Param, opened: SharedModel, options: Options, names: Sequence[str]) -> str | None:
+    """Draw the control of a number, a layer or state, a head, a position, or a text of a list."""
+    last = len(names) - 1
+    least, most, first = param.bounds(opened, options) if param.bounds else (0, last, last)
     match param.kind:
-        case "position" if param.bounds is not None:
-            tokens = opened.tokens(options.text(), options.pair)
-            return str(token_select(param.label, tokens, param.key, param.bounds(opened, options)[2], _sentence(param)))
+        case "layer" if names:
+            return str(state_select(most, _sentence(param)))
         case "layer":
-            return str(state_select(len(values) - 1, _sentence(param)))
-        case "text" if param.bounds is not None:
-            tokens, (first, *allowed) = opened.tokens(options.text(), options.pair), values
-            most = param.bounds(opened, options)[1]
-            return several_tokens(param.label, tokens, param.key, first, tuple(map(int, allowed)), most)
-        case "text" if param.values is not None:
-            return edited(param, param.label, values[0], help=_sentence(param)) if values else None
-        case "text" if param.key in TYPED:
-            return typed(param, param.label, help=_sentence(param), width=TYPED_WIDTH)
+            return str(layer_select(most - least + 1, first, _sentence(param)))
+        case "head":
+            return str(head_select(most - least + 1))
+        case "position" if param.listed:
+            tokens = opened.tokens(options.text(), options.pair)
+            return str(token_select(param.label, tokens, param.key, first, _sentence(param)))
+        case "position":
+            keep_among(param.key, range(least, most + 1), first)
+            label = f"{param.label}, from {least} to {most}"
+            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+        case "whole" if names:
+            return str(text_select(param.key, param.label, names, first))
+        case "whole" if most - least <= LONGEST_SLIDER:
+            with st.container(width=LEVEL_WIDTH):
+                return str(level(param, param.label, most, first, least, help=_sentence(param)))
         case _:
-            return words(param, param.label, placeholder=param.help)
+            return str(field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param)))
 
 
 def _sentence(param: Param) -> str:
@@ -190,43 +282,48 @@ def _sentence(param: Param) -> str:
 def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
     for part in parts:
-        _draw(part, opened, ask, options)
+        draw(part, opened, ask, options)
 
 
 @singledispatch
-def _draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
+def draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
+    """Draw a part; a page registers a function for a part of its own."""
     raise TypeError(type(part))
 
 
-@_draw.register
+@draw.register
 def _(part: Text, *_: Any) -> None:
     LEVELS[part.level](part.markdown)
 
 
-@_draw.register
+@draw.register
 def _(part: Notices, *_: Any) -> None:
     for notice in unshown(part.notices):
         LEVELS[part.level](escape_markdown(f"{part.before}{notice}"))
 
 
-@_draw.register
+@draw.register
 def _(part: Metrics, *_: Any) -> None:
     with st.container(horizontal=True):
         for each in part.metrics:
             st.metric(each.label, each.value, help=each.help or None)
 
 
-@_draw.register
+@draw.register
 def _(part: Table, *_: Any) -> None:
-    numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
+    if part.folded:
+        folded_table(part.folded, part.frame, part.alt, part.formats)
+        return
+    on_row = partial(open_row, part.key, part.opens) if part.opens else None
+    numbers_table(part.frame, part.alt, part.height, part.first, part.formats, part.key or None, on_row)
 
 
-@_draw.register
+@draw.register
 def _(part: Code, *_: Any) -> None:
     st.code(part.text, language=part.language, wrap_lines=True, height=part.height)
 
 
-@_draw.register
+@draw.register
 def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(key=f"halves_{part.key}"):
         places = st.columns([1, 1], gap="medium")
@@ -235,14 +332,14 @@ def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
             draw_parts(parts, opened, ask, options)
 
 
-@_draw.register
+@draw.register
 def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
     with folded(part.label, part.key) as place:
         if place.open:
             draw_parts(part.show(), opened, ask, options)
 
 
-@_draw.register
+@draw.register
 def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     below = figure_block(
         part.spec,
@@ -257,6 +354,7 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         formats=part.formats,
         share=part.share,
         scrolled=part.scrolled,
+        caption=part.caption,
     )
     with below:
         draw_parts(part.below, opened, ask, options)
@@ -264,7 +362,7 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         _take_cell(part.spec.chart, part.cells)
 
 
-@_draw.register
+@draw.register
 @st.fragment
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
@@ -273,14 +371,14 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
             options = replace(options, texts=(first,), pair=second)
         above = st.container() if part.above is not None else None
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            options = _with_controls(part.params, opened, options)
+            options = with_controls(part.params, opened, options)
         draw_parts(part.show(opened, ask, options), opened, ask, options)
         if part.above is not None and above is not None:
             with above:
                 draw_parts(part.above(opened, ask, options), opened, ask, options)
 
 
-@_draw.register
+@draw.register
 @st.fragment
 def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
     figure = part.figure
@@ -297,30 +395,74 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
         explained(key, figure.explanation, figure.code)
 
 
-@_draw.register
+@draw.register
 def _(part: Explained, *_: Any) -> None:
     explained(part.key, part.words, part.code)
 
 
-@_draw.register
+@draw.register
 def _(part: OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
     other = SharedModel(part.name)
     draw_parts(part.show(other, _ask(other), options), other, _ask(other), options)
 
 
-@_draw.register
+@draw.register
 def _(part: PutTexts, *_: Any) -> None:
     st.button(part.label, key=part.key, on_click=text_fields.put_texts, args=(part.text, part.pair))
 
 
-@_draw.register
+@draw.register
 def _(part: Run, opened: SharedModel, _: Ask, options: Options) -> None:
-    agreed_cost(opened.head(part.task).base, opened.tokens(options.text(), options.pair))
+    run_model.agreed_cost(opened.head(part.task).base, opened.tokens(options.text(), options.pair))
 
 
-@_draw.register
+@draw.register
 def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
     beside(part.key, lambda name: draw_parts(part.show(name), opened, ask, options))
+
+
+@draw.register
+def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
+    cell, last = cell_click(part.chart), f"{part.chart}_last_cell"
+    if part.param is not None and cell is not None and cell != stored(last):  # an old click undoes no later choice
+        store(last, cell)
+        if (value := part.value(*cell)) is not None:
+            _put(part.param, value)
+    draw_parts(part.show(cell), opened, ask, options)
+
+
+@draw.register
+def _(part: Row, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        draw_parts(part.parts, opened, ask, options)
+
+
+@draw.register
+def _(part: Button, *_: Any) -> None:
+    st.button(part.label, key=part.key, on_click=_press, args=(part,))
+
+
+def _press(button: Button) -> None:
+    """Set controls, and open a view; a new widget does not write its value into the address, so it is written here."""
+    if button.view:
+        open_view(button.view)
+    for key, value in button.values.items():
+        store(key, value)
+        if button.view and value != "":
+            put(key, str(value) if value not in (0, "0") else None)
+
+
+@draw.register
+def _(part: Links, *_: Any) -> None:
+    links = [step_links.Link(each.label, step_links.address(each.page, each.query)) for each in part.links]
+    step_links.step_links(links, part.key, part.label)
+
+
+@draw.register
+def _(part: Download, *_: Any) -> None:
+    st.download_button(
+        part.label, part.content, part.name, part.media, key=part.key, help=part.help or None, on_click="ignore"
+    )
 
 
 def _on_click(part: Figure) -> Callable[[], None] | None:

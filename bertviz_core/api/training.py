@@ -11,6 +11,7 @@ from bertviz_core.api.arguments import Texts, answered_texts, checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
+from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
@@ -20,10 +21,8 @@ from bertviz_core.questions.predictions.followed_answers import followed_labels,
 from bertviz_core.questions.predictions.followed_states import followed_states
 from bertviz_core.questions.tables.training.log_and_movement import (
     broken_frame,
-    log_frame,
     log_json,
     log_lines,
-    movement_frame,
     movement_json,
     movement_lines,
     tensors_frame,

@@ -33,14 +33,24 @@ class Param:
     """Permitted values of a choice; the first is the default."""
     label: str = ""
     """Label of its control on a page; "" where a page has none for it."""
-    values: "Callable[[Any, Options], Sequence[str]] | None" = None
-    """Values that depend on the opened model and the options, the default first: all of a choice, some of a "model"."""
+    values: "Callable[[Any, Options], Sequence[str] | Mapping[str, str]] | None" = None
+    """Values that depend on the opened model and the options, the default first: all of a choice, some of a "model".
+
+    A mapping has their words, too. Without a value there is nothing to choose."""
     bounds: "Callable[[Any, Options], tuple[int, int, int]] | None" = None
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str
     """How a control shows a value."""
+    applies: "Callable[[Any, Options], bool]" = lambda opened, options: True
+    """Whether it has an effect with the opened model and the options; otherwise it has no control."""
+    first: int = 0
+    """How many of several values are chosen to begin with."""
+    most: int = 0
+    """Most of them that can be chosen at once; 0 for all."""
     listed: bool = False
     """Whether a position is chosen from the list of the tokens of the text."""
+    control: Literal["", "several", "lines", "edited"] = ""
+    """Of a "text": several of its values, a text on each line, or an edited version of its value; "" for one."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:

@@ -14,7 +14,11 @@ from bertviz_core.questions.question import Answer, Question
 from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
-Level = Literal["body", "caption", "notice", "warning", "success", "heading"]
+Level = Literal["body", "caption", "notice", "warning", "success", "error", "heading"]
+LONG_LIST = 500
+"""Most texts in a list to choose one from; in a longer one it is chosen by its number."""
+LONGEST_LINKED = 1_500
+"""Most characters of texts in a link; some programs cut longer addresses."""
 NO_FORMATS: Mapping[str, str] = {}
 
 
@@ -63,6 +67,12 @@ class Table:
     """Pixels of the first column; None for a width by its cells."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """Column -> format of its numbers, such as "percent"."""
+    folded: str = ""
+    """Chart below which it is folded; "" for an open table."""
+    key: str = ""
+    """Its key, where a click on a row selects something."""
+    opens: str = ""
+    """Key of the number, from 1, that a click on a row sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,8 @@ class Figure:
     """Share of the page's width, where the page has columns."""
     scrolled: bool = False
     """Whether a tall figure is scrolled."""
+    caption: str = ""
+    """Caption in its files; "" for that of the figure."""
 
     @classmethod
     def of(cls, figure: DeclaredFigure[...], answer: Answer[Any], file: str, **more: Any) -> "Figure":
@@ -125,8 +137,10 @@ class Figure:
 class Ask(Protocol):
     """Asks a question; a page shows progress, and may end there."""
 
-    def __call__(self, question: Question[Any, T], options: Options, /) -> Answer[T]:
-        """Return the answer."""
+    def __call__(
+        self, question: Question[Any, T], options: Options, so_far: tuple[DeclaredFigure[...], str] | None = None, /
+    ) -> Answer[T]:
+        """Return the answer; the figure of an intermediate one, and a sentence on it, are shown meanwhile."""
 
 
 Show = Callable[[Any, Ask, Options], "Iterable[Part]"]
@@ -230,10 +244,89 @@ class SecondModel:
     """From its name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The cell of a map that was clicked last, as its row and column."""
+
+    chart: str
+    show: "Callable[[tuple[int, int] | None], Iterable[Part]]" = lambda cell: ()
+    """What is shown of it; of None, where none was clicked."""
+    param: Param | None = None
+    """What a click selects; its control stands below the map."""
+    value: Callable[[int, int], object] = lambda row, column: None
+    """Row and column -> value of the parameter; None for no change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Parts side by side."""
+
+    parts: "Sequence[Part]"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button that sets controls."""
+
+    label: str
+    key: str
+    values: Mapping[str, object]
+    """Key of a control -> its new value; with a view, "" for the default of a control of the view that is left."""
+    view: str = ""
+    """View of the page that it opens; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to a view of a page."""
+
+    label: str
+    page: str
+    query: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links in a row."""
+
+    key: str
+    label: str
+    """What they are, for screen readers."""
+    links: Sequence[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that is made when it is saved."""
+
+    label: str
+    key: str
+    name: str
+    media: str
+    content: Callable[[], bytes]
+    help: str = ""
+
+
+class Special:
+    """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
+
+
 Part = (
-    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Explained | Folded | OtherModel
-    | PutTexts | Run | SecondModel
+    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Row | Code | Explained | Folded | Cell
+    | Button | Links | Download | OtherModel | PutTexts | Run | SecondModel | Special
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What a model lacks for a view."""
+
+    words: str
+    """Why, after the name of the model, as the rest of a sentence."""
+    bundled: str
+    """A bundled model that has it."""
+    runs: bool = False
+    """Whether it is of a run on the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +338,25 @@ class View:
     """Its controls, beside the names of the views."""
     show: Show | None = None
     """What it shows; None for a view that its page draws by itself."""
+    second: str = ""
+    """What needs a second model, as the start of a sentence; its name is then among the options."""
+    folded: tuple[Param, ...] = ()
+    """Its controls behind a button, or below those of the target."""
+    runs: bool = False
+    """Whether it is of a run on the text."""
+    lacks: Callable[[Any], Lack | None] = lambda opened: None
+    """What an opened model lacks for it; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetView(View):
+    """A view of a target, which is chosen above it."""
+
+    said: Callable[[Any, Options], Iterable[str]] = lambda opened, options: ()
+    """What the line above it says besides the target."""
+    named: Callable[[Any, Options], str] | None = None
+    """What that line calls the target, in Markdown; None for its usual description."""
+    alone: bool = False
+    """Whether heads read the first text only."""
+    of_list: bool = False
+    """Whether it is of many texts, so that positions in one text are no targets."""

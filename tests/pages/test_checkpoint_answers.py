@@ -1,7 +1,6 @@
 """Answers of two models on the page: the numbers of scikit-learn, texts by kind and label, and one sentence otherwise.
 
-Covers `ui/views/checkpoint/answers/view.py`, `ui/views/checkpoint/answers/lists.py`,
-`ui/views/checkpoint/answers/slices.py`.
+Covers `ui/views/checkpoint/answers.py`.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Training run: every checkpoint is run on the text, on labelled texts or on a list of texts, when the reader asks.
 
-Covers `ui/views/checkpoint/followed.py`.
+Covers `bertviz_core/questions/views/training.py`, `ui/views/checkpoint/training.py`.
 """
 
 import json
@@ -66,7 +66,8 @@ def test_the_text_of_the_sidebar_is_followed(run_folder: Path) -> None:
 
 @pytest.mark.slow
 def test_labelled_texts_are_scored_at_every_checkpoint(run_folder: Path) -> None:
-    at = training_page(followed="labelled texts", answers_from="my own list", answered_texts=LABELLED)
+    query = {"answers_from": "my own list", "answered_texts": LABELLED, "checkpoint_answers_by_step": "true"}
+    at = training_page(followed="labelled texts", **query)
     gold, texts = zip(*(line.split("\t") for line in LABELLED.splitlines()), strict=True)
     found = open_training(run_folder).scores(texts, gold).data
     accuracy, macro_f1, changed = (each["y"] for each in chart(at, "scores")["data"])

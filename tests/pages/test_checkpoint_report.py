@@ -62,7 +62,7 @@ def test_a_fine_tuned_classifier_opens_for_its_own_task(classifier: Path) -> Non
     assert not at.exception
     assert at.selectbox(key="load_task").value == "sequence-classification"
     assert metrics(at)["Matched"] == "57 of 57"
-    assert "3 (config)" in at.number_input(key="labels").placeholder
+    assert "3 (default)" in at.number_input(key="labels").placeholder
     other = opened("checkpoint", model="mine", labels="2")
     assert metrics(other)["Wrong shape"] == "2"
     assert "has 3 labels, and 2 are expected" in words(other)

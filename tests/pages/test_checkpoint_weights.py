@@ -1,6 +1,6 @@
 """The checkpoint page's views of weights and of two checkpoints show the numbers of NumPy.
 
-Covers `pages/checkpoint.py`, `ui/views/checkpoint/*.py`.
+Covers `pages/checkpoint.py`, `bertviz_core/questions/views/checkpoint.py`.
 """
 
 import json
@@ -18,9 +18,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from bertviz_core.checkpoints.rounding.formats import COPIES
 from bertviz_core.checkpoints.values import PIECE_NUMBERS
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.questions.views.checkpoint_texts import HISTOGRAM, WEIGHTS
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, visible_text
-from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
 
 MODEL = "all-MiniLM-L6-v2"
 QUERY = "encoder.layer.1.attention.self.query.weight"

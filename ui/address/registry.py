@@ -39,6 +39,8 @@ from bertviz_core.questions.texts import (
     two_runs,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.questions.views import checkpoint
+from bertviz_core.questions.views import training as run_of_training
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
@@ -75,10 +77,6 @@ def _whole(key: str, help_text: str) -> Param:
     return Param(key, "whole", help_text)
 
 
-COMPARED = ("weights", "behaviour with the text", "layers over many texts", "answers to many texts")
-"""What is compared of two checkpoints."""
-FOLLOWED = ("nothing", "the text", "labelled texts", "a list of texts")
-"""What the checkpoints of a training run are run on."""
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
@@ -115,11 +113,11 @@ ROWS: tuple[AddressName, ...] = (
     *_on("checkpoint", number_formats.NUMBER_FORMATS, number_formats.ROUNDED_BY, number_formats.ROUNDED_FOR),
     *_on(
         "checkpoint",
-        _words("load_task", "the task whose class is loaded"),
-        _words("key_status", "the status of the keys that are listed"),
-        _words("key_search", "part of a key's name"),
-        _words("compared", "what is compared", *COMPARED),
-        _words("compared_list", "which texts are run", "example set", "my own list"),
+        checkpoint.LOAD_TASK,
+        checkpoint.KEY_STATUS,
+        checkpoint.KEY_SEARCH,
+        checkpoint.COMPARED,
+        checkpoint.COMPARED_LIST,
         _words("answers_from", "where the texts come from", "example set", "my own list", "file", TEXTS_FILE),
         _words("answers_listed", "the texts that are listed", *LISTED),
         _words("answers_label", "the label of the listed texts, right or answered"),
@@ -128,19 +126,19 @@ ROWS: tuple[AddressName, ...] = (
         _words("answers_slice", "the slice of the listed texts"),
         flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
-    *_on("checkpoint", _words("compared_texts", "texts, one on each line"), linked="on request"),
+    *_on("checkpoint", checkpoint.COMPARED_TEXTS, linked="on request"),
     *_on(
         "checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="on request"
     ),
     *_on("checkpoint", layer_similarity.LAYER_MEASURE),
-    *_on("checkpoint", _words("training", "the folder of the training run"), linked="always"),
+    *_on("checkpoint", run_of_training.TRAINING, linked="always"),
     *_on("checkpoint", training.FROM, training.PART, followed_states.ENTROPY_DRAWN),
     *_on(
         "checkpoint",
-        _words("first_checkpoint", "the first of two checkpoints to compare"),
-        _words("second_checkpoint", "the second of them"),
+        run_of_training.FIRST_CHECKPOINT,
+        run_of_training.SECOND_CHECKPOINT,
         flag("checkpoint_frozen", "whether the list of tensors that never moved is open"),
-        _words("followed", "what every checkpoint of the run is run on", *FOLLOWED),
+        run_of_training.FOLLOWED,
         flag("checkpoint_answers_by_step", "whether the table of the answers of every checkpoint is open"),
     ),
     *_on("tokens", tokens.BELOW_TOKENS, tokens.TOKEN, tokens.TOKENIZER),

@@ -87,6 +87,14 @@ def whole(param: Param, label: str, least: int, most: int, first: int, **more: A
     return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
 
 
+def field(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
+    """Show a field for a whole number between two bounds, which is empty for the default."""
+    keep_within(param.key, least, most)
+    words = f"{first:,} (default)"
+    number = st.number_input(label, least, most, None, step=1, key=param.key, placeholder=words, **BOUND, **more)
+    return first if number is None else int(number)
+
+
 def level(param: Param, label: str, most: int, first: int, least: int = 1, **more: Any) -> int:
     """Show a slider for a whole number; nothing where only one number is possible."""
     if most <= least:
@@ -132,6 +140,22 @@ def edited(param: Param, label: str, own: str, **more: Any) -> str:
         store(key, own)
     store(of, own)
     return str(st.text_area(label, key=key, height=68, persist_state="session", **more))
+
+
+def listed(param: Param, label: str, height: int) -> str:
+    """Show a field for the reader's own texts, one a line, which are never stored in the address."""
+    words = param.help[0].upper() + param.help[1:]
+    text = st.text_area(label, key=param.key, height=height, persist_state="session", placeholder=words)
+    return str(text or "")
+
+
+def several(param: Param, label: str, options: Sequence[str], first: Sequence[str], **more: Any) -> list[str]:
+    """Show a list of which several options can be chosen; values that do not exist here are left out."""
+    chosen = stored(param.key)
+    if chosen is not None and not set(chosen) <= set(options):
+        store(param.key, [each for each in options if each in chosen] or list(first))
+    shown: dict[str, Any] = {"format_func": param.shown, "max_selections": param.most or None}
+    return list(map(str, st.multiselect(label, options, list(first), key=param.key, **shown, **BOUND, **more)))
 
 
 def _write_brought(key: str, default: object, more: Mapping[str, Any]) -> None:

@@ -230,10 +230,6 @@ class SharedModel(SharedSubject, Opened):
         self._others |= cached_value.others
         return new[-1] if new else cast(T, self._with_runs(cached_value.value))
 
-    def has(self, key: Hashable) -> bool:
-        """Whether a value is cached."""
-        return results().get(self.key(key)) is not None
-
     def cached(self, key: Hashable) -> Any:
         """Return the cached value of a key; None if there is none or it is outdated."""
         cached_value = results().get(self.key(key))

@@ -8,6 +8,7 @@ import pandas as pd
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.results.base import Result
+from bertviz_core.figures.checkpoints.slices import slices_frame
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
 from bertviz_core.predictions.results import (
@@ -28,7 +29,6 @@ from bertviz_core.questions.tables.compared_answers import (
     answer_comparison_frame,
     answer_comparison_json,
     answer_comparison_lines,
-    slices_frame,
     slices_json,
     slices_lines,
 )

@@ -6,17 +6,14 @@ from typing import Any
 import pandas as pd
 
 from bertviz_core.api.results.base import Result
+from bertviz_core.checkpoints.tables import cka_frame, entropy_frame, labels_frame, text_frame
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.questions.tables.training.followed import (
     answers_frame,
-    cka_frame,
-    entropy_frame,
-    labels_frame,
     labels_json,
     labels_lines,
     states_json,
     states_lines,
-    text_frame,
     text_json,
     text_lines,
     text_sentences,

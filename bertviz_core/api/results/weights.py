@@ -12,14 +12,15 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
+from bertviz_core.checkpoints.tables import adapter_frame, keys_frame
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.parameters.tables import parameters_frame
-from bertviz_core.questions.tables.checkpoints import adapter_frame, adapter_json, adapter_lines
+from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines
 from bertviz_core.questions.tables.heads import heads_json, heads_lines
 from bertviz_core.questions.tables.lines import aligned, json_object
-from bertviz_core.questions.tables.parameters import keys_frame, ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
 
 SIZES = (
     "num_hidden_layers",

@@ -3,6 +3,7 @@
 from functools import partial
 
 from bertviz_core.checkpoints.results import TensorGrid
+from bertviz_core.checkpoints.tables import adapter_frame
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 from bertviz_core.parameters.adapters.results import AdapterUpdates
@@ -27,7 +28,9 @@ def update_numbers(updates: AdapterUpdates, measure: str) -> list[float]:
     return [each.relative_norm if measure == RELATIVE else each.stable_rank for each in updates.updates]
 
 
-@figure("adapter-updates", "checkpoint_adapter", "how much an adapter adds to each matrix of its base")
+@figure(
+    "adapter-updates", "checkpoint_adapter", "how much an adapter adds to each matrix of its base", table=adapter_frame
+)
 def adapter_updates_figure(update_grid: TensorGrid, adapter_updates: AdapterUpdates, update_measure: str) -> FigureSpec:
     """Plot the norm or the stable rank of every update, by place and layer."""
     words, unit = TITLES[update_measure]

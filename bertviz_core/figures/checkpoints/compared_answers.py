@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
@@ -87,10 +88,31 @@ def points(share: float) -> str:
     return "0.0" if float(number) == 0 else number.replace("-", "−")
 
 
+def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
+
+    Raises:
+        ValueError: there are no gold labels.
+    """
+    gold = answer_comparison.gold
+    if gold is None:
+        raise ValueError("there are no gold labels")
+    rows = [("accuracy", gold.accuracy), ("macro-F1", gold.macro_f1)]
+    numbers = [(name, each.first, each.second, each.difference, each.low, each.high) for name, each in rows]
+    return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
+
+
+def confusion_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+    """One row per answer of the first model, a column for each of the second: number of texts."""
+    labels = list(answer_comparison.labels)
+    return pd.DataFrame(answer_comparison.confusion, columns=labels).assign(first=labels)
+
+
 @figure(
     "scores-compared",
     "checkpoint_scores",
     "accuracy and macro-F1 of two models and their difference (--set other=, with_gold=true; texts: TEXT LABEL ...)",
+    table=score_frame,
 )
 def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     """Plot the scores of two models against the same gold labels, above their differences and intervals.
@@ -115,6 +137,7 @@ def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     "answers-compared",
     "checkpoint_answers",
     "answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)",
+    table=confusion_frame,
 )
 def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     """Plot the number of texts by answer of the first model (row) and of the second (column)."""

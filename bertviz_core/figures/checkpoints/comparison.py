@@ -16,6 +16,7 @@ from bertviz_core.checkpoints.results import (
     TensorChange,
     TensorGrid,
 )
+from bertviz_core.checkpoints.tables import change_frame, changes_frame, cosines_frame, divergences_frame
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
@@ -125,7 +126,7 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint")
+@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", table=changes_frame)
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
     """Plot the change of each tensor."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
@@ -133,7 +134,7 @@ def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, lo
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-@figure("change", "checkpoint_change", "one tensor in two checkpoints")
+@figure("change", "checkpoint_change", "one tensor in two checkpoints", table=change_frame)
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
@@ -151,7 +152,7 @@ def most_changed(comparison: CheckpointComparison) -> str:
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
 
 
-@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text")
+@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", table=cosines_frame)
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     """Plot the cosine of both models' hidden states, token by token.
 
@@ -165,7 +166,7 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-@figure("divergences", "checkpoint_divergences", "two models' attention on a text")
+@figure("divergences", "checkpoint_divergences", "two models' attention on a text", table=divergences_frame)
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     """Plot the divergence of both models' attention, head by head.
 

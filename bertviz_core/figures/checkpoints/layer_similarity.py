@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.checkpoints.results import LayerSimilarity
+from bertviz_core.checkpoints.tables import similarity_frame, text_cosines_frame
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -82,7 +83,12 @@ def _ticks(count: int) -> dict[str, Any]:
     return {"tickvals": places, "ticktext": ["emb.", *(str(place - 1) for place in places[1:])]}
 
 
-@figure("layer-similarity", "checkpoint_layers", "how alike the layers of two models are over many texts")
+@figure(
+    "layer-similarity",
+    "checkpoint_layers",
+    "how alike the layers of two models are over many texts",
+    table=similarity_frame,
+)
 def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: str) -> FigureSpec:
     """Plot CKA, or the share of nearest texts, of every layer of one model with every layer of the other."""
     compared = layer_similarity
@@ -94,7 +100,12 @@ def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: st
     return FigureSpec(title, alt, draw)
 
 
-@figure("text-cosines", "checkpoint_text_cosines", "how alike different texts are at every layer of two models")
+@figure(
+    "text-cosines",
+    "checkpoint_text_cosines",
+    "how alike different texts are at every layer of two models",
+    table=text_cosines_frame,
+)
 def text_cosines_figure(layer_similarity: LayerSimilarity) -> FigureSpec:
     """Plot the mean cosine of two different texts, by layer and model."""
     compared = layer_similarity

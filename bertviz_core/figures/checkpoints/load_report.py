@@ -6,6 +6,7 @@ from functools import partial
 import plotly.graph_objects as go
 
 from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
+from bertviz_core.checkpoints.tables import head_frame, report_frame
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
@@ -145,7 +146,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-@figure("load-report", "checkpoint_report", "what loads from the file (--task)", reported=True)
+@figure("load-report", "checkpoint_report", "what loads from the file (--task)", reported=True, table=report_frame)
 def report_figure(report: LoadReport) -> FigureSpec:
     """Plot the parameters of each component that are loaded from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"
@@ -154,7 +155,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
     return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
 
 
-@figure("task-head", "checkpoint_head", "what a task's head adds (--task)")
+@figure("task-head", "checkpoint_head", "what a task's head adds (--task)", table=head_frame)
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     """Plot the module tree of a class with a head, compared with the base model."""
     difference = head_difference

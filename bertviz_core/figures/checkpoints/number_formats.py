@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart
+from bertviz_core.checkpoints.tables import parts_frame
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
@@ -78,7 +79,9 @@ def _column(part: RoundedPart, by: str) -> str:
     return f"{'d' if part.component == 'decoder' else ''}{part.layer}"
 
 
-@figure("number-formats", "checkpoint_formats", "the error of a model's weights in formats of fewer bits")
+@figure(
+    "number-formats", "checkpoint_formats", "the error of a model's weights in formats of fewer bits", table=parts_frame
+)
 def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> FigureSpec:
     """Plot the relative error of the weights, by format and layer or component."""
     title = f"Relative error of rounded weights — {number_formats.model}"

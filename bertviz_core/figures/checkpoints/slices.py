@@ -4,6 +4,8 @@ from functools import partial
 from math import isnan
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
@@ -66,11 +68,34 @@ def _words(each: TextSlice) -> str:
     return f"{each.name}: {scores}, {interval_words(each.accuracy)}, over {counted(each.compared, 'text')}"
 
 
+SCORES = {
+    "first accuracy": "first",
+    "second accuracy": "second",
+    "difference": "difference",
+    "low": "low",
+    "high": "high",
+}
+"""Columns -> fields of the accuracies of a slice."""
+
+
+def slices_frame(sliced_answers: SlicedAnswers) -> pd.DataFrame:
+    """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
+    slices = sliced_answers.slices
+    columns: dict[str, object] = {"slice": [each.name for each in slices]}
+    columns |= {"texts": [len(each.places) for each in slices], "same answer": [each.agreement for each in slices]}
+    if sliced_answers.compared.gold is not None:
+        columns |= {name: [getattr(each, name) for each in slices] for name in ("compared", "mended", "broken")}
+        for name, field in SCORES.items():
+            columns[name] = [np.nan if each.accuracy is None else getattr(each.accuracy, field) for each in slices]
+    return pd.DataFrame(columns)
+
+
 @figure(
     "slices-compared",
     "checkpoint_slices",
     "answers of two models by parts of the texts (--set other=, slices=length, word:WORD or column; texts as for "
     "answers-compared, for a column each followed by its value)",
+    table=slices_frame,
 )
 def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
     """Plot the slices of the texts: the difference of the accuracies with its 95 % interval, or the agreement."""

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.results import ALL_PARTS, FINAL, TrainingLog, TrainingMovement
 from bertviz_core.figures.base.axes import even_axes, token_axis
 from bertviz_core.figures.base.cells import cell_gaps
@@ -163,7 +164,9 @@ def movement_map(
     return even_axes(figure, theme)
 
 
-@figure("training-log", "checkpoint_training_log", "what a trainer logged, with the checkpoints marked")
+@figure(
+    "training-log", "checkpoint_training_log", "what a trainer logged, with the checkpoints marked", table=log_frame
+)
 def training_log_figure(training_log: TrainingLog) -> FigureSpec:
     """Plot the logged numbers over the steps, with the checkpoints marked."""
     panels = log_panels(training_log.metrics)
@@ -175,7 +178,12 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
     return FigureSpec(title, alt, partial(log_curves, training_log, panels, title), caption)
 
 
-@figure("training-movement", "checkpoint_training_movement", "how far each layer moved by each checkpoint of a run")
+@figure(
+    "training-movement",
+    "checkpoint_training_movement",
+    "how far each layer moved by each checkpoint of a run",
+    table=movement_frame,
+)
 def training_movement_figure(
     training_movement: TrainingMovement, moved_from: str, moved_part: str, movement_logarithmic: bool
 ) -> FigureSpec:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
+from bertviz_core.checkpoints.tables import histogram_frame, statistics_frame
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.cells import cell_gaps, number_size
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -287,7 +288,7 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor", reported=True)
+@figure("weights", "checkpoint_weights", "one number of every tensor", reported=True, table=statistics_frame)
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
@@ -309,7 +310,7 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
     return [float(getattr(each, field)) for each in statistics.tensors]
 
 
-@figure("values", "checkpoint_values", "the values of one tensor")
+@figure("values", "checkpoint_values", "the values of one tensor", table=histogram_frame)
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:

@@ -13,7 +13,12 @@ from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.text import quoted
 
-UPDATE_MEASURE = choice("update_measure", UPDATE_MEASURES, "the number of every update of an adapter that is drawn")
+UPDATE_MEASURE = choice(
+    "update_measure",
+    UPDATE_MEASURES,
+    "the number of every update of an adapter that is drawn; the stable rank says over how many directions it has",
+    "Of each update",
+)
 
 
 @question(figures=("adapter-updates",), params=(UPDATE_MEASURE,))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.health import diagnose_weights
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
@@ -18,7 +19,8 @@ from bertviz_core.checkpoints.results import (
 )
 from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
-from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.tensor_statistics import Tell, tensor_histogram
+from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics as measured_statistics
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.errors import BertvizError, Named, Progress, TextError
 from bertviz_core.figures.checkpoints.comparison import most_changed
@@ -32,26 +34,37 @@ from bertviz_core.figures.checkpoints.weights import (
 from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, question
-from bertviz_core.text import escape_controls
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.text import bytes_text, escape_controls
 from bertviz_core.trace.isolated.file_tokenizer import receipt_sentence
-from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import trace
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
+MEBIBYTE = 1024**2
+SLOW_NBYTES = 4 * 1024**3
+"""Bytes above which reading, which takes about ten seconds, is confirmed first."""
 FOLLOWED_IN_PART = "Not all that decides the model's numbers is followed, though: see the notices."
 LABELS = Param("labels", "whole", "labels of a classification head, those of the config by default")
 OTHER = Param("other", "text", "the second model, or a rounded copy of the first")
-STATISTIC = choice("statistic", tuple(STATISTICS), "the number of every tensor that is drawn")
-WEIGHTS_SCALE = choice("weights_scale", SCALES[::-1], "the scale of that number")
+STATISTIC = choice("statistic", tuple(STATISTICS), "the number of every tensor that is drawn", "Of each tensor")
+WEIGHTS_SCALE = choice(
+    "weights_scale",
+    SCALES[::-1],
+    "the scale of that number; powers of ten show small ones next to large ones, an even scale leaves out extreme ones",
+    "Colour scale",
+)
 TENSOR = Param("tensor", "text", "name of a tensor")
 CHANGED = Param("changed", "text", "name of a tensor that both checkpoints have")
-SCALE = choice("scale", SCALES, "the scale of the changes")
+SCALE = choice(
+    "scale", SCALES, "the scale of the changes; powers of ten show small ones next to large ones", "Colour scale"
+)
 ORDER = choice(
     "change_order",
     ("as in the model", "modules by change", "layers by change", "both by change"),
-    "what is ordered by its largest change",
+    "what is ordered by its largest change; rows and columns keep their names",
+    "Order",
 )
 
 
@@ -82,6 +95,20 @@ def task_head(opened: Opened, options: Options) -> Answer[HeadDifference]:
     return answered(opened, difference, head_difference=difference)
 
 
+def _statistics_cost(opened: Opened, options: Options) -> AnswerCost:
+    return _read_cost(opened_checkpoint(opened))
+
+
+@long_question(_statistics_cost, noun="MiB")
+def checkpoint_statistics(
+    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointStatistics]]
+) -> Answer[CheckpointStatistics]:
+    """Mean, spread, extremes, zeros and NaN of every tensor, and signs of untrained or broken weights."""
+    statistics = statistics_of(opened, _reading(job))
+    signs = diagnose_weights(statistics, opened_checkpoint(opened).config)
+    return answered(opened, statistics, (*count_notices(opened), *(each.sentence for each in signs)), signs=signs)
+
+
 @question(figures=("weights",), params=(STATISTIC, WEIGHTS_SCALE))
 def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
     """A statistic of every tensor, by layer and name."""
@@ -89,7 +116,7 @@ def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
     drawn = {"statistic": statistic, "model_name": opened.source.name, "statistic_logarithmic": logarithmic}
-    return answered(opened, grid, count_notices(opened), statistic_grid=grid, **drawn)
+    return answered(opened, grid, count_notices(opened), statistic_grid=grid, statistics=statistics, **drawn)
 
 
 @question(figures=("values",), params=(TENSOR,))
@@ -106,10 +133,16 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
     return answered(opened, values, histogram=values, **drawn)
 
 
-@question(params=(OTHER,))
-def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
+def _comparison_cost(opened: Opened, options: Options) -> AnswerCost:
+    return _read_cost(*both_checkpoints(opened, options))
+
+
+@long_question(_comparison_cost, params=(OTHER,), noun="MiB")
+def checkpoint_comparison(
+    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointComparison]]
+) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    compared, other = comparison_of(opened, options), other_name(options)
+    compared, other = comparison_of(opened, options, _reading(job)), other_name(options)
     both = (opened,) if other in COPIES else (opened, opened.other(other))
     counts = (f"{each.name}: {notice}" for each in both for notice in count_notices(each))
     notices = tuple(dict.fromkeys((*compared.notices, *counts)))
@@ -140,8 +173,13 @@ def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
     return answer.of(values, **drawn)
 
 
-@question(params=(OTHER,))
-def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
+def _behaviours_cost(opened: Opened, options: Options) -> AnswerCost:
+    read = require_same_text(opened, options)
+    return AnswerCost(opened.loaded.num_hidden_layers, read, 2)
+
+
+@long_question(_behaviours_cost, params=(OTHER,), noun="layers")
+def behaviours(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour]]) -> Answer[Behaviour]:
     """Comparison of two models on a text: cosines of hidden states, divergence of attention."""
     read, other = require_same_text(opened, options), other_name(options)
     first = opened.trace(read)
@@ -149,7 +187,11 @@ def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
         second = trace(opened.rounded(COPIES[other]), read)
     else:
         second = opened.other(other).trace(opened.other(other).tokens(options.text(), options.pair))
-    return behaviour_of(opened, options, first, second)
+    both = (opened,) if other in COPIES else (opened, opened.other(other))
+    measured = behaviour(first, second, job)
+    names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    drawn = {"device": first.device, "dtype": first.dtype}
+    return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices, drawn)
 
 
 def require_same_text(opened: Opened, options: Options) -> Tokens:
@@ -162,24 +204,6 @@ def require_same_text(opened: Opened, options: Options) -> Tokens:
     if other not in COPIES:
         require_same_ids(opened.name, read, other, opened.other(other).tokens(options.text(), options.pair))
     return read
-
-
-def behaviour_of(
-    opened: Opened, options: Options, first: Trace, second: Trace, progress: Progress | None = None
-) -> Answer[Behaviour]:
-    """Compare two finished runs.
-
-    Args:
-        opened: the first model.
-        options: the text and the other model.
-        first: run of the first model.
-        second: run of the other model, or of a copy with reduced precision.
-        progress: called with the layers compared and their number.
-    """
-    both = (opened,) if other_name(options) in COPIES else (opened, opened.other(other_name(options)))
-    measured = behaviour(first, second, progress)
-    names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
-    return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices)
 
 
 @question(figures=("cosines",), params=(OTHER,))
@@ -215,6 +239,19 @@ def opened_checkpoint(opened: Opened) -> Checkpoint:
     return open_checkpoint(opened.source, opened.settings)
 
 
+def _read_cost(*files: Checkpoint) -> AnswerCost:
+    """The cost of reading all weights, one step for each MiB."""
+    nbytes = sum(each.nbytes for each in files)
+    reason = f"{bytes_text(nbytes)} of weights are read for this, piece by piece."
+    slow = reason if nbytes > SLOW_NBYTES else ""
+    return AnswerCost(max(nbytes // MEBIBYTE, 1), slow=slow, action="Read the weights")
+
+
+def _reading(job: Progress) -> Tell:
+    """Convert bytes read to steps."""
+    return lambda done, total, _: job(done // MEBIBYTE, max(total // MEBIBYTE, 1))
+
+
 def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointStatistics:
     """Compute statistics of every tensor, which reads all weights.
 
@@ -223,7 +260,7 @@ def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointSta
         progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     checkpoint = opened_checkpoint(opened)
-    return opened.get_or_compute(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, progress))
+    return opened.get_or_compute(read_key(checkpoint), lambda: measured_statistics(checkpoint, progress))
 
 
 def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:

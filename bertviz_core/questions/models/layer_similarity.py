@@ -14,7 +14,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after
 from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.settings import Settings
 
-LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layers that is drawn")
+LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layers that is drawn", "Of two layers")
 
 
 def compared_texts(settings: Settings, options: Options) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 T = TypeVar("T")
-FROM = choice("moved_from", MOVED_FROM, "what the movement is measured from")
-PART = choice("moved_part", MOVED_PARTS, "the part of each layer whose movement is drawn")
+FROM = choice("moved_from", MOVED_FROM, "what the movement is measured from", "Movement from")
+PART = choice("moved_part", MOVED_PARTS, "the part of each layer whose movement is drawn", "Part of each layer")
 
 
 class TrainingSubject(OpenedSubject):

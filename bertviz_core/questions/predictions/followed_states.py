@@ -31,7 +31,9 @@ from bertviz_core.trace.run import trace
 
 Vectors = Float[np.ndarray, "states texts hidden"]
 ENTROPY = PROFILE_MEASURES.index("entropy")
-ENTROPY_DRAWN = choice("entropy_drawn", ENTROPIES, "what is drawn of the attention entropy of the heads")
+ENTROPY_DRAWN = choice(
+    "entropy_drawn", ENTROPIES, "what is drawn of the attention entropy of the heads", "Attention entropy"
+)
 NO_ENTROPY = "The attention of this model cannot be recorded, so there is no entropy of its heads."
 
 

@@ -4,8 +4,8 @@ from math import isnan
 from typing import Any
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
-from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.checkpoints.tables import CHANGES, UPDATES, values_text
+from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
 
@@ -92,41 +92,15 @@ def _name(name: str) -> str:
 
 
 def _row(change: TensorChange) -> dict[str, Any]:
-    return {
-        "name": change.name,
-        "second_name": change.second_name,
-        "shape": change.shape,
-        "component": change.location.component,
-        "layer": change.location.layer,
-        "relative_change": change.relative_change,
-        "difference_norm": change.difference_norm,
-        "first_norm": change.first_norm,
-        "second_norm": change.second_norm,
-        "largest_difference": change.largest_difference,
-        "changed": change.changed,
-    }
-
-
-MAX_VALUES = 4
-"""Singular values of an update that a line lists."""
+    about = {"name": change.name, "second_name": change.second_name, "shape": change.shape}
+    place = {"component": change.location.component, "layer": change.location.layer}
+    return {**about, **place, **{field: getattr(change, field) for field in CHANGES.values()}}
 
 
 def adapter_json(updates: AdapterUpdates) -> dict[str, Any]:
     """The JSON object of the `adapter` command."""
-    rows = [
-        {
-            "name": each.name,
-            "shape": each.shape,
-            "rank": each.rank,
-            "scale": each.scale,
-            "norm": each.norm,
-            "base_norm": each.base_norm,
-            "relative_norm": each.relative_norm,
-            "stable_rank": each.stable_rank,
-            "singular_values": each.singular_values,
-        }
-        for each in updates.updates
-    ]
+    names = ("name", "shape", *UPDATES.values(), "singular_values")
+    rows = [{name: getattr(each, name) for name in names} for each in updates.updates]
     return {"adapter": updates.adapter, "base": updates.base, "updates": rows, "saved": updates.saved}
 
 
@@ -152,27 +126,3 @@ def adapter_lines(updates: AdapterUpdates) -> list[str]:
         *aligned([head, *rows], "llrrrrl"),
         *(f"replaced  {_name(name)}" for name in updates.saved),
     ]
-
-
-def adapter_frame(updates: AdapterUpdates) -> "pd.DataFrame":
-    """One row per update: matrix, shape, rank, scale, norms, stable rank, and all singular values as a text."""
-    rows = updates.updates
-    return pd.DataFrame(
-        {
-            "matrix": [each.name for each in rows],
-            "shape": [str(each.shape) for each in rows],
-            "rank": [each.rank for each in rows],
-            "scale": [each.scale for each in rows],
-            "norm": [each.norm for each in rows],
-            "norm of the matrix": [each.base_norm for each in rows],
-            "relative norm": [each.relative_norm for each in rows],
-            "stable rank": [each.stable_rank for each in rows],
-            "singular values": [values_text(each, len(each.singular_values)) for each in rows],
-        }
-    )
-
-
-def values_text(update: AdapterUpdate, most: int = MAX_VALUES) -> str:
-    """The largest singular values of an update."""
-    values = [f"{value:.4g}" for value in update.singular_values[:most].tolist()]
-    return ", ".join([*values, *(["..."] if len(update.singular_values) > most else [])])

@@ -3,8 +3,7 @@
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
+from bertviz_core.figures.checkpoints.slices import slices_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
@@ -87,32 +86,6 @@ def answer_comparison_frame(compared: AnswerComparison) -> "pd.DataFrame":
     columns |= {"first": compared.answers[0], "second": compared.answers[1], "kind": compared.kinds}
     first, second = compared.probabilities.astype(float)
     return pd.DataFrame({**columns, "first probability": first, "second probability": second})
-
-
-def score_frame(compared: AnswerComparison) -> "pd.DataFrame":
-    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
-
-    Raises:
-        ValueError: there are no gold labels.
-    """
-    if compared.gold is None:
-        raise ValueError("there are no gold labels")
-    rows = [("accuracy", compared.gold.accuracy), ("macro-F1", compared.gold.macro_f1)]
-    return pd.DataFrame([(name, *NUMBERS(each)) for name, each in rows], columns=["score", *NAMES])
-
-
-def slices_frame(sliced: SlicedAnswers) -> "pd.DataFrame":
-    """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
-    shares = {"slice": [each.name for each in sliced.slices], "texts": [len(each.places) for each in sliced.slices]}
-    frame = pd.DataFrame({**shares, "same answer": [each.agreement for each in sliced.slices]})
-    if sliced.compared.gold is None:
-        return frame
-    rows = [
-        (each.compared, each.mended, each.broken, *((np.nan,) * 5 if each.accuracy is None else NUMBERS(each.accuracy)))
-        for each in sliced.slices
-    ]
-    names = ["compared", "mended", "broken", "first accuracy", "second accuracy", *NAMES[2:]]
-    return frame.join(pd.DataFrame(rows, columns=names))
 
 
 def slices_json(sliced: SlicedAnswers) -> dict[str, Any]:

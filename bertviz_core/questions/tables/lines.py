@@ -32,6 +32,11 @@ def printable_token(token: str) -> str:
     return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)
 
 
+def fields(value: object, *names: str) -> dict[str, Any]:
+    """Some fields of a result, by their names."""
+    return {name: getattr(value, name) for name in names}
+
+
 def json_bytes(value: dict[str, Any]) -> bytes:
     """Serialize a JSON object; arrays become lists."""
     return orjson.dumps(value, _plain, orjson.OPT_SERIALIZE_NUMPY)

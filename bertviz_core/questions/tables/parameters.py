@@ -1,65 +1,30 @@
 """Format ledgers of parameters and load reports as JSON, text and data frames."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from bertviz_core.checkpoints.load_report.advice import share_text
 from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport, PrefixRepair
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.parameters.tables import PARAMETERS
+from bertviz_core.questions.tables.lines import aligned, fields
 from bertviz_core.text import escape_controls
-
-KEYS = ("name", "status", "component", "model_shape", "checkpoint_shape", "numel", "stored_names", "note")
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:
     """The JSON object of the `parameters` command."""
+    layer = ("layer", "component", "total", "attention", "feed_forward", "layer_norm", "other", "applications")
+    buffer = ("name", "shape", "dtype", "stored")
     return {
-        "model": ledger.model,
-        "model_type": ledger.model_type,
-        "architecture": ledger.architecture,
+        **fields(ledger, "model", "model_type", "architecture"),
         "way": ledger.source,
-        "total": ledger.total,
-        "trainable": ledger.trainable,
-        "note": ledger.note,
-        "tensors": ledger.tensors,
-        "tied": ledger.tied,
+        **fields(ledger, "total", "trainable", "note", "tensors", "tied"),
         "bytes": ledger.nbytes,
         "stored_tensors": ledger.stored_tensors,
         "stored_bytes": ledger.stored_nbytes,
         "components": {component.name: component.total for component in ledger.components},
-        "layers": [
-            {
-                "layer": row.layer,
-                "component": row.component,
-                "total": row.total,
-                "attention": row.attention,
-                "feed_forward": row.feed_forward,
-                "layer_norm": row.layer_norm,
-                "other": row.other,
-                "applications": row.applications,
-            }
-            for row in ledger.layers
-        ],
-        "parameters": [
-            {
-                "name": row.name,
-                "shape": row.shape,
-                "numel": row.numel,
-                "dtype": row.dtype,
-                "component": row.component,
-                "layer": row.layer,
-                "part": row.part,
-                "trainable": row.trainable,
-                "tied_to": row.tied_to,
-                "stored_name": row.stored_name,
-            }
-            for row in ledger.parameters
-        ],
-        "buffers": [
-            {"name": row.name, "shape": row.shape, "dtype": row.dtype, "stored": row.stored} for row in ledger.buffers
-        ],
+        "layers": [fields(row, *layer) for row in ledger.layers],
+        "parameters": [fields(row, *PARAMETERS) for row in ledger.parameters],
+        "buffers": [fields(row, *buffer) for row in ledger.buffers],
     }
 
 
@@ -82,39 +47,19 @@ def ledger_text(ledger: Ledger) -> str:
 
 def report_json(report: LoadReport) -> dict[str, Any]:
     """The JSON object of the `load-report` command."""
+    share = ("name", "matched", "new", "wrong_shape", "unused")
     return {
-        "model": report.model,
-        "model_type": report.model_type,
-        "task": report.task,
-        "architecture": report.architecture,
-        "stored_architecture": report.stored_architecture,
-        "num_labels": report.num_labels,
-        "matched": report.matched,
-        "expected": report.expected,
-        "new": report.new,
-        "unused": report.unused,
-        "mismatched": [
-            {"name": row.name, "checkpoint": row.checkpoint, "model": row.model} for row in report.mismatched
-        ],
+        **fields(report, "model", "model_type", "task", "architecture", "stored_architecture", "num_labels"),
+        **fields(report, "matched", "expected", "new", "unused"),
+        "mismatched": [fields(row, "name", "checkpoint", "model") for row in report.mismatched],
         "ignored": [{"name": row.name, "reason": row.note} for row in report.ignored],
         "not_converted": report.not_converted,
         "parameters": report.total,
         "parameters_from_file": report.from_file,
         "fraction_from_file": report.fraction_from_file,
-        "components": [
-            {
-                "name": share.name,
-                "matched": share.matched,
-                "new": share.new,
-                "wrong_shape": share.wrong_shape,
-                "unused": share.unused,
-            }
-            for share in report.shares
-        ],
+        "components": [fields(each, *share) for each in report.shares],
         "repair": None if report.repair is None else repair_json(report.repair),
-        "suggestion": report.suggestion,
-        "notices": report.notices,
-        "stored_tensors": report.stored_tensors,
+        **fields(report, "suggestion", "notices", "stored_tensors"),
         "stored_bytes": report.stored_nbytes,
         "bytes_read": report.header_nbytes,
     }
@@ -122,16 +67,7 @@ def report_json(report: LoadReport) -> dict[str, Any]:
 
 def repair_json(repair: PrefixRepair) -> dict[str, Any]:
     """The JSON object of a prefix repair."""
-    return {
-        "action": repair.action,
-        "old": repair.old,
-        "new": repair.new,
-        "keys": repair.keys,
-        "before": repair.before,
-        "after": repair.after,
-        "expected": repair.expected,
-        "code": repair.code,
-    }
+    return fields(repair, "action", "old", "new", "keys", "before", "after", "expected", "code")
 
 
 def report_lines(report: LoadReport) -> list[str]:
@@ -166,8 +102,3 @@ def _name_line(row: KeyRow) -> tuple[str, str, str, str]:
     shape = row.model_shape or row.checkpoint_shape
     note = f"in the file {row.checkpoint_shape}" if row.status == "wrong shape" else row.note
     return row.status, row.name, "" if shape is None else str(shape), note
-
-
-def keys_frame(rows: Sequence[KeyRow]) -> "pd.DataFrame":
-    """One row per name in the model or file, with its status; missing shapes are None."""
-    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in KEYS})

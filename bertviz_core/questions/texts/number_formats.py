@@ -39,9 +39,12 @@ USUAL: tuple[Rounding, ...] = (
 NUMBER_FORMATS = Param("formats", "text", f"names of number formats, after commas: {', '.join(ALL)}")
 WEIGHTS, EXAMPLES = "weights alone", "example set"
 ROUNDED_FOR = choice(
-    "rounded_for", (WEIGHTS, EXAMPLES, "my own list"), "what is compared; texts that are given are run"
+    "rounded_for",
+    (WEIGHTS, EXAMPLES, "my own list"),
+    "what is compared; texts that are given are run, once for each format",
+    "Compare",
 )
-ROUNDED_BY = choice("rounded_by", PARTS, "the parts whose error is drawn")
+ROUNDED_BY = choice("rounded_by", PARTS, "the parts whose error is drawn", "Error by")
 STEPS = 20
 """Steps of the progress that reading the weights in one format counts as."""
 CLASSIFIES = "sequence-classification"

@@ -36,6 +36,7 @@ EDITED = Param(
     "the edited text; the text itself where only the second is edited",
     label="The edited text",
     values=lambda _, options: options.texts,
+    control="edited",
 )
 EDITED_PAIR = Param(
     "edited_pair",
@@ -43,6 +44,7 @@ EDITED_PAIR = Param(
     "the edited second text; the second text itself where it is not edited",
     label="The edited second text",
     values=lambda _, options: () if options.pair is None else (options.pair,),
+    control="edited",
 )
 
 

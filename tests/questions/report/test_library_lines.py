@@ -83,6 +83,7 @@ CASES: Mapping[str, Case] = {
     "changed-journey": Case(values={"change": "text", "edited": EDITED}),
     "changed-number": OF_COSINE._replace(values={"target": "cosine", "change": "layer-1"}),
     "changes": Case(texts=(), values={"other": ROUNDED}),
+    "checkpoint-statistics": Case(texts=()),
     "checkpoint-comparison": Case(texts=(), values={"other": ROUNDED}),
     "cosines": Case(values={"other": ROUNDED}),
     "divergences": Case(values={"other": ROUNDED}),

@@ -1,172 +1,116 @@
-"""A training run: the trainer's log, the movement of the weights, frozen and broken tensors."""
+"""The view Training run: the folder that is opened, two checkpoints to compare, and the texts that all are run on."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.training.folder import run_names
 from bertviz_core.checkpoints.training.movement import LEAST_CHECKPOINTS
-from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
-from bertviz_core.errors import CheckpointError
-from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.checkpoints.training import (
-    log_panels,
-    training_log_figure,
-    training_movement_figure,
-    undrawn_text,
-)
-from bertviz_core.questions.models.checkpoints import OTHER, SCALE, SCALES
-from bertviz_core.questions.models.training import FROM, PART, training_log, training_movement
+from bertviz_core.errors import TextError
+from bertviz_core.figures.base.spec import DECLARED
+from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.training.log_and_movement import (
-    broken_frame,
-    frozen_frame,
-    log_frame,
-    movement_frame,
+from bertviz_core.questions.predictions.compared_answers import labelled_columns
+from bertviz_core.questions.predictions.followed_answers import followed_labels
+from bertviz_core.questions.question import Answer, Question
+from bertviz_core.questions.tables.training.followed import answers_frame
+from bertviz_core.questions.view import Ask, Folded, Notices, Part, Section, Table, Text
+from bertviz_core.questions.views.checkpoint import COMPARED_LIST, of_list
+from bertviz_core.questions.views.checkpoint_texts import NO_GOLD_TEXTS, NO_RUN, WRITE_TEXTS
+from bertviz_core.questions.views.training import (
+    FIRST_CHECKPOINT,
+    FOLLOWED,
+    SECOND_CHECKPOINT,
+    TRAINING,
+    labels_parts,
+    run_parts,
+    sentences,
+    states_parts,
+    text_parts,
 )
-from bertviz_core.text import counted, escape_markdown
-from ui.address.registry import param
-from ui.address.widgets import choice, select
+from bertviz_core.text import escape_markdown
+from ui.address.widgets import select
 from ui.cache.folders import SharedTraining
+from ui.cache.shared_model import SharedModel
 from ui.components.step_links import Link, address, step_links
-from ui.session import settings as server_settings
-from ui.views.checkpoint.comparison import number
-from ui.views.checkpoint.controls import scale_choice
-from ui.views.checkpoint.followed import followed_view
-from ui.views.checkpoint.texts import LOG, MOVED, NO_RUN
-from ui.widgets.figure_block import chart, figure_block, folded, numbers_table
-from ui.widgets.heading import unshown
+from ui.session import settings
+from ui.views.checkpoint.answers import answered_texts, needs_texts
+from ui.widgets.figure_block import chart
 from ui.widgets.lists.progress import answer
 
-WIDTH = 245
-"""Pixels of a select."""
+WIDTH, HEIGHT, FEW = 245, 330, 8
+"""Pixels of a select and of a table of texts, which is scrolled, and the most rows of one without scrolling."""
 
 
-def settings(name: str) -> tuple[str, str, str, bool]:
-    """The folder ("" for none), what the movement is from, the part of each layer, and the scale."""
-    names = run_names(server_settings())
-    if not names:
-        return "", FROM.options[0], PART.options[0], True
-    run = select(param("training"), "Training run", names, width=WIDTH)
-    with st.popover("Options"):
-        moved_from = choice(FROM, "Movement from")
-        part = choice(PART, "Part of each layer")
-        logarithmic = scale_choice()
-    st.button("Look again", icon=":material/refresh:", key="look_again", help="Takes checkpoints saved meanwhile.")
-    return run, moved_from, part, logarithmic
-
-
-def view(name: str, run: str, moved_from: str, part: str, logarithmic: bool) -> None:
-    """The log and the movement of a training run."""
-    if not run:
+def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
+    """The log and the movement of a training run, and what its checkpoints compute."""
+    name = options.get(TRAINING.key)
+    if not name:
         with st.container(key="checkpoint_no_run"):
             st.info(NO_RUN, icon=":material/info:")
         return
-    opened = SharedTraining(run)
-    _log(opened)
-    for notice in unshown(opened.run.notices):
-        st.caption(f":material/info: {escape_markdown(notice)}")
-    values = {FROM.key: moved_from, PART.key: part, SCALE.key: SCALES[0] if logarithmic else SCALES[1]}
-    if len(opened.run.states) >= LEAST_CHECKPOINTS:
-        _movement(opened, Options(values=values), logarithmic)
-        _two(opened)
-    else:
-        try:
-            training_movement(opened, Options())
-        except CheckpointError as error:
-            st.info(escape_markdown(str(error)), icon=":material/info:")
-    followed_view(opened)
+    st.button("Look again", icon=":material/refresh:", key="look_again", help="Takes checkpoints saved meanwhile.")
+    run = SharedTraining(name)
+    yield from run_parts(run, partial(_ask, run))
+    if len(run.run.states) >= LEAST_CHECKPOINTS:
+        _two(run)
+    yield Section((FOLLOWED,), partial(_followed, run))
 
 
-def _log(opened: SharedTraining) -> None:
-    """The curves of the log."""
-    log = training_log(opened, Options())
-    for notice in unshown(log.notices):
-        st.warning(escape_markdown(notice))
-    if not log.result.entries:
-        return
-    below = figure_block(
-        training_log_figure(log.result),
-        f"training log {opened.name}",
-        log_frame(log.result),
-        models=[each for each, _ in log.models],
-        explanation=(LOG, library_lines(training_log, opened, Options())),
-    )
-    undrawn = undrawn_text(log.result, log_panels(log.result.metrics))
-    if undrawn:
-        below.caption(f"{undrawn}.")
+def _ask(run: SharedTraining, question: Question[Any, Any], options: Options) -> Answer[Any]:
+    """Ask a question about the run; what is known so far is drawn meanwhile."""
+
+    def draw(so_far: Answer[Any]) -> None:
+        chart(DECLARED[question.figures[0]].of(so_far.drawn), "training_so_far")
+        for sentence in sentences(so_far):
+            st.markdown(sentence.markdown)
+
+    return answer(question, run, options, draw)
 
 
-def _movement(opened: SharedTraining, options: Options, logarithmic: bool) -> None:
-    """The map of movement, what is known so far while it is computed, and the tables."""
-
-    def spec(movement: Answer[TrainingMovement]) -> FigureSpec:
-        return training_movement_figure(movement.result, options.choice(FROM), options.choice(PART), logarithmic)
-
-    def draw(movement: Answer[TrainingMovement]) -> None:
-        figure_block(
-            spec(movement),
-            f"movement from {options.choice(FROM)} {opened.name}",
-            movement_frame(movement.result),
-            models=[each for each, _ in movement.models],
-            explanation=(MOVED.format(rule=BROKEN), library_lines(training_movement, opened, options)),
-        )
-
-    movement = answer(training_movement, opened, Options(), lambda so_far: chart(spec(so_far), "training_so_far"))
-    _numbers(movement.result)
-    draw(movement)
-    _tables(movement.result)
-
-
-def _numbers(movement: TrainingMovement) -> None:
-    start = "base to the last checkpoint" if movement.base else "first checkpoint to the last"
-    with st.container(horizontal=True):
-        st.metric("Checkpoints", f"{len(movement.checkpoints):,}")
-        st.metric("Last step", f"{int(movement.steps[-1]):,}")
-        st.metric(
-            "Moved from the base" if movement.base else "Moved from the first",
-            number(float(movement.whole_from_first[-1])),
-            help=f"Movement of all parameters from the {start}.",
-        )
-        st.metric("Never moved", f"{len(movement.frozen):,}", help=f"Of {len(movement.tensors):,} tensors.")
-        st.metric("Broken tensors", f"{_broken_count(movement):,}", help=BROKEN)
-
-
-def _broken_count(movement: TrainingMovement) -> int:
-    """Number of broken tensors; one may be so in several ways."""
-    return len({each.name for each in movement.broken})
-
-
-def _tables(movement: TrainingMovement) -> None:
-    """Broken tensors with their first step, and those that never moved."""
-    if movement.broken:
-        first = movement.broken[0]
-        what = {"NaN": "holds NaN", "infinity": "holds infinity", "blew up": "blew up"}[first.what]
-        others = _broken_count(movement) - 1
-        more = f"; {others:,} more {'is' if others == 1 else 'are'} in the table" if others else ""
-        text = f"{escape_markdown(first.name)} {what}, first at step {first.step:,}{more}."
-        st.warning(text, icon=":material/warning:")
-        numbers_table(broken_frame(movement), "Broken tensors")
-    else:
-        st.success("No tensor holds NaN or infinity, and none blew up.", icon=":material/check_circle:")
-    if movement.unread:
-        unread = counted(len(movement.unread), "tensor")
-        st.caption(f"Skipped, since the number format is not supported: {unread}.")
-    if movement.frozen:
-        with folded(f"{counted(len(movement.frozen), 'tensor')} that never moved", "checkpoint_frozen"):
-            numbers_table(frozen_frame(movement), "Tensors that never moved")
-
-
-def _two(opened: SharedTraining) -> None:
+def _two(run: SharedTraining) -> None:
     """A link that opens any two checkpoints as the models of Compare with base."""
-    allowed = server_settings().allowed_models
-    named = {each.name: each.checkpoint.name for each in opened.run.checkpoints}
+    allowed = settings().allowed_models
+    named = {each.name: each.checkpoint.name for each in run.run.checkpoints}
     names = {name: model for name, model in named.items() if not allowed or model in allowed}
     if len(names) < LEAST_CHECKPOINTS:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        first = select(param("first_checkpoint"), "First checkpoint", list(names), width=WIDTH)
-        second = select(param("second_checkpoint"), "Second checkpoint", list(names), list(names)[-1], width=WIDTH)
+        first = select(FIRST_CHECKPOINT, "First checkpoint", list(names), width=WIDTH)
+        second = select(SECOND_CHECKPOINT, "Second checkpoint", list(names), list(names)[-1], width=WIDTH)
         query = [("model", names[first]), ("view", "Compare with base"), (OTHER.key, names[second])]
         link = Link("Compare these two checkpoints", address("checkpoint", query))
         step_links([link], "training_two", "The two checkpoints compared")
+
+
+def _followed(run: SharedTraining, _: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
+    """What the reader chooses to follow through the checkpoints; nothing is run before."""
+    nothing, text, labelled, _listed = FOLLOWED.options
+    chosen, ask = options.choice(FOLLOWED), partial(_ask, run)
+    if chosen == text:
+        yield from text_parts(run, ask, options)
+    elif chosen == labelled:
+        yield from _labels(run)
+    elif chosen != nothing:
+        show = partial(of_list, lambda listed, *_: states_parts(listed, run, ask), WRITE_TEXTS)
+        yield Section((COMPARED_LIST,), show)
+
+
+def _labels(run: SharedTraining) -> Iterator[Part]:
+    """Accuracy, macro-F1 and changed answers at every checkpoint, and the texts with all answers."""
+    listed = answered_texts(run.run.checkpoints[-1].checkpoint.config)
+    if listed is None or (listed.texts and listed.gold is None):
+        needs_texts(listed, NO_GOLD_TEXTS)
+        return
+    options = labelled_columns(listed.texts, listed.gold, listed.pairs) if listed.texts else Options()
+    try:
+        scores = _ask(run, followed_labels, options)
+    except TextError as error:
+        yield Text(f"{escape_markdown(str(error))} {NO_GOLD_TEXTS}", "notice")
+        return
+    yield Notices(listed.notices, "caption")
+    yield from labels_parts(run, scores, options, listed.name)
+    frame = answers_frame(scores.result)
+    table = Table(frame, f"Answers to the texts {listed.name}", "auto" if len(frame) <= FEW else HEIGHT)
+    yield Folded("The answers of every checkpoint", "checkpoint_answers_by_step", lambda: [table])

@@ -11,7 +11,7 @@ from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_markdown, quoted
-from ui.address.widgets import BOUND, select
+from ui.address.widgets import select, several
 from ui.session import TEACHING_SIZES, model_names, settings, store, stored
 
 LONGEST_IN_BOX = 22
@@ -89,4 +89,4 @@ def models_control(param: Param, first: str) -> str:
     default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
     with st.popover(param.label):
-        return joined_names(map(str, st.multiselect("Models", options, default=default, key=param.key, **BOUND)))
+        return joined_names(several(param, "Models", options, default))

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from bertviz_core.checkpoints.tables import labels_frame, text_frame
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedText
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.checkpoints.step_lines import StepAxis, StepPlot, step_plots
@@ -15,7 +16,12 @@ MOST_QUOTED = 60
 """Maximum length of the text in a title."""
 
 
-@figure("training-text", "checkpoint_training_text", "what each checkpoint of a run answers to a text (TEXT, --pair)")
+@figure(
+    "training-text",
+    "checkpoint_training_text",
+    "what each checkpoint of a run answers to a text (TEXT, --pair)",
+    table=text_frame,
+)
 def training_text_figure(followed_text: FollowedText) -> FigureSpec:
     """Plot the probability of the answer, the surprise and the cosine over the steps, with the answers named."""
     followed = followed_text
@@ -61,6 +67,7 @@ def drawn_classes(followed: FollowedText) -> list[int]:
     "training-scores",
     "checkpoint_training_scores",
     "accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)",
+    table=labels_frame,
 )
 def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
     """Plot accuracy and macro-F1 over the steps, above the number of texts whose answer changed."""

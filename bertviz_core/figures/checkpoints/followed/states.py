@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Float32
 
+from bertviz_core.checkpoints.tables import cka_frame, entropy_frame
 from bertviz_core.checkpoints.training.results import FollowedStates
 from bertviz_core.figures.base.axes import even_axes, token_axis
 from bertviz_core.figures.base.cells import add_cells
@@ -28,7 +29,12 @@ MOST_LAYERS = 30
 """Number of layers above which not each is named."""
 
 
-@figure("training-cka", "checkpoint_training_cka", "CKA of each layer with that of the first checkpoint of a run")
+@figure(
+    "training-cka",
+    "checkpoint_training_cka",
+    "CKA of each layer with that of the first checkpoint of a run",
+    table=cka_frame,
+)
 def training_cka_figure(followed_states: FollowedStates) -> FigureSpec:
     """Plot the CKA of every hidden state of every checkpoint with the same state of the first."""
     followed = followed_states
@@ -49,7 +55,12 @@ def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
     return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
 
 
-@figure("training-entropy", "checkpoint_training_entropy", "attention entropy of each head by checkpoint of a run")
+@figure(
+    "training-entropy",
+    "checkpoint_training_entropy",
+    "attention entropy of each head by checkpoint of a run",
+    table=entropy_frame,
+)
 def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str) -> FigureSpec:
     """Plot the mean attention entropy of every head at every checkpoint, or its change from the first.
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.checkpoints.tables import cka_frame, labels_frame, text_frame
 from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import aligned, fields
 from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
@@ -120,29 +121,6 @@ def states_sentence(followed: FollowedStates) -> str:
     return f"{sentence} Of all heads {most}: from {before} to {after} nats."
 
 
-def text_frame(followed: FollowedText) -> "pd.DataFrame":
-    """One row per checkpoint: name, step, answer, its probability, those of all classes, surprise, cosine."""
-    columns: dict[str, Any] = {"checkpoint": followed.checkpoints, "step": followed.steps}
-    if any(followed.answers):
-        columns |= {"answer": followed.answers, "probability": followed.scores}
-    elif np.isfinite(followed.scores).any():
-        columns["number"] = followed.scores
-    if followed.probabilities is not None:
-        rows = zip(followed.labels, followed.probabilities.T, strict=True)
-        columns |= {f"probability of {label}": values for label, values in rows}
-    if followed.surprise is not None:
-        columns["surprise"] = followed.surprise
-    if followed.cosine is not None:
-        columns["cosine"] = followed.cosine
-    return pd.DataFrame(columns)
-
-
-def labels_frame(followed: FollowedLabels) -> "pd.DataFrame":
-    """One row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed."""
-    columns = {"checkpoint": followed.checkpoints, "step": followed.steps, "accuracy": followed.accuracy}
-    return pd.DataFrame({**columns, "macro-F1": followed.macro_f1, "changed": followed.changed})
-
-
 def answers_frame(followed: FollowedLabels) -> "pd.DataFrame":
     """One row per text: text, second text, gold label, and the answer of each checkpoint."""
     columns: dict[str, Any] = {"text": followed.texts}
@@ -151,23 +129,6 @@ def answers_frame(followed: FollowedLabels) -> "pd.DataFrame":
     columns["gold label"] = followed.gold
     named = zip(followed.checkpoints, followed.answers, strict=True)
     return pd.DataFrame({**columns, **{f"answer of {name}": answers for name, answers in named}})
-
-
-def cka_frame(followed: FollowedStates) -> "pd.DataFrame":
-    """One row per checkpoint: name, step, and the CKA of every hidden state with that of the first checkpoint."""
-    frame = pd.DataFrame({"checkpoint": followed.checkpoints, "step": followed.steps})
-    states = {state_name(place): values for place, values in enumerate(followed.cka.T)}
-    return pd.concat([frame, pd.DataFrame(states)], axis=1)
-
-
-def entropy_frame(followed: FollowedStates) -> "pd.DataFrame":
-    """One row per checkpoint, layer and head: name, step, layer, head and mean entropy in nats; empty if unknown."""
-    rows = [] if followed.entropy is None else [
-        (name, int(followed.steps[at]), layer, head, float(value))
-        for at, name in enumerate(followed.checkpoints)
-        for (layer, head), value in np.ndenumerate(followed.entropy[at])
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["checkpoint", "step", "layer", "head", "entropy"])
 
 
 def followed_json(results: Sequence[FollowedText | FollowedLabels | FollowedStates]) -> dict[str, Any]:
@@ -223,30 +184,13 @@ def text_json(followed: FollowedText) -> dict[str, Any]:
 
 def labels_json(followed: FollowedLabels) -> dict[str, Any]:
     """The JSON object of the scores by checkpoint, with the answers to every text."""
-    return {
-        "checkpoints": followed.checkpoints,
-        "steps": followed.steps,
-        "accuracy": followed.accuracy,
-        "macro_f1": followed.macro_f1,
-        "changed": followed.changed,
-        "texts": followed.texts,
-        "pairs": followed.pairs,
-        "gold": followed.gold,
-        "answers": followed.answers,
-        "notices": followed.notices,
-    }
+    names = ("accuracy", "macro_f1", "changed", "texts", "pairs", "gold", "answers", "notices")
+    return fields(followed, "checkpoints", "steps", *names)
 
 
 def states_json(followed: FollowedStates) -> dict[str, Any]:
     """The JSON object of CKA and entropy by checkpoint; entropy is null where attention cannot be recorded."""
-    return {
-        "texts": followed.texts,
-        "checkpoints": followed.checkpoints,
-        "steps": followed.steps,
-        "cka": followed.cka,
-        "entropy": followed.entropy,
-        "notices": followed.notices,
-    }
+    return fields(followed, "texts", "checkpoints", "steps", "cka", "entropy", "notices")
 
 
 def text_lines(followed: FollowedText) -> list[str]:

@@ -1,41 +1,16 @@
 """Format the log of a training run and the movement of its weights as tables, JSON and text."""
 
-import math
 from typing import Any
 
+from bertviz_core.checkpoints.tables import first_column
 from bertviz_core.checkpoints.training.results import TrainingLog, TrainingMovement
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import aligned, fields
 from bertviz_core.text import counted, digits, escape_controls, shortened
 
 MAX_ROWS, MAX_NAME_CHARACTERS = 30, 90
 BROKEN_COLUMNS = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
 """Columns of the table of broken tensors."""
-
-
-def log_frame(log: TrainingLog) -> "pd.DataFrame":
-    """One row per entry of the log: step, epoch, and a column for each logged number; NaN where it was not logged."""
-    steps = {"step": [entry.step for entry in log.entries], "epoch": [_number(entry.epoch) for entry in log.entries]}
-    logged = {name: [entry.values.get(name, math.nan) for entry in log.entries] for name in log.metrics}
-    return pd.DataFrame({**steps, **logged})
-
-
-def movement_frame(movement: TrainingMovement) -> "pd.DataFrame":
-    """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
-    rows = [
-        (checkpoint, int(movement.steps[at]), place, part, *(float(each[at, row, of]) for each in _both(movement)))
-        for at, checkpoint in enumerate(movement.checkpoints)
-        for row, place in enumerate(movement.places)
-        for of, part in enumerate(movement.parts)
-        if of == 0 or "layer" in place
-    ]
-    columns = ["checkpoint", "step", "place", "part", first_column(movement), "from the previous checkpoint"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def first_column(movement: TrainingMovement) -> str:
-    """Title of the movement from the start of the run."""
-    return "from the base" if movement.base else "from the first checkpoint"
 
 
 def tensors_frame(movement: TrainingMovement) -> "pd.DataFrame":
@@ -77,14 +52,8 @@ def movement_json(movement: TrainingMovement) -> dict[str, Any]:
     """The part of the JSON object of the `training` command about the weights; null where not finite."""
     return {
         **({"base": movement.base} if movement.base else {}),
-        "places": movement.places,
-        "parts": movement.parts,
-        "movement": {
-            "from_first": movement.from_first,
-            "from_previous": movement.from_previous,
-            "whole_from_first": movement.whole_from_first,
-            "whole_from_previous": movement.whole_from_previous,
-        },
+        **fields(movement, "places", "parts"),
+        "movement": fields(movement, "from_first", "from_previous", "whole_from_first", "whole_from_previous"),
         "tensors": [
             {
                 "name": each.name,
@@ -98,17 +67,7 @@ def movement_json(movement: TrainingMovement) -> dict[str, Any]:
             )
         ],
         "frozen": movement.frozen,
-        "broken": [
-            {
-                "tensor": each.name,
-                "place": each.place,
-                "what": each.what,
-                "step": each.step,
-                "checkpoint": each.checkpoint,
-                "values": each.numel,
-            }
-            for each in movement.broken
-        ],
+        "broken": broken_frame(movement).to_dict("records"),
         "unread": movement.unread,
     }
 
@@ -156,14 +115,6 @@ def _broken_lines(movement: TrainingMovement) -> list[str]:
     lines = ["", f"broken: {counted(len(broken), 'tensor')}"]
     lines += [f"  {_name(name)}: {', '.join(found)}" for name, found in list(broken.items())[:MAX_ROWS]]
     return [*lines, f"  ... and {len(broken) - MAX_ROWS:,} more"] if len(broken) > MAX_ROWS else lines
-
-
-def _both(movement: TrainingMovement) -> tuple[Any, Any]:
-    return movement.from_first, movement.from_previous
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _name(name: str) -> str:

@@ -2,58 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, TextAgreement
+from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart
+from bertviz_core.checkpoints.tables import PARTS, least_cosine, mean_cosine
 from bertviz_core.figures.checkpoints.number_formats import mebibytes
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import counted, decimals, digits, escape_controls
-
-
-def formats_frame(result: NumberFormats) -> "pd.DataFrame":
-    """One row per format: error and bytes of all weights, and what the texts keep; NA without texts."""
-    rows = []
-    for each in result.formats:
-        whole, agreement = each.whole, each.agreement
-        row: dict[str, object] = {
-            "format": each.name,
-            "relative error": whole.relative_error,
-            "largest error": whole.largest_error,
-            "bytes before": whole.nbytes,
-            "bytes after": whole.rounded_nbytes,
-            "bytes saved": whole.saved_nbytes,
-        }
-        if agreement is not None:
-            row |= {"mean cosine": _mean(agreement), "smallest cosine": _least(agreement)}
-            row |= {"neighbours kept": np.nan if agreement.shared is None else float(agreement.shared.mean())}
-            if agreement.changed is not None:
-                row |= {"answers changed": len(agreement.changed)}
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def parts_frame(result: NumberFormats) -> "pd.DataFrame":
-    """One row per format, component, layer and block: errors, and bytes before and after with the scales."""
-    rows = [
-        {
-            "format": each.name,
-            "component": part.component,
-            "layer": part.layer,
-            "block": part.block,
-            "tensors": part.tensors,
-            "tensors rounded": part.rounded,
-            "numbers": part.numel,
-            "relative error": part.relative_error,
-            "largest error": part.largest_error,
-            "bytes before": part.nbytes,
-            "bytes after": part.rounded_nbytes,
-            "bytes saved": part.saved_nbytes,
-        }
-        for each in result.formats
-        for part in each.parts
-    ]
-    return pd.DataFrame(rows).astype({"layer": "Int64"})
 
 
 def number_formats_json(result: NumberFormats) -> dict[str, Any]:
@@ -75,8 +28,8 @@ def _format_json(each: RoundedFormat) -> dict[str, Any]:
     if agreement is not None:
         texts = {
             "cosines": agreement.cosines,
-            "mean_cosine": _mean(agreement),
-            "smallest_cosine": _least(agreement),
+            "mean_cosine": mean_cosine(agreement),
+            "smallest_cosine": least_cosine(agreement),
             "neighbours": agreement.neighbours,
             "shared_neighbours": agreement.shared,
             "answers_changed": agreement.changed,
@@ -88,16 +41,8 @@ def _format_json(each: RoundedFormat) -> dict[str, Any]:
 
 
 def _numbers(part: RoundedPart) -> dict[str, Any]:
-    return {
-        "tensors": part.tensors,
-        "tensors_rounded": part.rounded,
-        "numel": part.numel,
-        "relative_error": part.relative_error,
-        "largest_error": part.largest_error,
-        "bytes_before": part.nbytes,
-        "bytes_after": part.rounded_nbytes,
-        "bytes_saved": part.saved_nbytes,
-    }
+    numbers = {column.replace(" ", "_"): getattr(part, field) for column, field in PARTS.items()}
+    return {"numel" if name == "numbers" else name: value for name, value in numbers.items()}
 
 
 def number_formats_lines(result: NumberFormats) -> list[str]:
@@ -133,7 +78,7 @@ def _texts_row(each: RoundedFormat) -> list[str]:
         return ["", "", ""]
     shared = "" if agreement.shared is None else f"{agreement.shared.mean():.1%}"
     answers = [] if agreement.changed is None else [f"{len(agreement.changed):,}"]
-    return [number_cell(_mean(agreement)), number_cell(_least(agreement)), shared, *answers]
+    return [number_cell(mean_cosine(agreement)), number_cell(least_cosine(agreement)), shared, *answers]
 
 
 def texts_sentence(result: NumberFormats) -> str:
@@ -158,12 +103,4 @@ def formats_sentence(result: NumberFormats) -> str:
     sentence += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
     if least.agreement is None:
         return f"{sentence}."
-    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(_mean(least.agreement))}."
-
-
-def _mean(agreement: TextAgreement) -> float:
-    return float(agreement.cosines.mean()) if len(agreement.cosines) else float("nan")
-
-
-def _least(agreement: TextAgreement) -> float:
-    return float(agreement.cosines.min()) if len(agreement.cosines) else float("nan")
+    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(mean_cosine(least.agreement))}."

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
-from bertviz_core.checkpoints.results import TensorChange
+from bertviz_core.checkpoints.results import LayerSimilarity, TensorChange
 from bertviz_core.checkpoints.rounding.formats import Rounding
 from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import PIECE_NUMBERS, Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.adapters.results import AdapterUpdate
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.text import counted, decimals, digits, escape_markdown
 from bertviz_core.trace.results import Tokens
 
 HELP: Mapping[str, str] = {
@@ -202,6 +203,10 @@ COPIED = (
     "The second is this checkpoint with its weights rounded to {rounding} as they are read; nothing is downloaded or "
     "written."
 )
+NOTHING_COMMON = (
+    "The two have no tensor of one name and shape, so nothing can be subtracted. What they do with texts can be "
+    "compared: **What is compared**."
+)
 EQUAL = "The same checkpoint twice: every change is exactly 0."
 WHOLE_CHANGE = "Of all parameters together that both hold; buffers, such as position ids, are left out."
 
@@ -303,4 +308,32 @@ def _model(source: ModelSource, ledger: Ledger) -> str:
         f"from transformers import {ledger.architecture}\n\n"
         f"name = {source.pretrained_name!r}\n"
         f"model = {ledger.architecture}.from_pretrained(name)\n"
+    )
+
+
+def number(value: float) -> str:
+    """Format a number with four digits; an exact 0 as 0."""
+    return "0" if value == 0 else digits(value)
+
+
+def last_layers(compared: LayerSimilarity) -> str:
+    """What the last layers say: CKA, shared neighbours, and the mean cosine of two texts in each."""
+    first, second = decimals(float(compared.first_cosine[-1])), decimals(float(compared.second_cosine[-1]))
+    return (
+        f"After the last layer of both, CKA is **{decimals(float(compared.cka[-1, -1]))}**, and of the "
+        f"{compared.neighbours} texts nearest to a text **{compared.shared_neighbours[-1, -1]:.0%}** are the same. Two "
+        f"different texts have a mean cosine of **{first}** in the first and **{second}** in the second."
+    )
+
+
+def adapter_words(updates: AdapterUpdates, largest: AdapterUpdate) -> str:
+    """What an adapter changes, and the largest of its updates."""
+    ranks = sorted({each.rank for each in updates.updates})
+    span = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
+    replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
+    return (
+        f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
+        f"{replaced}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
+        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model beside the second model of the "
+        "sidebar."
     )
