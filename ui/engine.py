@@ -7,36 +7,49 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,
+    Cell,
     Click,
     Code,
     Columns,
     Figure,
     Folded,
+    Jump,
+    Link,
     Metrics,
     Notices,
     Part,
+    Row,
+    SecondModel,
     Section,
     Table,
     Text,
     View,
 )
 from bertviz_core.text import escape_markdown
-from ui.address.widgets import choice, keep_among, level, select, toggle, whole, words
+from ui.address.values import put
+from ui.address.widgets import choice, keep_among, level, select, several, toggle, whole, words
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import tasks
+from ui.components.cell_click import cell_click
+from ui.components.navigation import PageLink, page_links
+from ui.components.step_links import address
 from ui.session import store, stored
 from ui.widgets import text_fields
+from ui.widgets.cell_controls import head_select, put_token, token_select
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, numbers_table
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
 from ui.widgets.heading import heading, unshown
 from ui.widgets.lists.progress import answer
-from ui.widgets.models import fields
-from ui.widgets.view_and_layer import layer_select, view_choice
+from ui.widgets.models import fields, run_model
+from ui.widgets.models.beside import beside
+from ui.widgets.models.select import bundled_instead
+from ui.widgets.view_and_layer import layer_select, open_view, view_choice
 
 FLAG = ("false", "true")
 NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
@@ -62,6 +75,8 @@ def show_page(
     about: About,
     folded: Sequence[Param] = (),
     special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
+    question_of: Callable[[SharedModel], str] = lambda opened: "",
+    open_model: Callable[[str], SharedModel] = SharedModel,
 ) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
@@ -71,17 +86,22 @@ def show_page(
         about: what is said of the model.
         folded: parameters of all views, whose controls are behind a button.
         special: title of a view -> draws it, for views that show more than parts.
+        question_of: the question in the heading, where it depends on the model; "" for that of the page.
+        open_model: opens a model by its name.
     """
-    name_model = heading(page)
     name = fields.model_name()
-    opened = SharedModel(name)
+    with shown_to_user():
+        opened = open_model(name)
+    name_model = heading(page, question_of(opened))
 
-    def ask(question: Any, options: Options, /) -> Any:
-        return answer(question, opened, options)
+    def ask(question: Any, options: Options, so_far: tuple[DeclaredFigure[...], str] | None = None, /) -> Any:
+        return answer(question, opened, options, partial(_so_far, *so_far) if so_far else None)
 
     with shown_to_user():
         options = replace(_read(page), task=fields.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
+        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
+        views = [view for view in views if view.title not in lacks]
     name_model(name, note)
     draw_parts(notices, opened, ask, options)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -93,10 +113,22 @@ def show_page(
             with st.popover("Options"):
                 _with_controls(folded, opened, options)
     with shown_to_user():
+        if view.runs:
+            with st.spinner("Running the model"):
+                opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
         if view.show is None:
             special[view.title](opened, ask, options)
         else:
             draw_parts(view.show(opened, ask, options), opened, ask, options)
+    for lack in dict.fromkeys(lacks.values()):
+        bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+
+
+def _so_far(figure: DeclaredFigure[...], words: str, known: Any) -> None:
+    """The figure of an intermediate answer."""
+    spec = figure.of(known.drawn)
+    chart(spec, f"{spec.chart}_so_far")
+    st.caption(words)
 
 
 def _read(page: str) -> Options:
@@ -123,24 +155,33 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
             return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
         case "choice":
             return choice(param, param.label)
-        case "whole" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            with st.container(width=LEVEL_WIDTH):
-                return str(level(param, param.label, most, first, least, help=_sentence(param)))
-        case "layer" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            return str(layer_select(most - least + 1, first, _sentence(param)))
-        case "position" if param.bounds is not None:
-            least, most, first = param.bounds(opened, options)
-            keep_among(param.key, range(least, most + 1), first)
-            label = f"{param.label}, from {least} to {most}"
-            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+        case "whole" | "layer" | "head" | "position" if param.bounds is not None:
+            return str(_number(param, opened, options, *param.bounds(opened, options)))
+        case "text" if param.values is not None:
+            return joined_names(several(param, param.label, param.values(opened, options), help=_sentence(param)))
         case "names":
             return fields.models_control(param, opened.name)
         case "model":
             return fields.model_control(param, param.values(opened, options) if param.values else (), opened.name)
         case _:
             return words(param, param.label, placeholder=param.help)
+
+
+def _number(param: Param, opened: SharedModel, options: Options, least: int, most: int, first: int) -> int:
+    """Draw the control of a number."""
+    if param.kind == "layer":
+        return layer_select(most - least + 1, first, _sentence(param))
+    if param.kind == "head":
+        return head_select(most - least + 1)
+    if param.listed:
+        tokens = opened.tokens(options.text(), options.pair)
+        return token_select(param.label, tokens, param.key, first, _sentence(param))
+    if param.kind == "position":
+        keep_among(param.key, range(least, most + 1), first)
+        label = f"{param.label}, from {least} to {most}"
+        return whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param))
+    with st.container(width=LEVEL_WIDTH):
+        return level(param, param.label, most, first, least, help=_sentence(param))
 
 
 def _sentence(param: Param) -> str:
@@ -150,43 +191,47 @@ def _sentence(param: Param) -> str:
 def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
     for part in parts:
-        _draw(part, opened, ask, options)
+        draw(part, opened, ask, options)
 
 
 @singledispatch
-def _draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
+def draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
+    """Draw a part; a page registers a function for a part of its own."""
     raise TypeError(type(part))
 
 
-@_draw.register
+@draw.register
 def _(part: Text, *_: Any) -> None:
     LEVELS[part.level](part.markdown)
 
 
-@_draw.register
+@draw.register
 def _(part: Notices, *_: Any) -> None:
     for notice in unshown(part.notices):
         LEVELS[part.level](escape_markdown(f"{part.before}{notice}"))
 
 
-@_draw.register
+@draw.register
 def _(part: Metrics, *_: Any) -> None:
     with st.container(horizontal=True):
         for each in part.metrics:
             st.metric(each.label, each.value, help=each.help or None)
 
 
-@_draw.register
+@draw.register
 def _(part: Table, *_: Any) -> None:
-    numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
+    if part.folded:
+        folded_table(part.folded, part.frame, part.alt, part.formats)
+    else:
+        numbers_table(part.frame, part.alt, part.height, part.first, part.formats)
 
 
-@_draw.register
+@draw.register
 def _(part: Code, *_: Any) -> None:
     st.code(part.text, language=part.language, wrap_lines=True, height=part.height)
 
 
-@_draw.register
+@draw.register
 def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(key=f"halves_{part.key}"):
         places = st.columns([1, 1], gap="medium")
@@ -195,14 +240,14 @@ def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
             draw_parts(parts, opened, ask, options)
 
 
-@_draw.register
+@draw.register
 def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
     with folded(part.label, part.key) as place:
         if place.open:
             draw_parts(part.show(), opened, ask, options)
 
 
-@_draw.register
+@draw.register
 def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     below = figure_block(
         part.spec,
@@ -222,7 +267,7 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         draw_parts(part.below, opened, ask, options)
 
 
-@_draw.register
+@draw.register
 @st.fragment
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
@@ -231,7 +276,7 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
         draw_parts(part.show(opened, ask, options), opened, ask, options)
 
 
-@_draw.register
+@draw.register
 @st.fragment
 def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
     figure = part.figure
@@ -248,6 +293,47 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
         explained(key, figure.explanation, figure.code)
 
 
+@draw.register
+def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
+    draw_parts(part.show(cell_click(part.chart, partial(_take_cell, part))), opened, ask, options)
+
+
+def _take_cell(part: Cell, row: int, column: int) -> None:
+    if part.param is not None and (value := part.value(row, column)) is not None:
+        store(part.param.key, value)
+
+
+@draw.register
+def _(part: Jump, *_: Any) -> None:
+    st.button(part.label, on_click=_jump, args=(part,), key=f"open_{part.view.replace(' ', '_')}")
+
+
+def _jump(part: Jump) -> None:
+    """Open a view; a new widget does not write its value into the address, so it is written here."""
+    open_view(part.view)
+    for key, value in part.values.items():
+        store(key, value)
+        if value != "":
+            put(key, str(value) if value not in (0, "0") else None)
+
+
+@draw.register
+def _(part: Link, *_: Any) -> None:
+    link = PageLink(part.label, address(part.page, [(key, str(each)) for key, each in part.values.items()]), "hub")
+    page_links([("", [link])], part.key, label=part.description, width="content")
+
+
+@draw.register
+def _(part: Row, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        draw_parts(part.parts, opened, ask, options)
+
+
+@draw.register
+def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
+    beside(part.key, lambda name: draw_parts(part.show(name), opened, ask, options))
+
+
 def _on_click(part: Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
     return None if part.click is None else partial(take_click, part.spec.chart, part.click)
@@ -259,4 +345,5 @@ def take_click(chart_key: str, click: Click) -> None:
     points = event["selection"]["points"] if event else []
     value = click.value(points[0]) if points else None
     if value is not None:
-        store(click.param.key, value)
+        choose: Callable[[str, Any], None] = put_token if click.param.listed else store
+        choose(click.param.key, value)

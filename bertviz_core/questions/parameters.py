@@ -39,6 +39,12 @@ class Param:
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str
     """How a control shows a value."""
+    first: int = 0
+    """How many of the values of a "text" are chosen to begin with."""
+    most: int = 0
+    """Most of them that can be chosen at once; 0 for all."""
+    listed: bool = False
+    """Whether a position is chosen from the list of the tokens of the text."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:

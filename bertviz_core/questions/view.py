@@ -63,6 +63,8 @@ class Table:
     """Pixels of the first column; None for a width by its cells."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """Column -> format of its numbers, such as "percent"."""
+    folded: str = ""
+    """Chart below which it is folded; "" for an open table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,10 @@ class Figure:
 class Ask(Protocol):
     """Asks a question; a page shows progress, and may end there."""
 
-    def __call__(self, question: Question[Any, T], options: Options, /) -> Answer[T]:
-        """Return the answer."""
+    def __call__(
+        self, question: Question[Any, T], options: Options, so_far: tuple[DeclaredFigure[...], str] | None = None, /
+    ) -> Answer[T]:
+        """Return the answer; the figure of an intermediate one, and a sentence on it, are shown meanwhile."""
 
 
 Show = Callable[[Any, Ask, Options], "Iterable[Part]"]
@@ -176,7 +180,77 @@ class Folded:
     show: "Callable[[], Iterable[Part]]"
 
 
-Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The cell of a map that was clicked last, as its row and column."""
+
+    chart: str
+    show: "Callable[[tuple[int, int] | None], Iterable[Part]]" = lambda cell: ()
+    """What is shown of it; of None, where none was clicked."""
+    param: Param | None = None
+    """What a click selects."""
+    value: Callable[[int, int], object] = lambda row, column: None
+    """Row and column -> value of the parameter; None for no change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A button that opens a view of the page."""
+
+    label: str
+    view: str
+    values: Mapping[str, str | int]
+    """Key of a control -> its value, 0 for the first; "" for the default of a control of the view that is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to another page."""
+
+    label: str
+    page: str
+    values: Mapping[str, str | int]
+    """Key of a parameter -> its value."""
+    key: str
+    description: str
+    """For screen readers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Parts side by side."""
+
+    parts: "Sequence[Part]"
+
+
+@dataclass(frozen=True, slots=True)
+class SecondModel:
+    """What is shown of the second model of the sidebar, if there is one; an error is one sentence."""
+
+    key: str
+    """Key of the container."""
+    show: "Callable[[str], Iterable[Part]]"
+    """From its name."""
+
+
+class Special:
+    """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
+
+
+Part = (
+    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded | Cell | Jump | Link | Row
+    | SecondModel | Special
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What a model lacks for a view."""
+
+    words: str
+    """Why, after the name of the model, as the rest of a sentence."""
+    bundled: str
+    """A bundled model that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +262,7 @@ class View:
     """Its controls, beside the names of the views."""
     show: Show | None = None
     """What it shows; None for a view that its page draws by itself."""
+    runs: bool = False
+    """Whether it is of a run on the text."""
+    lacks: Callable[[Any], Lack | None] = lambda opened: None
+    """What an opened model lacks for it; None for nothing."""

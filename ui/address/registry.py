@@ -39,6 +39,7 @@ from bertviz_core.questions.texts import (
     two_runs,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.questions.views import heads as heads_view
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
@@ -162,12 +163,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("journey predictions", EDITED, linked="on request", carried=True),
     *_on("heads", heads.MATRIX, heads.CUT),
     *_on("heads", heads.KEY),
-    *_on(
-        "heads",
-        _words("weights_of", "whose weights are shown: a matrix's, or norms of the heads", "one layer", "all layers"),
-        flag("heads_row", "whether the row of weights is open as a table"),
-        flag("products_shown", "whether one product is compared with one per head"),
-    ),
+    *_on("heads", heads_view.WEIGHTS, heads_view.ROW_OPEN, heads_view.PRODUCTS_SHOWN),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS, two_runs.OTHER_LAYER, two_runs.OTHER_HEAD),
     *_on(

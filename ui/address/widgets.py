@@ -71,6 +71,15 @@ def select(param: Param, label: str, options: Sequence[str] = (), first: str | N
     return first if chosen is None else chosen
 
 
+def several(param: Param, label: str, options: Sequence[str], **more: Any) -> list[str]:
+    """Show a list of which several options can be chosen; values that do not exist here are left out."""
+    first, chosen = list(options[: param.first]), stored(param.key)
+    if chosen is not None and not set(chosen) <= set(options):
+        store(param.key, [each for each in options if each in chosen] or first)
+    most, shown = param.most or None, param.shown
+    return st.multiselect(label, options, first, key=param.key, format_func=shown, max_selections=most, **BOUND, **more)
+
+
 def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
     """Show a field for a whole number between two bounds.
 
