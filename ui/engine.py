@@ -52,7 +52,8 @@ from ui.widgets.models.select import bundled_instead
 from ui.widgets.view_and_layer import layer_select, open_view, view_choice
 
 FLAG = ("false", "true")
-NO_SPECIAL: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = {}
+Specials = Mapping[str, Callable[[SharedModel, Ask, Options], None]]
+NO_SPECIAL: Specials = {}
 LEVEL_WIDTH, POSITION_WIDTH = 200, 320
 """Pixels of the controls of a number and of a position."""
 HALF = 0.49
@@ -74,7 +75,7 @@ def show_page(
     views: Sequence[View],
     about: About,
     folded: Sequence[Param] = (),
-    special: Mapping[str, Callable[[SharedModel, Ask, Options], None]] = NO_SPECIAL,
+    special: Specials = NO_SPECIAL,
     question_of: Callable[[SharedModel], str] = lambda opened: "",
     open_model: Callable[[str], SharedModel] = SharedModel,
 ) -> None:
@@ -100,28 +101,34 @@ def show_page(
     with shown_to_user():
         options = replace(_read(page), task=fields.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
-        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
-        views = [view for view in views if view.title not in lacks]
     name_model(name, note)
     draw_parts(notices, opened, ask, options)
+    with shown_to_user():
+        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
+    views = [view for view in views if view.title not in lacks]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = view_choice([view.title for view in views]) if len(views) > 1 else views[0].title
         view = next(view for view in views if view.title == chosen)
         with shown_to_user():
-            options = _with_controls(view.params, opened, options)
+            options = with_controls(view.params, opened, options)
         if folded:
             with st.popover("Options"):
-                _with_controls(folded, opened, options)
+                with_controls(folded, opened, options)
     with shown_to_user():
         if view.runs:
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
-        if view.show is None:
-            special[view.title](opened, ask, options)
-        else:
-            draw_parts(view.show(opened, ask, options), opened, ask, options)
+        show_view(view, special, opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
         bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+
+
+def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, options: Options) -> None:
+    """Draw a view by its own function, or its parts."""
+    if view.title in special:
+        special[view.title](opened, ask, options)
+    elif view.show is not None:
+        draw_parts(view.show(opened, ask, options), opened, ask, options)
 
 
 def _so_far(figure: DeclaredFigure[...], words: str, known: Any) -> None:
@@ -138,10 +145,11 @@ def _read(page: str) -> Options:
     return Options((text_fields.text(),), text_fields.pair())
 
 
-def _with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
+def with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
     """Draw controls; returns the options with their values."""
     for param in params:
-        options = replace(options, values={**options.values, param.key: _control(param, opened, options)})
+        if param.applies(opened, options):
+            options = replace(options, values={**options.values, param.key: _control(param, opened, options)})
     return options
 
 
@@ -154,7 +162,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str:
             allowed = param.values(opened, options)
             return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
         case "choice":
-            return choice(param, param.label)
+            return choice(param, param.label, help=_sentence(param))
         case "whole" | "layer" | "head" | "position" if param.bounds is not None:
             return str(_number(param, opened, options, *param.bounds(opened, options)))
         case "text" if param.values is not None:
@@ -272,7 +280,7 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            options = _with_controls(part.params, opened, options)
+            options = with_controls(part.params, opened, options)
         draw_parts(part.show(opened, ask, options), opened, ask, options)
 
 

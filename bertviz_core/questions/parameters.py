@@ -39,6 +39,8 @@ class Param:
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str
     """How a control shows a value."""
+    applies: "Callable[[Any, Options], bool]" = lambda opened, options: True
+    """Whether it has an effect with the opened model and the options; otherwise it has no control."""
     first: int = 0
     """How many of the values of a "text" are chosen to begin with."""
     most: int = 0

@@ -266,3 +266,19 @@ class View:
     """Whether it is of a run on the text."""
     lacks: Callable[[Any], Lack | None] = lambda opened: None
     """What an opened model lacks for it; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetView(View):
+    """A view of a target, which is chosen above it."""
+
+    folded: tuple[Param, ...] = ()
+    """Its controls, below those of the target."""
+    said: Callable[[Any, Options], Iterable[str]] = lambda opened, options: ()
+    """What the line above it says besides the target."""
+    named: Callable[[Any, Options], str] | None = None
+    """What that line calls the target, in Markdown; None for its usual description."""
+    alone: bool = False
+    """Whether heads read the first text only."""
+    of_list: bool = False
+    """Whether it is of many texts, so that positions in one text are no targets."""

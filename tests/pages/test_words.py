@@ -1,6 +1,6 @@
 """The page on words that matter: its numbers equal runs of transformers itself, and refusals are one message.
 
-Covers `pages/words.py`, `ui/views/words/*.py`.
+Covers `pages/words.py`, `bertviz_core/questions/views/words.py`, `ui/views/words.py`.
 """
 
 import json
@@ -144,7 +144,7 @@ def test_curves_fall_from_the_text_to_its_masks() -> None:
 
 def test_no_method_is_refused_in_a_sentence() -> None:
     at = shown(view="Remove word by word")
-    at.segmented_control(key="methods").set_value([]).run()
+    at.multiselect(key="methods").set_value([]).run()
     assert "choose at least one" in visible_text(at.error[0].value)
 
 

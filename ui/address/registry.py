@@ -40,6 +40,7 @@ from bertviz_core.questions.texts import (
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import heads as heads_view
+from bertviz_core.questions.views import words
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
@@ -255,11 +256,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("patched", "what is copied", "hidden states", "heads"),
         _words("effect_list", "which sentences are run", "example set", "my own list"),
     ),
-    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES),
-    *_on(
-        "words",
-        _words("classes_by", "the number of each class", "logit", "probability"),
-    ),
+    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES, words.CLASSES_BY),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
     *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
