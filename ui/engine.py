@@ -105,10 +105,10 @@ def show_page(
     draw_parts(notices, opened, ask, options)
     with shown_to_user():
         lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
-    views = [view for view in views if view.title not in lacks]
+    offered = [view for view in views if view.title not in lacks]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = view_choice([view.title for view in views]) if len(views) > 1 else views[0].title
-        view = next(view for view in views if view.title == chosen)
+        chosen = view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
+        view = next(view for view in offered if view.title == chosen)
         with shown_to_user():
             options = with_controls(view.params, opened, options)
         if folded:

@@ -73,7 +73,7 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
 @pytest.mark.slow
 def test_each_word_has_the_difference_of_two_runs() -> None:
     at = shown(words_shares_table="true")
-    assert views(at) == ["Words", "Remove word by word", "Pairs", "Classes"]
+    assert views(at) == ["Words", "Remove word by word", "Pairs"]
     other = vector(SECOND_TEXT)
     clean = float(vector(TEXT) @ other)
     expected = [clean - float(vector(TEXT, (place,)) @ other) for place in range(1, 7)]
@@ -88,7 +88,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert "**python** adds most" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0
-    assert f"**{frame['word'][weakest]}** takes most away from the" in page_text(at)
+    assert f"**{frame['word'][weakest]}** takes most of all words away from the" in page_text(at)
 
 
 @pytest.mark.slow

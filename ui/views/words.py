@@ -8,7 +8,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, View
 from bertviz_core.questions.views import words
 from ui.cache.shared_model import SharedModel
-from ui.engine import draw_parts
+from ui.engine import Specials, draw_parts
 from ui.widgets.target_controls.row import class_kinds
 from ui.widgets.target_controls.views import show_classes, targeted
 from ui.widgets.text_fields import two_texts
@@ -31,4 +31,4 @@ VIEWS: tuple[View, ...] = (
     *words.VIEWS[:-1],
     replace(CLASSES, lacks=lambda opened: None if class_kinds(opened.name) else words.NO_CLASSES),
 )
-SPECIAL = {**targeted(VIEWS), "Pairs": _show_pairs, CLASSES.title: partial(show_classes, CLASSES)}
+SPECIAL: Specials = {**targeted(VIEWS), "Pairs": _show_pairs, CLASSES.title: partial(show_classes, CLASSES)}
