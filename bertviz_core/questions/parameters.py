@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, overload
 
 from bertviz_core.errors import Named, TextError
@@ -75,6 +75,11 @@ class Options:
     def key(self) -> tuple[object, ...]:
         """Cache key of the options."""
         return self.texts, self.pair, self.task, tuple(sorted(self.values.items()))
+
+    def only(self, params: "Iterable[Param]") -> "Options":
+        """The options with the values of these parameters alone."""
+        keys = {param.key for param in params}
+        return replace(self, values={key: value for key, value in self.values.items() if key in keys})
 
     def get(self, key: str, default: str = "") -> str:
         """The unparsed value of a parameter, or the default."""

@@ -39,8 +39,8 @@ from bertviz_core.questions.texts import (
     two_runs,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.questions.views import causes, words
 from bertviz_core.questions.views import heads as heads_view
-from bertviz_core.questions.views import words
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
@@ -247,15 +247,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on("causes", interventions.COUNT),
     *_on("causes journey", interventions.REMOVED_FOR),
     *_on("causes", many_texts.TEXTS_DRAWN),
-    *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="on request"),
-    *_on(
-        "causes",
-        _words("changed_head", "the selected head, such as layer 2, head 7"),
-        _words("removed_heads", "heads that are removed together, the name once for each"),
-        _words("which", "how they are chosen", "greedy search", "my choice"),
-        _words("patched", "what is copied", "hidden states", "heads"),
-        _words("effect_list", "which sentences are run", "example set", "my own list"),
-    ),
+    *_on("causes", causes.SENTENCES, linked="on request"),
+    *_on("causes", causes.HEAD, causes.REMOVED_HEADS, causes.WHICH, causes.PATCHED, causes.LIST),
     *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES, words.CLASSES_BY),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
     *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
