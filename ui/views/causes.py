@@ -11,8 +11,8 @@ from bertviz_core.questions.views.causes import SENTENCES, VIEWS, OtherDonor, Ty
 from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
+from ui.targets import show_target, targeted
 from ui.widgets.lists.uploads import within_upload
-from ui.widgets.target_controls.views import show_target, targeted
 from ui.widgets.text_fields import pair, put_text_button, say_example, text
 
 
