@@ -1,6 +1,7 @@
 """Format rows as aligned lines, and values as JSON."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, SupportsFloat
 
 import orjson
@@ -30,6 +31,12 @@ def number_cell(value: SupportsFloat, places: int = 4) -> str:
 def printable_token(token: str) -> str:
     """A token, escaped for a terminal."""
     return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)
+
+
+def fields(result: object, names: str) -> dict[str, Any]:
+    """Attributes of a result by their names, such as "model title tokens=tokens.tokens"."""
+    pairs = (name.partition("=") for name in names.split())
+    return {name: attrgetter(path or name)(result) for name, _, path in pairs}
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:

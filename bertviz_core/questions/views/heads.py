@@ -67,7 +67,14 @@ PRODUCTS_SHOWN = choice("products_shown", ("false", "true"), BOTH_WAYS)
 ROW_OPEN = choice("heads_row", ("false", "true"), "whether the row of weights is open as a table")
 ROW_OF_WEIGHTS = 1
 """Index of the figure's trace with the weights."""
-SHORT: dict[Block, str] = {"query": "q", "key": "k", "value": "v", "output": "o"}
+PARAMETERS = "parameters = {name: each.detach() for name, each in model.named_parameters()}\n"
+READINGS = {
+    "as stored": "",
+    "transposed": ".T",
+    "heads side by side": ".flatten(1)",
+    "heads side by side, transposed": ".flatten(1).T",
+}
+"""How a matrix is stored -> what reads it out of its parameter."""
 NUMBERS = (
     "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
     "Thirteen", "Fourteen", "Fifteen", "Sixteen", "Seventeen", "Eighteen", "Nineteen", "Twenty",
@@ -178,12 +185,12 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}",
         numbers="in files",
         below=[
-            Text(f"{OBSERVATIONS[cut]} {norm_words(norms)}"),
-            Text(shape_words(parts, block, cut)),
-            Cell("heads_matrix", lambda cell: [weight_words(parts, block, cell)]),
+            Text(f"{OBSERVATIONS[cut]} {_norm_words(norms)}"),
+            Text(_shape_words(parts, block, cut)),
+            Cell("heads_matrix", lambda cell: [_weight_words(parts, block, cell)]),
         ],
         explanation=MATRIX_WORDS,
-        code=matrix_code(opened, parts, block),
+        code=_matrix_code(opened, parts, block),
     )
     yield figure
     alt = f"Block of head {block_place(parts, head, block)} of {figure.spec.title}"
@@ -196,7 +203,7 @@ def _size(parts: HeadProjections, block: Block) -> int:
     return int(parts.blocks(block).shape[2 if block == "output" else 1])
 
 
-def norm_words(norms: np.ndarray) -> str:
+def _norm_words(norms: np.ndarray) -> str:
     """What the sizes of the heads' blocks show of their edges, in one sentence; "" for a single block."""
     if len(norms) < 2:
         return ""
@@ -207,7 +214,7 @@ def norm_words(norms: np.ndarray) -> str:
     )
 
 
-def shape_words(parts: HeadProjections, block: Block, cut: Cut) -> str:
+def _shape_words(parts: HeadProjections, block: Block, cut: Cut) -> str:
     """Shapes from the stored parameter to the drawn blocks, in one line."""
     stored, matrix, blocks = parts.stored[block], parts.matrix(block), parts.blocks(block)
     words = f"`{stored.name}` `{stored.shape}`"
@@ -226,7 +233,7 @@ def _axis(block: Block) -> str:
     return "column" if block == "output" else "row"
 
 
-def weight_words(parts: HeadProjections, block: Block, cell: tuple[int, int] | None) -> Text:
+def _weight_words(parts: HeadProjections, block: Block, cell: tuple[int, int] | None) -> Text:
     """The exact weight of the clicked cell, and its head."""
     matrix, axis = parts.matrix(block), _axis(block)
     if not cell or cell[0] >= matrix.shape[0] or cell[1] >= matrix.shape[1]:
@@ -259,7 +266,7 @@ def products_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"{SYMBOLS[block]} products layer {layer} {opened.name}",
         below=[Text(f"{words}. Float32 keeps about 7 digits."), MeasuredTimes(both)],
         explanation=PRODUCTS_WORDS,
-        code=products_code(opened, answer.drawn["tokens"], parts, block),
+        code=_products_code(opened, answer.drawn["tokens"], parts, block),
     )
 
 
@@ -270,13 +277,13 @@ def norms_view(opened: Opened, ask: Ask) -> Iterator[Part]:
         head_norms_figure,
         answer,
         f"norms of heads {parts.model}",
-        below=[Cell("heads_norms", lambda cell: list(chosen_head(answer.result, cell))), *head_sizes(parts)],
+        below=[Cell("heads_norms", lambda cell: list(_chosen_head(answer.result, cell))), *_head_sizes(parts)],
         explanation=NORMS_WORDS,
-        code=norms_code(opened, parts),
+        code=_norms_code(opened, parts),
     )
 
 
-def chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Part]:
+def _chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Part]:
     """The clicked head, its norms, and links to it."""
     if not cell or cell[0] >= norms.shape[0] or cell[1] >= norms.shape[1]:
         small = "A small norm says that the numbers are small, not that the head is useless."
@@ -297,7 +304,7 @@ def chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Par
     )
 
 
-def head_sizes(parts: HeadProjections) -> Iterator[Part]:
+def _head_sizes(parts: HeadProjections) -> Iterator[Part]:
     """Numbers of parameters of a head and of a layer."""
     sizes, metrics = head_parameters(parts), []
     for block in BLOCKS:
@@ -322,19 +329,19 @@ def chosen_cell_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Par
     answer = ask(cell, options)
     made: CellBreakdown = answer.result
     trace: Trace = answer.drawn["trace"]
-    remarks = remarks_on(made.score)
+    remarks = _remarks_on(made.score)
     figure = Figure.of(
         cell_figure,
         answer,
         f"attention layer {made.layer} head {made.head} cell {made.query_position} {made.key_position} {trace.model}",
         below=[
-            Text(check_words(made)),
+            Text(_check_words(made)),
             *(Text(remark, "caption") for remark in remarks),
             Text(f"The model ran on {trace.device} in {trace.dtype}.", "caption"),
         ],
         click=Click(KEY, lambda point: int(point["x"]) if point.get("curve_number") == ROW_OF_WEIGHTS else None),
         explanation=" ".join([CELL_WORDS, *remarks]),
-        code=cell_code(opened, trace, made, layer_projections(opened, made.layer)),
+        code=_cell_code(opened, trace, made, layer_projections(opened, made.layer)),
     )
     title = figure.spec.title
     yield replace(figure, alt=f"Products: {title}")
@@ -342,10 +349,10 @@ def chosen_cell_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Par
     yield Folded("The row of weights as a table", ROW_OPEN.key, lambda: [Table(row, f"Row of weights: {title}")])
     yield Text("Head output (added to the residual stream)", "heading")
     filename = f"head output {mix_place(made, trace)} {trace.model}"
-    yield Figure.of(mix_figure, answer, filename, below=[Text(output_words(made))])
+    yield Figure.of(mix_figure, answer, filename, below=[Text(_output_words(made))])
 
 
-def check_words(cell: CellBreakdown) -> str:
+def _check_words(cell: CellBreakdown) -> str:
     """The comparison with the model, in a line."""
     score = cell.score
     weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
@@ -360,7 +367,7 @@ def check_words(cell: CellBreakdown) -> str:
     return f"{line} Largest difference from {what} that the model multiplied: **{difference}**."
 
 
-def remarks_on(score: ScoreBreakdown) -> list[str]:
+def _remarks_on(score: ScoreBreakdown) -> list[str]:
     """What the family does between projection and weight."""
     remarks = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
@@ -370,7 +377,7 @@ def remarks_on(score: ScoreBreakdown) -> list[str]:
     return remarks
 
 
-def output_words(cell: CellBreakdown) -> str:
+def _output_words(cell: CellBreakdown) -> str:
     """The comparison of the outputs of all heads with the model."""
     mix = cell.output
     if mix.output_difference is None or mix.mix_difference is None:
@@ -382,167 +389,121 @@ def output_words(cell: CellBreakdown) -> str:
     )
 
 
-def matrix_code(opened: Opened, parts: HeadProjections, block: Block) -> str:
-    """Lines for one matrix and its cut."""
-    return (
-        f"{model_lines(opened)}\n{_parameters()}{_matrix(parts, block)}{_cut(parts, block)}print(heads.shape, heads)\n"
-    )
+def _matrix_code(opened: Opened, parts: HeadProjections, block: Block) -> str:
+    return f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n"
 
 
-def norms_code(opened: Opened, parts: HeadProjections) -> str:
+def _norms_code(opened: Opened, parts: HeadProjections) -> str:
     """Lines for the norms of all heads of a layer."""
-    lines = [model_lines(opened), _parameters()]
-    for block in BLOCKS:
-        lines += [_matrix(parts, block), _cut(parts, block)]
-        lines.append(f'print("W_{SHORT[block]}", heads.flatten(1).norm(dim=1))   # layer {parts.layer}\n')
-    return "\n".join([*lines[:2], "".join(lines[2:])])
+    lines = "".join(
+        f'{_matrix(parts, block)}print("{SYMBOLS[block]}", heads.flatten(1).norm(dim=1))   # layer {parts.layer}\n'
+        for block in BLOCKS
+    )
+    return f"{model_lines(opened)}\n{PARAMETERS}\n{lines}"
 
 
-def products_code(opened: Opened, tokens: Tokens, parts: HeadProjections, block: Block) -> str:
+def _products_code(opened: Opened, tokens: Tokens, parts: HeadProjections, block: Block) -> str:
     """Lines for one product that is cut, and one product per head."""
     blocks = len(parts.blocks(block))
     return (
-        f"{model_lines(opened, tokens)}\n{_parameters()}{_matrix(parts, block)}{_bias(opened, parts, block)}"
-        f"{_heard(parts, (block,))}"
-        f"x = entered[{block!r}][{_call(parts)}].reshape(-1, W.shape[1])\n"
+        f"{model_lines(opened, tokens)}\n{PARAMETERS}{_recorded(parts, (block,))}{_entered(opened, parts, block)}"
         f"one = (x @ W.T + b).view(len(x), {blocks}, -1).transpose(0, 1)\n"
         f"many = torch.stack([x @ W_h.T + b_h for W_h, b_h in zip(W.chunk({blocks}), b.chunk({blocks}))])\n"
         "print(one)\nprint((one - many).abs().max())\n"
     )
 
 
-def cell_code(opened: Opened, trace: Trace, cell: CellBreakdown, parts: HeadProjections) -> str:
+def _cell_code(opened: Opened, trace: Trace, cell: CellBreakdown, parts: HeadProjections) -> str:
     """Lines for one row of weights, and the head's output for this query.
 
     If query and key are rotated, or the family adds terms that only its own code computes, the row is the model's own.
     """
     score, query, key = cell.score, cell.query_position, cell.key_position
     by_hand = score.positions == "as projected" and not score.is_remainder
-    lines = [model_lines(opened, trace.tokens), "", _parameters()]
-    blocks: tuple[Block, ...] = ("query", "key", "value") if by_hand else ("value",)
-    lines.append(_heard(parts, blocks))
+    blocks: tuple[Block, ...] = MULTIPLIED if by_hand else ("value",)
+    lines = f"{model_lines(opened, trace.tokens)}{PARAMETERS}{_recorded(parts, blocks)}"
     for block in blocks:
         head = cell.head if block == "query" else cell.key_head
-        short = SHORT[block]
-        lines.append(f"{_matrix(parts, block)}{_bias(opened, parts, block)}{_cut(parts, block)}")
-        lines.append(f"x = entered[{block!r}][{_call(parts)}].reshape(-1, W.shape[1])\n")
         bias = f"b.view({len(parts.blocks(block))}, -1)[{head}]"
-        lines.append(f"{short} = x @ heads[{head}].T + {bias}   # of every token\n")
+        lines += f"{_entered(opened, parts, block)}{block[0]} = x @ heads[{head}].T + {bias}   # of every token\n"
     if by_hand:
         factor = "" if score.query_factor == 1 else f" * {score.query_factor:.8g}"
-        lines.append(f"scores = k @ q[{query}]{factor} * {score.scaling:.8g}\n{_added(cell)}")
-        lines.append("weights = scores.softmax(-1)\n")
+        lines += f"scores = k @ q[{query}]{factor} * {score.scaling:.8g}\n{_added(cell)}weights = scores.softmax(-1)\n"
     else:
-        lines.append('model.set_attn_implementation("eager")   # which hands out its weights\n')
-        lines.append("with torch.inference_mode():\n    outputs = model(**inputs, output_attentions=True)\n")
-        lines.append(f"weights = outputs.attentions[{cell.layer}][0, {cell.head}, {query}]\n")
-    weight = float(score.weights[key])
-    lines.append(f"print(weights, weights[{key}])   # weights[{key}] = {weight:.6f}\n")
-    lines.append(f"{_matrix(parts, 'output')}{_cut(parts, 'output')}")
-    lines.append(f"print(heads[{cell.head}] @ (weights @ v))   # the head's output\n")
-    return "".join(lines)
-
-
-def _parameters() -> str:
-    return "parameters = {name: each.detach() for name, each in model.named_parameters()}\n"
+        lines += (
+            'model.set_attn_implementation("eager")   # which hands out its weights\n'
+            "with torch.inference_mode():\n    outputs = model(**inputs, output_attentions=True)\n"
+            f"weights = outputs.attentions[{cell.layer}][0, {cell.head}, {query}]\n"
+        )
+    return (
+        f"{lines}print(weights, weights[{key}])   # weights[{key}] = {float(score.weights[key]):.6f}\n"
+        f"{_matrix(parts, 'output')}print(heads[{cell.head}] @ (weights @ v))   # the head's output\n"
+    )
 
 
 def _matrix(parts: HeadProjections, block: Block) -> str:
-    """Lines that read one matrix as W, with its outputs as rows."""
-    stored = parts.stored[block]
-    read, rest = _form(stored.form)
-    known = read is not None
+    """Lines that read one matrix as W, with its outputs as rows, and cut it into heads."""
+    stored, blocks = parts.stored[block], len(parts.blocks(block))
     note = f"   # {stored.form}" if stored.form != "as stored" else ""
-    lines = f"W = parameters[{stored.name!r}]{read or ''}{note}\n"
-    if not known:
-        heads = len(parts.blocks(block))
-        third = {"first": 0, "second": 1, "last": 2}.get(stored.form.split()[0])
-        if third is not None:
-            return f"{lines}W = W.view({heads}, 3, -1, W.shape[1])[:, {third}].flatten(0, 1)\n"
-        if stored.form == "heads side by side":
-            return f"{lines}W = W.flatten(1)\n"
-        if stored.form == "heads side by side, transposed":
-            return f"{lines}W = W.flatten(1).T\n"
-        return f"{lines}W = W.squeeze(-1)\n"
-    return lines + rest
+    heads = f"W.reshape({blocks}, -1, W.shape[1])"
+    if block == "output":
+        whole = f"W[:, :{blocks * parts.output.shape[2]}]" if parts.output_rest.size else "W"
+        heads = f"{whole}.unflatten(1, ({blocks}, -1)).transpose(0, 1)"
+    return f"W = parameters[{stored.name!r}]{_reading(stored.form, blocks)}{note}\nheads = {heads}\n"
 
 
-def _form(form: str) -> tuple[str | None, str]:
-    """Suffix that reads a matrix out of its parameter, and further lines; None if it needs a line of its own."""
-    if form == "as stored":
-        return "", ""
-    if form == "transposed":
-        return ".T", ""
-    span = re.fullmatch(r"(rows|columns) ([\d,]+) to ([\d,]+) of [\d,]+", form)
-    if span is None:
-        return None, ""
-    first, last = (int(number.replace(",", "")) for number in span.groups()[1:])
-    return f"{'.T' if span[1] == 'columns' else ''}[{first} : {last + 1}]", ""
+def _reading(form: str, heads: int) -> str:
+    """What reads a matrix out of its parameter."""
+    if span := re.fullmatch(r"(rows|columns) ([\d,]+) to ([\d,]+) of [\d,]+", form):
+        first, last = (int(number.replace(",", "")) for number in span.groups()[1:])
+        return f"{'.T' if span[1] == 'columns' else ''}[{first} : {last + 1}]"
+    if (third := {"first": 0, "second": 1, "last": 2}.get(form.split()[0])) is not None:
+        return f".unflatten(0, ({heads}, 3, -1))[:, {third}].flatten(0, 1)"
+    return READINGS.get(form, ".squeeze(-1)")
+
+
+def _recorded(parts: HeadProjections, blocks: Sequence[Block]) -> str:
+    """Lines that run the model and record the inputs of the projections."""
+    hooks = "".join(
+        f"model.get_submodule({parts.stored[block].name.rpartition('.')[0]!r}).register_forward_hook(\n"
+        f"    lambda module, args, output: entered.setdefault({block!r}, []).append(args[0])\n)\n"
+        for block in blocks
+    )
+    return f"entered = {{}}\n{hooks}with torch.inference_mode():\n    model(**inputs)\n"
+
+
+def _entered(opened: Opened, parts: HeadProjections, block: Block) -> str:
+    """Lines that read a matrix as W, its bias as b and its input as x."""
+    call = parts.shared_with.index(parts.layer)  # of the module, if layers share it
+    x = f"x = entered[{block!r}][{call}].reshape(-1, W.shape[1])\n"
+    return f"{_matrix(parts, block)}b = {_bias(opened, parts, block)}\n{x}"
 
 
 def _bias(opened: Opened, parts: HeadProjections, block: Block) -> str:
-    """A line that reads the bias of a matrix as b."""
-    own = parts.bias(block)
+    own, stored = parts.bias(block), parts.stored[block]
     if own is None:
-        return "b = torch.zeros(len(W))\n"
-    name = f"{parts.stored[block].name.rpartition('.')[0]}.bias"
-    tensors = dict(opened.loaded.model.named_parameters())
-    flat = own.reshape(-1)
-    if name in tensors and len(tensors[name]) == len(flat):
-        return f"b = parameters[{name!r}]\n"
-    span = _form(parts.stored[block].form)[0]
-    if name in tensors and span:
-        return f"b = parameters[{name!r}]{span.removeprefix('.T')}\n"
+        return "torch.zeros(len(W))"
+    flat, name = own.reshape(-1), f"{stored.name.rpartition('.')[0]}.bias"
+    tensors = {each: tensor for each, tensor in opened.loaded.model.named_parameters() if tensor.ndim == 1}
+    cut = _reading(stored.form, 1).removeprefix(".T")
+    if name in tensors and (len(tensors[name]) == len(flat) or cut.startswith("[")):
+        return f"parameters[{name!r}]{'' if len(tensors[name]) == len(flat) else cut}"
     for other, tensor in tensors.items():
-        if (
-            tensor.ndim == 1
-            and len(tensor) == len(flat)
-            and np.array_equal(tensor.detach().float().cpu().numpy(), flat)
-        ):
-            return f"b = parameters[{other!r}]\n"
-    return f"b = torch.tensor({flat.tolist()})\n"
-
-
-def _cut(parts: HeadProjections, block: Block) -> str:
-    """A line that cuts W into heads."""
-    blocks = len(parts.blocks(block))
-    if block != "output":
-        return f"heads = W.reshape({blocks}, -1, W.shape[1])\n"
-    columns = blocks * parts.output.shape[2]
-    whole = "W" if not parts.output_rest.size else f"W[:, :{columns}]"
-    return f"heads = {whole}.unflatten(1, ({blocks}, -1)).transpose(0, 1)\n"
-
-
-def _heard(parts: HeadProjections, blocks: tuple[Block, ...]) -> str:
-    """Lines that run the model and record the inputs of the projections."""
-    lines = ["entered = {}\n"]
-    for block in blocks:
-        module = parts.stored[block].name.rpartition(".")[0]
-        lines.append(
-            f"model.get_submodule({module!r}).register_forward_hook(\n"
-            f"    lambda module, args, output: entered.setdefault({block!r}, []).append(args[0])\n)\n"
-        )
-    return "".join([*lines, "with torch.inference_mode():\n    model(**inputs)\n"])
-
-
-def _call(parts: HeadProjections) -> int:
-    """Index of this layer's call of the module, if layers share it."""
-    return parts.shared_with.index(parts.layer)
+        if len(tensor) == len(flat) and np.array_equal(tensor.detach().float().cpu().numpy(), flat):
+            return f"parameters[{other!r}]"
+    return f"torch.tensor({flat.tolist()})"
 
 
 def _added(cell: CellBreakdown) -> str:
     """Lines for the terms added to the scores of the row."""
-    score, count = cell.score, len(cell.score.scores)
-    lines = ""
+    score, count, lines = cell.score, len(cell.score.scores), ""
     if score.added_name == "relative position":
-        lines += (
+        lines = (
             'table = next(each for each in model.modules() if getattr(each, "has_relative_attention_bias", False))\n'
             f"scores = scores + table.compute_bias({count}, {count})[0, {cell.head}, {cell.query_position}]\n"
         )
     hidden = np.flatnonzero(np.isneginf(score.scores)).tolist()
-    if hidden:
-        lines += f"scores[{hidden}] = -torch.inf   # masked\n"
-    return lines
+    return f"{lines}scores[{hidden}] = -torch.inf   # masked\n" if hidden else lines
 
 
 VIEWS = (View("Matrices", (WEIGHTS,), matrices_view), View("One cell", (), cell_view, runs=True))
