@@ -46,7 +46,7 @@ def _effects_frame(effect_comparison: EffectComparison) -> pd.DataFrame:
 
 def _patched_frame(values: Float[np.ndarray, "layers columns"] | None, names: Sequence[str]) -> pd.DataFrame:
     """A row for each layer."""
-    frame = pd.DataFrame(np.zeros((0, len(names))) if values is None else values.astype(float), columns=list(names))
+    frame = pd.DataFrame(values, columns=list(names), dtype=float)
     frame.insert(0, "layer", np.arange(len(frame)))
     return frame
 

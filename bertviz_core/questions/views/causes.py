@@ -202,7 +202,7 @@ def _said(opened: Opened, options: Options) -> tuple[str, ...]:
 
 
 def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Maps of all three kinds, the table, their agreement, and one head."""
+    """Maps of all three kinds, the table, their _agreement, and one head."""
     need, allowed = gradient_need(opened, options)
     memory = f"The gradient estimate keeps every layer of one run: about {bytes_text(need)}, of {bytes_text(allowed)}"
     if need > allowed:
@@ -215,7 +215,7 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
     def shown(opened: Opened, ask: Ask, chosen: Options) -> Iterator[Part]:
         layer, head = names[chosen.get(HEAD.key)]
-        yield from head_view(opened, ask, options, answer, (layer, head))
+        yield from _head_view(opened, ask, options, answer, (layer, head))
 
     yield Section((replace(HEAD, values=lambda opened, options: list(names)),), shown)
 
@@ -236,7 +236,7 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield OF_THIS_TEXT
 
 
-def head_view(
+def _head_view(
     opened: Opened, ask: Ask, options: Options, answer: Answer[EffectComparison], place: Place
 ) -> Iterator[Part]:
     """The maps, and one head."""
@@ -244,7 +244,7 @@ def head_view(
     classes: list[Part] = []
     if parse_target(options.get(TARGET.key), has_pair=True).kind in OF_CLASSES:
         without = replace(options, values={**options.values, REMOVED.key: named_places([place])})
-        classes = [classes_table(*ask(classes_without, without).result)]
+        classes = [_classes_table(*ask(classes_without, without).result)]
     reference = next((each.reference for each in comparison.effects if each.reference), "")
     values = {"layer": place[0], "head": place[1]}
     ends = (
@@ -260,10 +260,10 @@ def head_view(
         height=HEIGHT,
         below=[
             Cell("causes_effects", param=HEAD, value=partial(clicked_head, first)),
-            Text(head_words(comparison, place)),
+            Text(_head_words(comparison, place)),
             Link(link, "attention", values, "causes_attention", "The attention of this head"),
             *classes,
-            Text(agreement(comparison)),
+            Text(_agreement(comparison)),
             Text(ends, "caption"),
             Notices(first.notices, "caption"),
         ],
@@ -279,7 +279,7 @@ def clicked_head(effects: AblationEffects, row: int, column: int) -> str | None:
     return head_name(layer, head) if layer < layers and head < effects.heads.shape[1] else None
 
 
-def head_words(comparison: EffectComparison, place: Place) -> str:
+def _head_words(comparison: EffectComparison, place: Place) -> str:
     """The target with and without a head."""
     first = comparison.effects[0]
     without = "; ".join(
@@ -293,7 +293,7 @@ def head_words(comparison: EffectComparison, place: Place) -> str:
     )
 
 
-def classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
+def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
     """Every class with and without the head."""
     columns: dict[str, object] = {"class": list(clean.labels)}
     for word, each in (("with all heads", clean), ("without this head", without)):
@@ -303,7 +303,7 @@ def classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
     return Table(pd.DataFrame(columns), "Every class with all heads and without this one")
 
 
-def agreement(comparison: EffectComparison) -> str:
+def _agreement(comparison: EffectComparison) -> str:
     """Agreement of the kinds of ablation."""
     kinds = [each.kind for each in comparison.effects]
     pairs = [
@@ -346,7 +346,7 @@ def several_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The heads of a greedy search or of the reader's choice, removed together."""
     if not _is_searched(opened, options):
-        yield from chosen_view(opened, ask, options)
+        yield from _chosen_view(opened, ask, options)
         return
     options = options.only(ablation_curves.params)
     answer = ask(ablation_curves, options)
@@ -355,13 +355,13 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         removal_figure,
         answer,
         f"removal {greedy.kind} {opened.name}",
-        below=[*joint_parts(greedy), Text(CURVES, "caption"), Notices(answer.notices, "caption")],
+        below=[*_joint_parts(greedy), Text(CURVES, "caption"), Notices(answer.notices, "caption")],
         explanation=OF_REMOVAL,
         code=library_lines(ablation_curves, opened, options),
     )
 
 
-def chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The heads of the reader's choice, removed together."""
     names, heads = options.names(REMOVED.key), _heads(opened, options)
     if not names:
@@ -370,10 +370,10 @@ def chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     each = layers_and_heads(opened)[1]
     places = named_places([divmod(heads.index(name), each) for name in names])
     options = replace(options, values={**options.values, REMOVED.key: places}).only(joint_ablation.params)
-    yield from joint_parts(ask(joint_ablation, options).result)
+    yield from _joint_parts(ask(joint_ablation, options).result)
 
 
-def joint_parts(removal: JointAblation) -> Iterator[Part]:
+def _joint_parts(removal: JointAblation) -> Iterator[Part]:
     """The joint effect, the sum of single effects, and the effect of each head."""
     difference = removal.joint - removal.total
     yield Metrics(
@@ -496,7 +496,7 @@ def spread_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"spread {spread.kind} {opened.name}",
         numbers="open",
         height=HEIGHT,
-        below=[Text(spread_words(spread)), Text(sentences, "caption")],
+        below=[Text(_spread_words(spread)), Text(sentences, "caption")],
         explanation=OF_SPREAD,
         code=library_lines(effect_spread, opened, options),
     )
@@ -506,10 +506,10 @@ def spread_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         return
     reads = "heads that are removed one after the other; after each the model classifies every labelled sentence again"
     count = replace(COUNT, label="Heads removed one after the other", help=reads)
-    yield Section((count,), partial(accuracy_view, options, listed))
+    yield Section((count,), partial(_accuracy_view, options, listed))
 
 
-def spread_words(spread: EffectSpread) -> str:
+def _spread_words(spread: EffectSpread) -> str:
     """The clean target, the head with the largest mean, and the number of heads whose mean exceeds its spread."""
     layer, head = (int(each) for each in np.unravel_index(np.nanargmax(np.abs(spread.mean)), spread.mean.shape))
     beyond, heads = int((np.abs(spread.mean) > spread.spread).sum()), int((~np.isnan(spread.mean)).sum())
@@ -525,7 +525,9 @@ def spread_words(spread: EffectSpread) -> str:
     )
 
 
-def accuracy_view(options: Options, listed: LabelledTexts, opened: Opened, ask: Ask, chosen: Options) -> Iterator[Part]:
+def _accuracy_view(
+    options: Options, listed: LabelledTexts, opened: Opened, ask: Ask, chosen: Options
+) -> Iterator[Part]:
     """The accuracy as heads are removed."""
     whose, _, _ = options.get(TARGET.key).partition("@")  # all classes of a probe
     target = whose if whose.startswith("probe:") else ""

@@ -204,7 +204,6 @@ def _size(parts: HeadProjections, block: Block) -> int:
 
 
 def _norm_words(norms: np.ndarray) -> str:
-    """What the sizes of the heads' blocks show of their edges, in one sentence; "" for a single block."""
     if len(norms) < 2:
         return ""
     most, least = int(norms.argmax()), int(norms.argmin())
@@ -215,7 +214,6 @@ def _norm_words(norms: np.ndarray) -> str:
 
 
 def _shape_words(parts: HeadProjections, block: Block, cut: Cut) -> str:
-    """Shapes from the stored parameter to the drawn blocks, in one line."""
     stored, matrix, blocks = parts.stored[block], parts.matrix(block), parts.blocks(block)
     words = f"`{stored.name}` `{stored.shape}`"
     if stored.form != "as stored":
@@ -284,7 +282,6 @@ def norms_view(opened: Opened, ask: Ask) -> Iterator[Part]:
 
 
 def _chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Part]:
-    """The clicked head, its norms, and links to it."""
     if not cell or cell[0] >= norms.shape[0] or cell[1] >= norms.shape[1]:
         small = "A small norm says that the numbers are small, not that the head is useless."
         yield Text(f"Click a cell to open its head. {small}", "caption")
@@ -305,7 +302,6 @@ def _chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Pa
 
 
 def _head_sizes(parts: HeadProjections) -> Iterator[Part]:
-    """Numbers of parameters of a head and of a layer."""
     sizes, metrics = head_parameters(parts), []
     for block in BLOCKS:
         blocks = parts.blocks(block)
@@ -353,7 +349,6 @@ def chosen_cell_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Par
 
 
 def _check_words(cell: CellBreakdown) -> str:
-    """The comparison with the model, in a line."""
     score = cell.score
     weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
     line = (
@@ -368,7 +363,6 @@ def _check_words(cell: CellBreakdown) -> str:
 
 
 def _remarks_on(score: ScoreBreakdown) -> list[str]:
-    """What the family does between projection and weight."""
     remarks = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
         remarks.append(f"This family multiplies the query with {digits(score.query_factor)} before the product.")
@@ -378,7 +372,6 @@ def _remarks_on(score: ScoreBreakdown) -> list[str]:
 
 
 def _output_words(cell: CellBreakdown) -> str:
-    """The comparison of the outputs of all heads with the model."""
     mix = cell.output
     if mix.output_difference is None or mix.mix_difference is None:
         return "This family applies `W_o` as a bare tensor, so its output cannot be compared here."

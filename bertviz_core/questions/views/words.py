@@ -190,7 +190,7 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"word shares {result.method} {opened.name}",
         texts=result.tokens,
         scrolled=True,
-        below=[Text(READ[result.method], "caption"), *totals(result), Notices(answer.notices, "caption")],
+        below=[Text(READ[result.method], "caption"), *_totals(result), Notices(answer.notices, "caption")],
         explanation=SHARES[result.method],
         code=library_lines(word_attributions, opened, options),
     )
@@ -212,7 +212,7 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield SecondModel("words_beside", compared)
 
 
-def totals(result: WordAttributions) -> Iterator[Part]:
+def _totals(result: WordAttributions) -> Iterator[Part]:
     """The target with and without all words, the sum of the shares, and the strongest words."""
     unit = f"in {result.unit}"
     metrics = [Metric("Clean", decimals(result.clean), f"The {result.title} of the text as it is, {unit}.")]
@@ -227,10 +227,10 @@ def totals(result: WordAttributions) -> Iterator[Part]:
         words = "Largest change of any share when the number of nodes of the integral was last doubled."
         metrics.append(Metric("Error of a share", digits(float(result.share_errors.max()), 2), words))
     yield Metrics(metrics)
-    yield Text(strongest(result))
+    yield Text(_strongest(result))
 
 
-def strongest(result: WordAttributions) -> str:
+def _strongest(result: WordAttributions) -> str:
     """The words with the largest positive and negative share, the stronger one first."""
     most, least = int(result.shares.argmax()), int(result.shares.argmin())
     title = escape_markdown(result.title)
@@ -331,10 +331,10 @@ def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if not has_mask(opened.tokenizer) and is_placed(options):
         yield Text(NO_MASK_PLACED, "notice")
         return
-    options = class_options(_replacing(opened, options))
+    options = _class_options(_replacing(opened, options))
     answer = ask(class_attributions, options)
     result: ClassAttributions = answer.result
-    lines = "\n".join(for_and_against(result, place) for place in range(len(result.labels)))
+    lines = "\n".join(_for_and_against(result, place) for place in range(len(result.labels)))
     yield Figure.of(
         word_classes_figure,
         answer,
@@ -346,7 +346,7 @@ def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
 
 
-def class_options(options: Options) -> Options:
+def _class_options(options: Options) -> Options:
     """Options for all classes of the target's head or probe."""
     request = parse_target(options.get(TARGET.key), has_pair=True)
     values = {key: options.get(key) for key in (CLASSES.key, UNITS.key, IN_PLACE.key) if options.get(key)}
@@ -357,7 +357,7 @@ def class_options(options: Options) -> Options:
     return replace(options, task=request.task, values={**values, **placed})
 
 
-def class_words(opened: Opened, options: Options) -> str:
+def _class_words(opened: Opened, options: Options) -> str:
     """What is measured, in the line above the figure."""
     request, labels = parse_target(options.get(TARGET.key), has_pair=True), options.names(CLASSES.key)
     noun, count = "tag" if request.kind == "tag" else "class", len(target_classes(opened, options).labels)
@@ -367,7 +367,7 @@ def class_words(opened: Opened, options: Options) -> str:
     return f"{options.choice(CLASSES_BY)} of {named}{several}{where.get(request.kind, '')}"
 
 
-def for_and_against(result: ClassAttributions, place: int) -> str:
+def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
     words = [
         f"**{_token(result.words[word])}** speaks most of all words {side} it "
@@ -392,6 +392,6 @@ VIEWS = (
     TargetView("Remove word by word", (), curves_view, lacks=_mask, folded=(COMPARED, UNITS), said=_said),
     View("Pairs", (), pairs_view, lacks=_mask),
     TargetView(
-        "Classes", (), classes_view, folded=(CLASSES_BY, UNITS, CLASSES, IN_PLACE), said=_said, named=class_words
+        "Classes", (), classes_view, folded=(CLASSES_BY, UNITS, CLASSES, IN_PLACE), said=_said, named=_class_words
     ),
 )
