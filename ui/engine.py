@@ -76,7 +76,8 @@ from ui.widgets.view_and_layer import layer_select, open_view, state_select, sto
 FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
 """Draws a view by itself; the parts that it returns are drawn as they come."""
-NO_SPECIAL: Mapping[str, Special] = {}
+Specials = Mapping[str, Special]
+NO_SPECIAL: Specials = {}
 LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 200, 320, 220
 """Pixels of the controls of a number, of a position and of words that are typed."""
 LONGEST_SLIDER = 1_000
@@ -103,7 +104,7 @@ def show_page(
     views: Sequence[View],
     about: About,
     params: Sequence[Param] = (),
-    special: Mapping[str, Special] = NO_SPECIAL,
+    special: Specials = NO_SPECIAL,
     texts: Callable[[], Options] | None = None,
     open_model: Callable[[str], SharedModel] = SharedModel,
     question_of: Callable[[SharedModel], str] = lambda opened: "",
@@ -160,7 +161,7 @@ def show_page(
         bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
 
 
-def show_view(view: View, special: Mapping[str, Special], opened: SharedModel, ask: Ask, options: Options) -> None:
+def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw a view by its own function, or its parts."""
     show = special.get(view.title) or view.show
     if show is not None:

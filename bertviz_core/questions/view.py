@@ -284,6 +284,11 @@ class Link:
     page: str
     query: Sequence[tuple[str, str]]
 
+    @classmethod
+    def to(cls, label: str, page: str, values: Mapping[str, object]) -> "Link":
+        """A link to a page with these values of parameters."""
+        return cls(label, page, [(key, str(value)) for key, value in values.items()])
+
 
 @dataclass(frozen=True, slots=True)
 class Links:
@@ -341,7 +346,7 @@ class View:
     second: str = ""
     """What needs a second model, as the start of a sentence; its name is then among the options."""
     folded: tuple[Param, ...] = ()
-    """Its controls behind a button, or below those of the target."""
+    """Its controls behind a button."""
     runs: bool = False
     """Whether it is of a run on the text."""
     lacks: Callable[[Any], Lack | None] = lambda opened: None
@@ -352,6 +357,8 @@ class View:
 class TargetView(View):
     """A view of a target, which is chosen above it."""
 
+    below: tuple[Param, ...] = ()
+    """Its controls, below those of the target."""
     said: Callable[[Any, Options], Iterable[str]] = lambda opened, options: ()
     """What the line above it says besides the target."""
     named: Callable[[Any, Options], str] | None = None

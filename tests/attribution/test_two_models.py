@@ -11,6 +11,7 @@ import pytest
 
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.interventions.two_models import words_compared_figure
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.questions.interventions.attributions import word_attributions
@@ -18,7 +19,7 @@ from bertviz_core.questions.interventions.same_target import second_options
 from bertviz_core.questions.interventions.targets import target_of
 from bertviz_core.questions.interventions.two_models import compared_words
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.two_models.interventions import attribution_comparison_frame, shares_that_changed
+from bertviz_core.questions.views.words import shares_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT
 from tests.helpers.two_tokenizers import MIXED, opened_model, save_byte_head
@@ -94,7 +95,7 @@ def test_without_a_target_both_have_the_answer_of_the_first(place: Path) -> None
     found = compare(place, "classes", "byte-classes", in_place="nothing")
     assert found.second.target.casefold() == found.first.target.casefold()
     assert "No word" not in shares_that_changed(found)
-    frame = attribution_comparison_frame(found)
+    frame = words_compared_figure(found).frame()
     assert list(frame) == ["word", "first", "second", "difference"]
     np.testing.assert_allclose(frame["second"] - frame["first"], frame["difference"], atol=1e-6)
     order = np.abs(found.difference)[list(found.ranked())]

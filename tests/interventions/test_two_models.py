@@ -16,7 +16,7 @@ from bertviz_core.predictions.two_models.comparison import SAME_MODEL
 from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.interventions.two_models import compared_effects
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.two_models.interventions import effect_comparison_frame, effects_that_changed
+from bertviz_core.questions.views.causes import effects_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT
 from tests.helpers.two_tokenizers import opened_model, save_byte_head
@@ -50,7 +50,7 @@ def test_each_side_is_the_answer_about_that_model_alone(place: Path) -> None:
     change = found.difference
     assert change is not None
     np.testing.assert_array_equal(change, found.second.heads - found.first.heads)
-    frame = effect_comparison_frame(found)
+    frame = effects_compared_figure(found).frame()
     sizes = frame["difference"].abs().to_numpy()
     np.testing.assert_array_equal(sizes, np.sort(sizes)[::-1])
     assert len(frame) == change.size
@@ -77,7 +77,7 @@ def test_models_of_other_sizes_are_side_by_side_without_a_difference(place: Path
     found = compare(place, "deep")
     assert found.difference is None
     assert any("so their heads have no difference" in notice for notice in found.notices)
-    assert effect_comparison_frame(found)["difference"].isna().all()
+    assert effects_compared_figure(found).frame()["difference"].isna().all()
     (heatmap,) = [each for each in effects_compared_figure(found).drawn(LIGHT).data if each.type == "heatmap"]
     heads = found.first.heads.shape[1]
     cells = np.asarray(heatmap.z)

@@ -1,6 +1,6 @@
 """The page on heads that matter: its numbers against models with changed weights, and one message for every refusal.
 
-Covers `pages/causes.py`, `ui/views/causes/*.py`.
+Covers `pages/causes.py`, `bertviz_core/questions/views/causes.py`, `ui/views/causes.py`.
 """
 
 import json

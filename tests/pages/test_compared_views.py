@@ -1,6 +1,6 @@
 """The second model below a view of the first: numbers as the lines of Python have them, refusals are one sentence.
 
-Covers `ui/views/words/compared.py`, `ui/views/causes/compared.py`, `ui/views/attention/compared.py`,
+Covers `bertviz_core/questions/views/{words,causes}.py`, `ui/views/attention/compared.py`,
 `ui/views/representations/compared.py`, `ui/widgets/models/beside.py`.
 """
 

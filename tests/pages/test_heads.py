@@ -1,6 +1,6 @@
 """The heads page draws the checkpoint's own weights and the model's own attention, in every view.
 
-Covers `ui/views/heads/*.py`, `ui/widgets/cell_controls.py`.
+Covers `bertviz_core/questions/views/heads.py`, `ui/views/heads.py`, `ui/widgets/cell_controls.py`.
 """
 
 import json
@@ -143,7 +143,7 @@ def timed(at: AppTest) -> dict[str, str]:
 
 def test_times_are_measured_for_each_reader_and_again_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(ProductTimes(one * 1e-6, 3 * one * 1e-6, 7) for one in (20, 30, 40))
-    monkeypatch.setattr("ui.views.heads.views.time_products", lambda model, products: next(times))
+    monkeypatch.setattr("ui.views.heads.time_products", lambda model, products: next(times))
     first = opened("heads", **PRODUCTS)
     assert timed(first) == {"One product": "20 µs", "12 products": "60 µs", "Ratio": "3.0×"}
     first.run()
@@ -154,7 +154,7 @@ def test_times_are_measured_for_each_reader_and_again_on_request(monkeypatch: py
 
 
 def test_times_that_cannot_be_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ui.views.heads.views.time_products", lambda model, products: None)
+    monkeypatch.setattr("ui.views.heads.time_products", lambda model, products: None)
     at = opened("heads", **PRODUCTS)
     assert not at.metric
     assert any("too busy" in each.value for each in at.caption)

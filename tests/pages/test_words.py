@@ -1,6 +1,6 @@
 """The page on words that matter: its numbers equal runs of transformers itself, and refusals are one message.
 
-Covers `pages/words.py`, `ui/views/words/*.py`.
+Covers `pages/words.py`, `bertviz_core/questions/views/words.py`, `ui/views/words.py`.
 """
 
 import json
@@ -73,7 +73,7 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
 @pytest.mark.slow
 def test_each_word_has_the_difference_of_two_runs() -> None:
     at = shown(words_shares_table="true")
-    assert views(at) == ["Words", "Remove word by word", "Pairs", "Classes"]
+    assert views(at) == ["Words", "Remove word by word", "Pairs"]
     other = vector(SECOND_TEXT)
     clean = float(vector(TEXT) @ other)
     expected = [clean - float(vector(TEXT, (place,)) @ other) for place in range(1, 7)]
@@ -88,7 +88,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert "**python** adds most" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0
-    assert f"**{frame['word'][weakest]}** takes most away from the" in page_text(at)
+    assert f"**{frame['word'][weakest]}** takes most of all words away from the" in page_text(at)
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_curves_fall_from_the_text_to_its_masks() -> None:
 
 def test_no_method_is_refused_in_a_sentence() -> None:
     at = shown(view="Remove word by word")
-    at.segmented_control(key="methods").set_value([]).run()
+    at.multiselect(key="methods").set_value([]).run()
     assert "choose at least one" in visible_text(at.error[0].value)
 
 

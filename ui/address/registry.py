@@ -39,7 +39,8 @@ from bertviz_core.questions.texts import (
     two_runs,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import checkpoint
+from bertviz_core.questions.views import causes, checkpoint, words
+from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import training as run_of_training
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
@@ -160,12 +161,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("journey predictions", EDITED, linked="on request", carried=True),
     *_on("heads", heads.MATRIX, heads.CUT),
     *_on("heads", heads.KEY),
-    *_on(
-        "heads",
-        _words("weights_of", "whose weights are shown: a matrix's, or norms of the heads", "one layer", "all layers"),
-        flag("heads_row", "whether the row of weights is open as a table"),
-        flag("products_shown", "whether one product is compared with one per head"),
-    ),
+    *_on("heads", heads_view.WEIGHTS, heads_view.ROW_OPEN, heads_view.PRODUCTS_SHOWN),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS, two_runs.OTHER_LAYER, two_runs.OTHER_HEAD),
     *_on(
@@ -242,20 +238,9 @@ ROWS: tuple[AddressName, ...] = (
     *_on("causes", interventions.COUNT),
     *_on("causes journey", interventions.REMOVED_FOR),
     *_on("causes", many_texts.TEXTS_DRAWN),
-    *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="on request"),
-    *_on(
-        "causes",
-        _words("changed_head", "the selected head, such as layer 2, head 7"),
-        _words("removed_heads", "heads that are removed together, the name once for each"),
-        _words("which", "how they are chosen", "greedy search", "my choice"),
-        _words("patched", "what is copied", "hidden states", "heads"),
-        _words("effect_list", "which sentences are run", "example set", "my own list"),
-    ),
-    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES),
-    *_on(
-        "words",
-        _words("classes_by", "the number of each class", "logit", "probability"),
-    ),
+    *_on("causes", causes.SENTENCES, linked="on request"),
+    *_on("causes", causes.HEAD, causes.REMOVED_HEADS, causes.WHICH, causes.PATCHED, causes.LIST),
+    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES, words.CLASSES_BY),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
     *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),

@@ -9,7 +9,6 @@ import streamlit as st
 
 from bertviz_core.text import escape_controls, escape_markdown, isolated
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.tokenization import longest_piece
 from ui.address.following import bring_along, rewrite, source_of, write
 from ui.address.query import whole
 from ui.address.widgets import BOUND, keep_within
@@ -33,17 +32,6 @@ def head_select(heads: int) -> int:
     return int(st.number_input(f"Head, 0 to {most}", 0, most, 0, step=1, key=HEAD, width=NARROW, **BOUND))
 
 
-def query_select(tokens: Tokens) -> int:
-    """Position of the query token."""
-    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that attends to all others.")
-
-
-def key_select(tokens: Tokens) -> int:
-    """Position of the key token, also set by a click on its weight."""
-    words = "The token that is attended to; a click on a bar of the row of weights selects it, too."
-    return token_select("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
-
-
 def token_names(tokens: Tokens) -> list[str]:
     """Position and text of every token, for lists."""
     return [f"{place} {isolated(escape_controls(token))}" for place, token in enumerate(tokens.tokens)]
@@ -53,14 +41,6 @@ def put_token(key: str, place: int) -> None:
     """Select a position, as a click in a figure does, and update the address."""
     st.session_state[key] = place
     rewrite(key, str(place))
-
-
-def take_key(chart_key: str, curve: int) -> None:
-    """Select the key token of the clicked bar."""
-    event = st.session_state.get(chart_key)
-    points = event["selection"]["points"] if event else []
-    if points and points[0].get("curve_number") == curve:
-        put_token(KEY, int(points[0]["x"]))
 
 
 def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:

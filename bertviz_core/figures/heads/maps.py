@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -120,7 +121,21 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-@figure("products", "heads_products", "one product beside one per head (--layer)", reported=True)
+def _products_frame(products: FusedVsPerHead, tokens: Tokens) -> pd.DataFrame:
+    """A row for each token: the vectors of all heads, from one product."""
+    heads, seq, dim = products.fused.shape
+    columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
+    frame = pd.DataFrame(products.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
+    frame.insert(0, "token", list(tokens.tokens))
+    return frame
+
+
+def _norms_frame(head_norms: Float[np.ndarray, "layers heads blocks"]) -> pd.DataFrame:
+    rows = [(layer, head, *row) for layer, rows in enumerate(head_norms.tolist()) for head, row in enumerate(rows)]
+    return pd.DataFrame(rows, columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)])
+
+
+@figure("products", "heads_products", "one product beside one per head (--layer)", reported=True, table=_products_frame)
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
@@ -132,7 +147,7 @@ def products_figure(
     return FigureSpec(title, alt, draw)
 
 
-@figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True)
+@figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True, table=_norms_frame)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Plot the norms of the blocks of all heads of all layers."""
     title = f"How large each head's weights are: norms in {counted(len(head_norms), 'layer')} — {model_name}"

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
@@ -168,7 +169,27 @@ def signs(values: np.ndarray, theme: Theme) -> list[str]:
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
-@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", reported=True)
+def _cell_frame(cell: CellBreakdown) -> pd.DataFrame:
+    """The products of query and key."""
+    score = cell.score
+    return pd.DataFrame(
+        {"number": range(len(score.query)), "q": score.query, "k": score.key, "product": score.products}
+    )
+
+
+def row_frame(cell: CellBreakdown, trace: Trace) -> pd.DataFrame:
+    """The row of weights."""
+    score = cell.score
+    numbers = {"score": score.scores, "weight": score.weights, "in the map": score.model_weights}
+    return pd.DataFrame({"position": range(len(trace.tokens)), "key": list(trace.tokens.tokens), **numbers})
+
+
+def _mix_frame(cell: CellBreakdown) -> pd.DataFrame:
+    output = cell.output.head_output
+    return pd.DataFrame({"number": range(len(output)), "part of the output": output})
+
+
+@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", reported=True, table=_cell_frame)
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """Plot the computation of one weight from two vectors."""
     query, key = cell.query_position, cell.key_position
@@ -182,7 +203,7 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     return FigureSpec(title, alt, partial(cell_arithmetic, cell, names, second, drawn))
 
 
-@figure("mix", "heads_mix", "the output of a head (--layer, --head)", reported=True)
+@figure("mix", "heads_mix", "the output of a head (--layer, --head)", reported=True, table=_mix_frame)
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """Plot the output of a head for one query."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"

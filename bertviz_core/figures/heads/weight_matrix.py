@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -251,7 +252,19 @@ CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} he
 LONGEST_IN_TITLE = 18
 
 
-@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", reported=True)
+def _matrix_frame(projections: HeadProjections, block: Block) -> pd.DataFrame:
+    """The whole matrix."""
+    matrix = projections.matrix(block)
+    return pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
+
+
+def block_frame(projections: HeadProjections, head: int, block: Block) -> pd.DataFrame:
+    """The block of a head."""
+    own = projections.blocks(block)[block_place(projections, head, block)]
+    return pd.DataFrame({"row": range(len(own)), **{str(index): column for index, column in enumerate(own.T)}})
+
+
+@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", reported=True, table=_matrix_frame)
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
     """Plot one projection of a layer, with the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)

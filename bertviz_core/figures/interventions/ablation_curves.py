@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, faint, layout
+from bertviz_core.figures.interventions.effect_maps import head_name
 from bertviz_core.interventions.results import AblationCurve
 from bertviz_core.text import decimals
 
@@ -16,10 +19,24 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
 """Order -> part with its colour in the theme."""
 
 
+def curves_frame(ablation_curves: Sequence[AblationCurve]) -> pd.DataFrame:
+    """The number after each step; mean, least and greatest value of the random orders."""
+    columns: dict[str, object] = {"heads removed": np.arange(ablation_curves[0].values.shape[1])}
+    for curve in ablation_curves:
+        if curve.order == "random":
+            for name, each in (("mean", np.mean), ("least", np.min), ("greatest", np.max)):
+                columns[f"random, {name}"] = each(curve.values, axis=0).astype(float)
+            continue
+        columns[curve.order] = curve.values[0].astype(float)
+        columns[f"head of {curve.order}"] = ["", *(head_name(*place) for place in curve.places[0].tolist())]
+    return pd.DataFrame(columns)
+
+
 @figure(
     "removal",
     "causes_removal",
     "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
+    table=curves_frame,
 )
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
     """Plot a target as heads are ablated in several orders; random orders as a band.

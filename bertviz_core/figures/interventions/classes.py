@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import ClassAttributions
@@ -20,10 +21,18 @@ ROW, AROUND, STANDING, BESIDE = 26, 170, 100, 200
 and words."""
 
 
+def _classes_frame(class_attributions: ClassAttributions) -> pd.DataFrame:
+    """Every word in the order of the text, with its share in each class."""
+    result = class_attributions
+    columns: dict[str, object] = {"word": result.words, "position": [places[0] for places in result.positions]}
+    return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
+
+
 @figure(
     "word-classes",
     "words_classes",
     "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
+    table=_classes_frame,
 )
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     """Plot the share of every word in every class; the clean value of a class is beside its name."""

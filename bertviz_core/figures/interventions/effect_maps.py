@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -24,13 +25,52 @@ LEAST, MOST = 260, 640
 """Minimum and maximum height of a map in pixels."""
 
 
+def head_name(layer: int, head: int) -> str:
+    """The name of a head in texts, lists and addresses."""
+    return f"layer {layer}, head {head}"
+
+
+def _effects_frame(effect_comparison: EffectComparison) -> pd.DataFrame:
+    """Every part with its effects, the largest first."""
+    columns = [effect_columns(each)[0] for each in effect_comparison.effects]
+    parts = {"FF": "feed-forward block", "all": "whole layer"}
+    rows = [
+        (layer, parts.get(part, f"head {part}"), *(float(each[layer, place]) for each in columns))
+        for layer in range(len(columns[0]))
+        for place, part in enumerate(effect_columns(effect_comparison.effects[0])[1])
+    ]
+    kinds = [KIND_WORDS[each.kind] for each in effect_comparison.effects]
+    frame = pd.DataFrame(rows, columns=["layer", "part", *kinds]).dropna().reset_index(drop=True)
+    return frame.loc[frame.iloc[:, 2].abs().sort_values(ascending=False, kind="stable").index]
+
+
+def _patched_frame(values: Float[np.ndarray, "layers columns"] | None, names: Sequence[str]) -> pd.DataFrame:
+    """A row for each layer."""
+    frame = pd.DataFrame(values, columns=list(names), dtype=float)
+    frame.insert(0, "layer", np.arange(len(frame)))
+    return frame
+
+
+def _states_frame(patches: ActivationPatching) -> pd.DataFrame:
+    """A column for each position."""
+    pairs = enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
+    names = [f"{place} {one}" if one == other else f"{place} {one} / {other}" for place, (one, other) in pairs]
+    return _patched_frame(patches.states, names)
+
+
+def _heads_frame(patches: ActivationPatching) -> pd.DataFrame:
+    """A column for each head."""
+    return _patched_frame(patches.heads, [f"head {head}" for head in range(patches.heads.shape[1])])
+
+
 @figure(
     "effects",
     "causes_effects",
     "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
     reported=True,
+    table=_effects_frame,
 )
-def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
+def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None) -> FigureSpec:
     """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.
 
     Args:
@@ -145,6 +185,7 @@ def map_blocks(
     "patched-states",
     "causes_states",
     "what each hidden state of the text brings back of a target, copied into the run of a second text",
+    table=_states_frame,
 )
 def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
     """Plot the effect of patching each hidden state of the clean text, layer by position.
@@ -181,6 +222,7 @@ def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) ->
     "patched-heads",
     "causes_heads",
     "what each head of the text brings back of a target, copied into the run of a second text",
+    table=_heads_frame,
 )
 def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
     """Plot the effect of patching each head's output of the clean text, layer by head."""

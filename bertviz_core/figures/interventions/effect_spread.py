@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, sequential
-from bertviz_core.figures.interventions.ablation_curves import removal_lines
+from bertviz_core.figures.interventions.ablation_curves import curves_frame, removal_lines
 from bertviz_core.figures.interventions.effect_maps import KIND_WORDS
 from bertviz_core.interventions.results import AblationCurve, EffectSpread
 from bertviz_core.text import counted, decimals
@@ -18,10 +19,25 @@ from bertviz_core.text import counted, decimals
 SIZES = PairSizes(least=150, edges=120, between=0.15)
 
 
+def _spread_frame(effect_spread: EffectSpread) -> pd.DataFrame:
+    """Mean and standard deviation of every head's effect, the largest mean first."""
+    places = np.argwhere(~np.isnan(effect_spread.mean))
+    at = tuple(places.T)
+    numbers = {"mean effect": effect_spread.mean[at], "standard deviation": effect_spread.spread[at]}
+    columns = {name: values.astype(float) for name, values in numbers.items()}
+    frame = pd.DataFrame({"layer": places[:, 0], "head": places[:, 1], **columns})
+    return frame.loc[frame["mean effect"].abs().sort_values(ascending=False, kind="stable").index]
+
+
+def _accuracy_frame(accuracy_curves: Sequence[AblationCurve]) -> pd.DataFrame:
+    return curves_frame(accuracy_curves)
+
+
 @figure(
     "effect-spread",
     "causes_spread",
     "mean and standard deviation of each head's effect over texts (by default some of the example set)",
+    table=_spread_frame,
 )
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
     """Plot mean and standard deviation of every head's effect over texts, side by side."""
@@ -53,6 +69,7 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     "accuracy",
     "causes_accuracy",
     "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
+    table=_accuracy_frame,
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
     """Plot the accuracy as heads are ablated in several orders; random orders as a band.

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import PairAttributions
@@ -20,10 +21,27 @@ LEAST, MOST = 300, 760
 """Minimum and maximum height of the map in pixels."""
 
 
+def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
+    """Every pair of tokens with its share."""
+    ledger = pair_attributions
+    rows, columns = ledger.shares.shape
+    return pd.DataFrame(
+        {
+            "position in the first": np.repeat(np.arange(rows), columns),
+            "token of the first": np.repeat(np.array(ledger.first.tokens, dtype=object), columns),
+            "position in the second": np.tile(np.arange(columns), rows),
+            "token of the second": np.tile(np.array(ledger.second.tokens, dtype=object), rows),
+            "share": ledger.shares.ravel().astype(float),
+            "error": ledger.share_errors.ravel().astype(float),
+        }
+    )
+
+
 @figure(
     "word-pairs",
     "words_pairs",
     "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
+    table=_pairs_frame,
 )
 def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
     """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""

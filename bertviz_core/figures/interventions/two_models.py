@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import AttributionComparison
@@ -41,10 +42,18 @@ def compared_shares(comparison: AttributionComparison, title: str, theme: Theme)
     return figure.update_xaxes(title={"text": f"share of the target, {comparison.first.unit}"})
 
 
+def _shares_frame(attribution_comparison: AttributionComparison) -> pd.DataFrame:
+    """One row per part of the text, in its order: its share in both models and the difference."""
+    compared = attribution_comparison
+    numbers = {"first": compared.first_shares, "second": compared.second_shares, "difference": compared.difference}
+    return pd.DataFrame({"word": compared.parts, **{name: values.astype(float) for name, values in numbers.items()}})
+
+
 @figure(
     "words-compared",
     "words_compared",
     "what each word adds to the same target in two models (TEXT --pair TEXT, --set other=, target=, method=)",
+    table=_shares_frame,
 )
 def words_compared_figure(attribution_comparison: AttributionComparison) -> FigureSpec:
     """Plot the share of each word in two models, in the order of the text, with the differences."""
@@ -63,10 +72,34 @@ def words_compared_figure(attribution_comparison: AttributionComparison) -> Figu
     return FigureSpec(title, f"{title}: {listed}", partial(compared_shares, compared, title), caption)
 
 
+def _effects_frame(effects_of_two: TwoModelEffects) -> pd.DataFrame:
+    """One row per head: its effect in both models and the difference, the largest difference first.
+
+    Where the models differ in layers or heads, a head that only one of them has is empty in the other, no head has a
+    difference, and the rows are in the order of layers and heads.
+    """
+    first, second, change = effects_of_two.first.heads, effects_of_two.second.heads, effects_of_two.difference
+    layers, heads = (max(first.shape[axis], second.shape[axis]) for axis in (0, 1))
+    places = [(layer, head) for layer in range(layers) for head in range(heads)]
+    numbers = {"first": first, "second": second, "difference": change}
+    columns = {name: [_at(values, place) for place in places] for name, values in numbers.items()}
+    frame = pd.DataFrame({"layer": [each[0] for each in places], "head": [each[1] for each in places], **columns})
+    frame = frame.dropna(subset=["first", "second"], how="all")
+    if change is not None:
+        frame = frame.loc[frame["difference"].abs().sort_values(ascending=False, kind="stable").index]
+    return frame.reset_index(drop=True)
+
+
+def _at(values: np.ndarray | None, place: tuple[int, int]) -> float:
+    inside = values is not None and place[0] < values.shape[0] and place[1] < values.shape[1]
+    return float(values[place]) if values is not None and inside else float("nan")
+
+
 @figure(
     "effects-compared",
     "causes_compared",
     "change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)",
+    table=_effects_frame,
 )
 def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
     """Plot the effect of every head in two models and the difference, all on one scale."""

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 from plotly.subplots import make_subplots
@@ -29,10 +30,23 @@ COLOURS: dict[ShareMethod, str] = {
 RANDOM = "random order"
 
 
+def _curves_frame(word_curves: WordCurves) -> pd.DataFrame:
+    """The target at each step, of every method and of the random orders."""
+    columns: dict[str, object] = {"words": list(word_curves.counts)}
+    for curve in word_curves.curves:
+        columns[f"{METHOD_NAMES[curve.method]}, without"] = curve.without.astype(float)
+        columns[f"{METHOD_NAMES[curve.method]}, alone"] = curve.alone.astype(float)
+    for which, values in (("without", word_curves.random), ("alone", word_curves.random_alone)):
+        ends = {"mean": values.mean(axis=0), "least": values.min(axis=0), "greatest": values.max(axis=0)}
+        columns |= {f"random, {which}, {name}": each.astype(float) for name, each in ends.items()}
+    return pd.DataFrame(columns)
+
+
 @figure(
     "word-curves",
     "words_curves",
     "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
+    table=_curves_frame,
 )
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
     """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""

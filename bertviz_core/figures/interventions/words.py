@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.attribution.results import ShareMethod, WordAttributions
@@ -31,11 +32,27 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 """Description of the method in a title."""
 
 
+def shares_frame(word_attributions: WordAttributions) -> pd.DataFrame:
+    """Every word in the order of the text, with its tokens and its share."""
+    result, tokens = word_attributions, word_attributions.tokens.tokens
+    has_errors = result.method == "integrated-gradients"
+    return pd.DataFrame(
+        {
+            "word": result.words,
+            "position": [places[0] for places in result.positions],
+            "tokens": [" ".join(tokens[place] for place in places) for places in result.positions],
+            "share": result.shares.astype(float),
+            **({"error": result.share_errors.astype(float)} if has_errors else {}),
+        }
+    )
+
+
 @figure(
     "word-shares",
     "words_shares",
     "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
     reported=True,
+    table=shares_frame,
 )
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
     """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
@@ -55,6 +72,7 @@ def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPie
     "words_bars",
     "the words that add most to a target or take most from it (TEXT --pair TEXT)",
     reported=True,
+    table=shares_frame,
 )
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
     """Plot the words with the largest shares of either sign, the largest positive share at the top."""

@@ -45,6 +45,8 @@ TargetKind = Literal["cosine", "late-interaction", "class", "tag", "word", "answ
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 OF_TWO_TEXTS: tuple[TargetKind, ...] = ("cosine", "late-interaction")
 """Kinds that compare the text with a second one, each in a run of its own."""
+OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
+"""Kinds that belong to a position of one text."""
 NEED_PAIR: Mapping[TargetKind, str] = {
     "cosine": "cosine compares the text with",
     "late-interaction": "late-interaction compares the text with",

@@ -2,7 +2,15 @@
 
 from dataclasses import replace
 
-from bertviz_core.attribution.class_attributions import ClassOutputs, head_classes, probe_classes, tag_classes
+import numpy as np
+
+from bertviz_core.attribution.class_attributions import (
+    MOST_CLASSES,
+    ClassOutputs,
+    head_classes,
+    probe_classes,
+    tag_classes,
+)
 from bertviz_core.attribution.class_attributions import class_attributions as shares_of_classes
 from bertviz_core.attribution.gradients import GRADIENT_METHODS, LEAST_NODES
 from bertviz_core.attribution.leave_one_out import leave_one_out
@@ -18,13 +26,16 @@ from bertviz_core.attribution.results import (
     WordAttributions,
     WordCurves,
 )
+from bertviz_core.attribution.text_units import has_mask
 from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS
 from bertviz_core.attribution.word_curves import word_curves as curves_of
 from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.figures.interventions.word_curves import METHOD_NAMES
+from bertviz_core.interventions.targets.parsing import OF_PLACES, parse_target
 from bertviz_core.interventions.targets.target import MEASURES, Target
+from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.tags import surest_tag, tag_predictions
-from bertviz_core.questions.interventions.targets import MEASURE, TARGET, chosen_probe, read_tokens, target
+from bertviz_core.questions.interventions.targets import MEASURE, TARGET, all_classes, chosen_probe, read_tokens, target
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
@@ -39,11 +50,69 @@ REPLACED: dict[str, Replacement] = {MASK: "mask", "nothing": "drop"}
 """Value of IN_PLACE -> replacement in results."""
 BACKWARD = 3
 """Duration of a run with gradients, in runs without."""
-METHOD = choice("method", tuple(BY_NAME), "how a word's share is measured")
-COMPARED = Param("methods", "text", "methods whose order of the words is tried, with commas between them")
-UNITS = choice("units", ("words", "tokens"), "whether words or tokens have shares")
-IN_PLACE = choice("in_place", tuple(REPLACED), "replacement of a word that is left out")
-CLASSES = Param("classes", "text", "names of classes, with commas between them")
+MEASURED = (
+    "how a word's share is measured. Leave-one-out: by a run without each word. Integrated gradients: shares that add "
+    "up, by gradients on the way from a text of masks. Gradient x input: one run, the roughest"
+)
+EACH_ORDER = "methods whose order of the words is tried; each has its own order of the strongest words"
+WHOLE = "whether a word of several tokens is left out as a whole, or each token by itself"
+SHORTER = "what is in the place of a word left out: the mask keeps all positions; with nothing the text is shorter"
+
+
+def is_placed(options: Options) -> bool:
+    """Whether the target belongs to a position of the text."""
+    return parse_target(options.get(TARGET.key), has_pair=True).kind in OF_PLACES
+
+
+def _is_replaced(opened: Opened, options: Options) -> bool:
+    left_out = options.choice(METHOD) == METHOD.options[0]
+    return left_out and has_mask(opened.tokenizer) and not is_placed(options)
+
+
+def target_classes(opened: Opened, options: Options) -> ClassPrediction:
+    """All classes of the head or probe of the target."""
+    named = replace(options, values={TARGET.key: options.get(TARGET.key)})
+    key = (__name__, "target_classes", named.key())
+    return opened.get_or_compute(key, lambda: all_classes(opened, named)())
+
+
+def _likeliest(opened: Opened, options: Options) -> tuple[str, ...]:
+    prediction = target_classes(opened, options)
+    return tuple(prediction.labels[place] for place in np.argsort(-prediction.logits, kind="stable"))
+
+
+METHOD = Param(
+    "method",
+    "choice",
+    MEASURED,
+    tuple(BY_NAME),
+    "Method",
+    applies=lambda opened, options: has_mask(opened.tokenizer),
+)
+COMPARED = Param(
+    "methods",
+    "text",
+    EACH_ORDER,
+    (),
+    "Strongest by",
+    lambda opened, options: tuple(BY_NAME),
+    first=2,
+    control="several",
+)
+UNITS = choice("units", ("words", "tokens"), WHOLE, "Units")
+IN_PLACE = Param("in_place", "choice", SHORTER, tuple(REPLACED), "In its place", applies=_is_replaced)
+CLASSES = Param(
+    "classes",
+    "text",
+    f"names of classes, the likeliest to begin with; at most {MOST_CLASSES}",
+    (),
+    "Classes shown",
+    _likeliest,
+    shown=escape_controls,
+    first=MOST_CLASSES,
+    most=MOST_CLASSES,
+    control="several",
+)
 POSITION = Param("position", "position", "the token whose tags are looked at, the surest by default")
 LAYER = Param(
     "layer", "layer", "entry of the hidden states at which tokens are distinguished, the last but one by default"

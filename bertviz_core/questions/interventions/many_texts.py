@@ -12,7 +12,7 @@ from bertviz_core.interventions.results import AblationCurve, AblationEffects, E
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets.parsing import parse_target
 from bertviz_core.interventions.targets.target import Target, class_target, probe_target
-from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.classes import class_predictions, output_names, output_scoring
 from bertviz_core.predictions.probing.probe import probe_predictions
 from bertviz_core.predictions.probing.reading import config_classes, drawn, example_set, fitting_set, optional_labels
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe
@@ -126,6 +126,17 @@ def listed_examples(opened: Opened, options: Options) -> LabelledTexts:
         f"{named}: its effects may have another sign on texts like those of its training. Give a list of your own."
     )
     return replace(examples, notices=(*examples.notices, notice))
+
+
+def list_classes(opened: Opened, options: Options) -> tuple[str, ...]:
+    """Classes of the target's head or probe; () for any other target."""
+    spec = parse_target(options.get(TARGET.key), has_pair=True)
+    if spec.kind == "probe":
+        return opened.probe(spec.argument)[0].classes
+    if spec.kind != "class":
+        return ()
+    head = opened.head("sequence-classification")
+    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
 
 
 def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:

@@ -46,14 +46,23 @@ SHORT = 60
 """Number of layers, with many runs each, above which the work is queued."""
 MEAN = "its mean"
 KIND = choice("kind", EFFECT_KINDS, "replacement of an ablated part")
-COUNT = Param("count", "whole", "heads that are removed one after the other")
+GREEDY = "heads that are removed one after the other: at each step the one that moves the target furthest"
 REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
-REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "replacement of a removed head")
+ZEROS = "replacement of a removed head. Nothing: zeros. Its mean: the average of its output over a reference set"
+REMOVED_FOR = choice("removed_for", ("nothing", MEAN), ZEROS, "In its place")
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
 """Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
 Place = tuple[int, int]
 """Layer and head."""
+
+
+def _removable(opened: Opened, options: Options) -> tuple[int, int, int]:
+    layers, heads = layers_and_heads(opened)
+    return 1, min(layers * heads, MOST_REMOVED), FIRST_REMOVED
+
+
+COUNT = Param("count", "whole", GREEDY, label="How many", bounds=_removable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,13 +140,13 @@ def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectCompar
     means = cached_mean_activations(opened, after(job, 0, total))
 
     def on_partial(compared: EffectComparison) -> None:
-        job.show(number.of(compared, effect_comparison=compared))
+        job.show(number.of(compared, effect_comparison=compared, place=None))
 
     bounds = limits.max_batch_bytes, limits.max_gradient_bytes
     cached = _cached_effects(opened, options)
     compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, on_partial, cached)
     left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
-    return number.of(compared, left_out, effect_comparison=compared)
+    return number.of(compared, left_out, effect_comparison=compared, place=None)
 
 
 def allowed_kinds(opened: Opened, options: Options) -> tuple[EffectKind, ...]:

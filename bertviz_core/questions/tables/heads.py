@@ -5,28 +5,23 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import aligned, fields
 
 
 def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
     """The JSON object of the `heads` command: for each block the norm of each head, or its weights."""
-    blocks: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+    norms: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+    blocks = norms
     if weights:
         blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
         blocks |= {f"{block}_bias": projections.bias(block) for block in BLOCKS}
     return {
-        "model": projections.model,
-        "layer": projections.layer,
-        "shared_with": projections.shared_with,
-        "num_heads": projections.num_heads,
+        **fields(projections, "model layer shared_with num_heads"),
         "num_key_value_heads": len(projections.key),
         "head_dim": projections.head_dim,
         "shapes": {block: projections.blocks(block).shape for block in BLOCKS},
-        "stored": {
-            block: {"name": stored.name, "shape": stored.shape, "form": stored.form}
-            for block, stored in projections.stored.items()
-        },
-        "norms": {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)},
+        "stored": {block: fields(stored, "name shape form") for block, stored in projections.stored.items()},
+        "norms": norms,
         **blocks,
     }
 

@@ -6,25 +6,16 @@ import numpy as np
 
 from bertviz_core.attribution.results import PairAttributions, WordAttributions
 from bertviz_core.interventions.results import AblationEffects
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.lines import aligned, fields, printable_token
 from bertviz_core.text import decimals, measured
 
 
 def effects_json(effects: AblationEffects) -> dict[str, Any]:
     """The JSON object of the `causes` command."""
-    return {
-        "model": effects.model,
-        "target": effects.target,
-        "title": effects.title,
-        "unit": effects.unit,
-        "kind": effects.kind,
-        "clean": effects.clean,
-        "effects": effects.heads,
-        "feed_forward": effects.feed_forward,
-        "layers": effects.layers,
-        "reference": effects.reference,
-        "tokens": effects.tokens.tokens,
-    }
+    return fields(
+        effects,
+        "model target title unit kind clean effects=heads feed_forward layers reference tokens=tokens.tokens",
+    )
 
 
 def effects_lines(effects: AblationEffects) -> list[str]:
@@ -50,22 +41,10 @@ def _cell(value: float) -> str:
 
 def shares_json(shares: WordAttributions) -> dict[str, Any]:
     """The JSON object of the `words` command."""
-    return {
-        "model": shares.model,
-        "target": shares.target,
-        "title": shares.title,
-        "unit": shares.unit,
-        "method": shares.method,
-        "instead": shares.instead,
-        "clean": shares.clean,
-        "reference": shares.reference,
-        "tokens": shares.words,
-        "positions": shares.positions,
-        "shares": shares.shares,
-        "error": shares.error,
-        "share_errors": shares.share_errors,
-        "runs": shares.runs,
-    }
+    return fields(
+        shares,
+        "model target title unit method instead clean reference tokens=words positions shares error share_errors runs",
+    )
 
 
 def shares_lines(shares: WordAttributions) -> list[str]:
@@ -87,22 +66,11 @@ def shares_lines(shares: WordAttributions) -> list[str]:
 
 def pairs_json(ledger: PairAttributions) -> dict[str, Any]:
     """The JSON object of the `word-pairs` command."""
+    references = fields(ledger, "first=first_reference second=second_reference both=both_references")
     return {
-        "model": ledger.model,
-        "layer": ledger.layer,
-        "rows": ledger.first.tokens,
-        "columns": ledger.second.tokens,
-        "shares": ledger.shares,
-        "reference_terms": ledger.reference_terms,
-        "references": {
-            "first": ledger.first_reference,
-            "second": ledger.second_reference,
-            "both": ledger.both_references,
-        },
-        "cosine": ledger.cosine,
-        "error": ledger.error,
-        "share_errors": ledger.share_errors,
-        "nodes": ledger.nodes,
+        **fields(ledger, "model layer rows=first.tokens columns=second.tokens shares reference_terms"),
+        "references": references,
+        **fields(ledger, "cosine error share_errors nodes"),
     }
 
 

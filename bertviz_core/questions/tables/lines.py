@@ -1,6 +1,7 @@
 """Format rows as aligned lines, and values as JSON."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, SupportsFloat
 
 import orjson
@@ -32,9 +33,10 @@ def printable_token(token: str) -> str:
     return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)
 
 
-def fields(value: object, *names: str) -> dict[str, Any]:
-    """Some fields of a result, by their names."""
-    return {name: getattr(value, name) for name in names}
+def fields(result: object, *names: str) -> dict[str, Any]:
+    """Attributes of a result by their names, such as "model", "title tokens=tokens.tokens"."""
+    pairs = (name.partition("=") for name in " ".join(names).split())
+    return {name: attrgetter(path or name)(result) for name, _, path in pairs}
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:

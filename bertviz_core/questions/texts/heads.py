@@ -18,13 +18,39 @@ from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import longest_piece
 
 MULTIPLIED: tuple[Block, ...] = ("query", "key", "value")
-LAYER = Param("layer", "layer", "the layer, counted from 0")
-HEAD = Param("head", "head", "a head of the layer, counted from 0")
-MATRIX = choice("matrix", BLOCKS, "one of the four projections")
-CUT = choice("cut", tuple(CUTS), "how the matrix is drawn")
+
+
+def _last_layer(opened: Opened, options: Options) -> tuple[int, int, int]:
+    return 0, opened.loaded.num_hidden_layers - 1, 0
+
+
+def _last_head(opened: Opened, options: Options) -> tuple[int, int, int]:
+    return 0, layer_projections(opened, _layer(opened, options)).num_heads - 1, 0
+
+
+def _query(opened: Opened, options: Options) -> tuple[int, int, int]:
+    read = tokens(opened, options).result
+    return 0, len(read) - 1, longest_piece(read)
+
+
+def _key(opened: Opened, options: Options) -> tuple[int, int, int]:
+    least, most, query = _query(opened, options)
+    return least, most, max(query - 1, 0)
+
+
+LAYER = Param("layer", "layer", "the layer, counted from 0", bounds=_last_layer)
+HEAD = Param("head", "head", "a head of the layer, counted from 0", bounds=_last_head)
+OWNERS = "heads own rows of query, key and value, and columns of the output"
+MATRIX = Param(
+    "matrix", "choice", f"one of the four projections: {OWNERS}", BLOCKS, "Projection", lambda opened, options: BLOCKS
+)
+SAME = "how the matrix is drawn; the numbers are the same in all three"
+CUT = Param("cut", "choice", SAME, tuple(CUTS), "Drawn", lambda opened, options: tuple(CUTS))
 PRODUCT = choice("product", MULTIPLIED, "the projection that is computed both ways")
-QUERY = Param("query", "position", "position of the query, the longest token by default")
-KEY = Param("key", "position", "position of the key, the one before the query by default")
+LOOKS = "position of the query, the token that attends to all others; the longest token by default"
+LOOKED_AT = "position of the key, the token that is attended to; the one before the query by default"
+QUERY = Param("query", "position", LOOKS, label="Query token", bounds=_query, listed=True)
+KEY = Param("key", "position", LOOKED_AT, label="Key token", bounds=_key, listed=True)
 
 
 @question(figures=("matrix",), params=(LAYER, HEAD, MATRIX, CUT))
@@ -61,9 +87,8 @@ def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
     parts = layer_parts(opened, made.result, layer)
     head = options.numbered("head", parts.projections.num_heads, 0, opened.name)
-    count, longest = len(made.result.tokens), longest_piece(made.result.tokens)
-    query = options.whole(QUERY.key, count, longest)
-    key = options.whole(KEY.key, count, max(longest - 1, 0))
+    (_, last, longest), (_, _, before) = _query(opened, options), _key(opened, options)
+    query, key = options.whole(QUERY.key, last + 1, longest), options.whole(KEY.key, last + 1, before)
     broken_down = break_down_cell(opened.loaded, made.result, layer, head, query, key, parts)
     return made.of(broken_down, cell=broken_down, trace=made.result)
 

@@ -28,7 +28,7 @@ def _cells(spec: FigureSpec, theme: Theme) -> np.ndarray:
 @pytest.mark.parametrize("theme", [LIGHT, DARK, replace(LIGHT, pixels=390)])
 def test_the_map_of_effects_holds_heads_blocks_and_layers_of_all_kinds(theme: Theme) -> None:
     comparison = compared([ablation_effects(tiny_target("bert"), kind) for kind in ("zero", "gradient")])
-    cells = _cells(effects_figure(comparison), theme)
+    cells = _cells(effects_figure(comparison, None), theme)
     wide = HEADS + 2
     for place, each in enumerate(comparison.effects):
         down, across = (place * (LAYERS + 2), 0) if theme.slim else (0, place * (wide + 1))
@@ -43,7 +43,7 @@ def test_all_kinds_have_one_scale_on_which_every_head_is_seen() -> None:
     comparison = compared([ablation_effects(tiny_target("bert"), kind) for kind in ("zero", "gradient")])
     limit = effects_limit(comparison)
     assert limit >= max(float(np.abs(each.heads).max()) for each in comparison.effects)
-    spec = effects_figure(comparison)
+    spec = effects_figure(comparison, None)
     (drawn,) = (trace for trace in spec.drawn(LIGHT).data if trace.type == "heatmap")
     assert (drawn.zmin, drawn.zmax) == (-limit, limit)
     layer, head, _ = comparison.effects[0].ranked()[0]
@@ -56,7 +56,7 @@ def test_all_kinds_have_one_scale_on_which_every_head_is_seen() -> None:
 
 def test_a_family_without_blocks_has_its_heads_alone() -> None:
     effects = ablation_effects(tiny_target("xlm"))
-    cells = _cells(effects_figure(compared([effects])), LIGHT)
+    cells = _cells(effects_figure(compared([effects]), None), LIGHT)
     assert cells.shape == (LAYERS, HEADS + (effects.feed_forward is not None))
 
 

@@ -8,12 +8,10 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.interventions.targets.hidden_states import BETWEEN
 from bertviz_core.interventions.targets.parsing import TargetKind, parse_target
 from bertviz_core.interventions.targets.target import Measure
-from bertviz_core.predictions.classes import output_names, output_scoring
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import escape_controls, quoted
-from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import source_key
 from ui.session import TRAINED_PROBE, stored
@@ -85,17 +83,6 @@ def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, 
     name = f"probe:{chosen.probe}@{label}" if chosen.kind == "probe" else chosen.name
     target = {TARGET.key: name, MEASURE.key: chosen.measure}
     return Options((chosen.text,), pair or chosen.pair, values={**target, **values})
-
-
-def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
-    """Classes of the target's head or probe; () for any other target."""
-    probe = session_probe(name)
-    if chosen.kind == "probe":
-        return () if probe is None else probe.classes
-    if chosen.kind != "class":
-        return ()
-    head = models.with_head(name, "sequence-classification")
-    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
 
 
 def session_probe(name: str) -> Probe | None:

@@ -11,11 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetKind
+from bertviz_core.interventions.targets.parsing import OF_PLACES, OF_TWO_TEXTS, TargetKind
 from bertviz_core.models.catalog.example_run import OFFERED
-from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.loading import stored_tasks
-from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
 from bertviz_core.questions.predictions.late_interaction import own_interaction
 from bertviz_core.text import escape_markdown
@@ -65,8 +63,6 @@ DESCRIBED: dict[TargetKind, str] = {
 """Kind of target -> its description in a sentence."""
 INSTEAD = "so what is measured is the cosine of two texts"
 """End of the sentence about a cosine in place of an answer."""
-OF_PLACES: tuple[TargetKind, ...] = ("tag", "word", "answer", "state", "direction")
-"""Kinds that belong to a position of one text."""
 ONE_TEXT = "which belongs to one text and not to a list"
 BOX = 300
 """Pixels of the popover."""
@@ -82,16 +78,9 @@ class TargetRow(NamedTuple):
     words: DeltaGenerator
     """Container of the line."""
 
-    def say(self, chosen: ChosenTarget, *more: str) -> None:
-        """Write the line: the target, and further notes.
-
-        Args:
-            chosen: the target.
-            more: how words or heads are changed, a few words each.
-        """
-        self.words.markdown(
-            " · ".join((f"Target: **{escape_markdown(target_words(chosen))}**", *more)), width="content"
-        )
+    def say(self, target: str, *more: str) -> None:
+        """Write the line: the target, and how words or heads are changed, a few words each."""
+        self.words.markdown(" · ".join((f"Target: **{escape_markdown(target)}**", *more)), width="content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +136,7 @@ def target_row(
         read = (text(), None) if alone else _read_by_head(kind, offered.tasks)
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, read, probe)
-    row.say(chosen)
+    row.say(target_words(chosen))
     return chosen
 
 
@@ -160,11 +149,11 @@ def class_kinds(name: str) -> tuple[TargetKind, ...]:
     return tuple(kind for kind in _offered(name, False, False).kinds if kind in CLASSES_OF)
 
 
-def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction, bool]:
+def class_row(name: str, row: TargetRow) -> ChosenTarget:
     """Choose the head or the probe whose classes are shown, with a widget if a model has both.
 
     Returns:
-        Its likeliest class as a target, its prediction for the text, and whether it has probabilities.
+        Its likeliest class as a target.
 
     Raises:
         BertvizError: the head cannot be run.
@@ -175,16 +164,14 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
         owner = choice(param("classes_of"), "Classes of", owners) if owners[1:] else owners[0]
     if probe is not None and owner == CLASSES_OF["probe"]:
         answer = probed(name, text(), probe)
-        best = answer.labels[answer.best]
-        return ChosenTarget(f"probe:{best}", "logit", text(), None, probe.digest), answer, True
+        return ChosenTarget(f"probe:{answer.labels[answer.best]}", "logit", text(), None, probe.digest)
     if "tag" in kinds:
         with row.row:
             place, answer = answered_tags(name, (text(), pair()))
-        return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair()), answer, True
+        return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair())
     texts = _read_by_head("class", offered.tasks)
-    head, answer = answered_classes(name, offered.tasks, texts)
-    best = answer.labels[answer.best]
-    return ChosenTarget(f"class:{best}", "logit", *texts), answer, output_scoring(head) != "number"
+    answer = answered_classes(name, offered.tasks, texts)[1]
+    return ChosenTarget(f"class:{answer.labels[answer.best]}", "logit", *texts)
 
 
 def _begin_with(kinds: tuple[TargetKind, ...]) -> TargetKind | None:

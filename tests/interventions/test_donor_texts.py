@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bertviz_core.interventions.donor_texts import MOST_TRIED, same_length_text
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.trace.results import Tokens
 from ui.cache import models
-from ui.views.causes.donor import MOST_TRIED, same_length_text
 
 TEXTS = ("I love my pet python.", "python", "The river, my love", "Überraschung im Garten", "I l\u202eove it")
 
