@@ -33,8 +33,10 @@ class Param:
     """Permitted values of a choice; the first is the default."""
     label: str = ""
     """Label of its control on a page; "" where a page has none for it."""
-    values: "Callable[[Any, Options], Sequence[str]] | None" = None
-    """Values that depend on the opened model and the options, the default first: all of a choice, some of a "model"."""
+    values: "Callable[[Any, Options], Sequence[str] | Mapping[str, str]] | None" = None
+    """Values that depend on the opened model and the options, the default first: all of a choice, some of a "model".
+
+    A mapping has their words, too. Without a value there is nothing to choose."""
     bounds: "Callable[[Any, Options], tuple[int, int, int]] | None" = None
     """Least, greatest and default value of a whole number with the opened model and the options."""
     shown: Callable[[str], str] = str

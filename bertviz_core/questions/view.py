@@ -16,6 +16,10 @@ from bertviz_core.trace.results import Tokens
 T = TypeVar("T")
 Level = Literal["body", "caption", "notice", "warning", "success", "heading"]
 NO_FORMATS: Mapping[str, str] = {}
+LONG_LIST = 500
+"""Most texts in a list to choose one from; in a longer one it is chosen by its number."""
+LONGEST_LINKED = 1_500
+"""Most characters of texts in a link; some programs cut longer addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class Table:
     """Pixels of the first column; None for a width by its cells."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """Column -> format of its numbers, such as "percent"."""
+    key: str = ""
+    """Its key, where a click on a row selects something."""
+    opens: str = ""
+    """Key of the number, from 1, that a click on a row sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +184,83 @@ class Folded:
     show: "Callable[[], Iterable[Part]]"
 
 
-Part = Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Code | Folded
+@dataclass(frozen=True, slots=True)
+class ClickedCell:
+    """What is shown of the cell of a figure that was clicked last."""
+
+    chart: str
+    """Key of the chart of the figure."""
+    show: "Callable[[tuple[int, int] | None], Iterable[Part]]"
+    """From row and column, or None, which need not be of this figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Parts side by side."""
+
+    parts: "Sequence[Part]"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button that sets controls."""
+
+    label: str
+    key: str
+    values: Mapping[str, object]
+    """Key of a control -> its new value."""
+    view: str = ""
+    """View of the page that it opens; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to a view of a page."""
+
+    label: str
+    page: str
+    query: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links in a row."""
+
+    key: str
+    label: str
+    """What they are, for screen readers."""
+    links: Sequence[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that is made when it is saved."""
+
+    label: str
+    key: str
+    name: str
+    media: str
+    content: Callable[[], bytes]
+    help: str = ""
+
+
+Part = (
+    Text
+    | Notices
+    | Metrics
+    | Table
+    | Figure
+    | Section
+    | Beside
+    | Columns
+    | Code
+    | Folded
+    | ClickedCell
+    | Row
+    | Button
+    | Links
+    | Download
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +272,7 @@ class View:
     """Its controls, beside the names of the views."""
     show: Show | None = None
     """What it shows; None for a view that its page draws by itself."""
+    folded: tuple[Param, ...] = ()
+    """Its controls behind a button."""
+    second: str = ""
+    """What needs a second model, as the start of a sentence; "" for nothing."""

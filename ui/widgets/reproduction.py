@@ -1,72 +1,17 @@
 """Lines of Python that load the chosen model and read the text, which begin every "How this is computed"."""
 
-from inspect import signature
-from typing import Any
-
+from bertviz_core.questions.report import transformers_lines as lines
+from bertviz_core.questions.report.transformers_lines import LONGEST as LONGEST
+from bertviz_core.questions.report.transformers_lines import reading as reading
 from bertviz_core.trace.results import Tokens
-from ui.cache import models, sources
-
-LONGEST = 300
-"""Most characters of texts that are written out; longer ones are variables."""
+from ui.cache.shared_model import SharedModel
 
 
 def model_lines(name: str, tokens: Tokens | None = None) -> str:
-    """Lines that load a model, and that read a text as `inputs` if there is one.
-
-    Args:
-        name: name of the model.
-        tokens: the text as the model reads it.
-    """
-    if tokens is None:
-        return _loading(name)
-    call = f"tokenizer({_input_arguments(tokens, models.loaded(name).model)})"
-    return f"{_loading(name, reads=True)}inputs = {call}\n"
+    """Lines that load a model by its name, and that read a text as `inputs` if there is one."""
+    return lines.model_lines(SharedModel(name), tokens)
 
 
 def head_lines(name: str, auto_class: str, tokens: Tokens) -> str:
     """Lines that load a model with a task head by a class of transformers, and read a text as `inputs`."""
-    loading = _loading(name, True, auto_class)
-    return f"{loading}inputs = tokenizer({_input_arguments(tokens, models.loaded(name).model)})\n"
-
-
-def reader_lines(name: str) -> str:
-    """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
-    return _loading(name, reads=True)
-
-
-def _loading(name: str, reads: bool = False, with_head: str = "") -> str:
-    source = sources.source(name)
-    kind = type(models.loaded(name).model).__name__
-    # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
-    auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
-    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
-    lines = ["import torch", f"from transformers import {auto}{f', {source.tokenizer_class}' if reads else ''}", ""]
-    lines.append(f"name = {source.pretrained_name!r}")
-    lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
-    lines += [f"tokenizer = {source.tokenizer_class}.from_pretrained(name)"] if reads else []
-    return "\n".join([*lines, ""])
-
-
-def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
-    """Further arguments of the tokenizer besides the text.
-
-    Args:
-        tokens: the text, or a similar one, as the model reads it.
-        model: the model.
-        limit: most tokens of any text; None for the limit of this text, if it was truncated.
-    """
-    most = limit if limit is not None else tokens.limit if any(tokens.tokens_cut) else None
-    takes = signature(model.forward).parameters
-    unwanted = tokens.token_type_ids is not None and "token_type_ids" not in takes
-    more = [
-        'return_tensors="pt"',
-        *(["return_token_type_ids=False"] if unwanted else []),
-        *([f"truncation=True, max_length={most}"] if most is not None else []),
-    ]
-    return ", ".join(more)
-
-
-def _input_arguments(tokens: Tokens, model: Any) -> str:
-    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
-    written = [repr(each) for each in texts] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)]
-    return ", ".join([*written, reading(tokens, model)])
+    return lines.head_lines(SharedModel(name), auto_class, tokens)

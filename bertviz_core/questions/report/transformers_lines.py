@@ -1,0 +1,65 @@
+"""Lines of Python that load a model with transformers and read the text, which begin every "How this is computed"."""
+
+from inspect import signature
+from typing import Any
+
+from bertviz_core.questions.opened import Opened
+from bertviz_core.trace.results import Tokens
+
+LONGEST = 300
+"""Most characters of texts that are written out; longer ones are variables."""
+
+
+def model_lines(opened: Opened, tokens: Tokens | None = None) -> str:
+    """Lines that load a model, and that read a text as `inputs` if there is one."""
+    if tokens is None:
+        return _loading(opened)
+    return f"{_loading(opened, reads=True)}inputs = tokenizer({_input_arguments(tokens, opened.loaded.model)})\n"
+
+
+def head_lines(opened: Opened, auto_class: str, tokens: Tokens) -> str:
+    """Lines that load a model with a task head by a class of transformers, and read a text as `inputs`."""
+    loading = _loading(opened, True, auto_class)
+    return f"{loading}inputs = tokenizer({_input_arguments(tokens, opened.loaded.model)})\n"
+
+
+def reader_lines(opened: Opened) -> str:
+    """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
+    return _loading(opened, reads=True)
+
+
+def _loading(opened: Opened, reads: bool = False, with_head: str = "") -> str:
+    source, kind = opened.source, type(opened.loaded.model).__name__
+    # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
+    auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
+    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
+    lines = ["import torch", f"from transformers import {auto}{f', {source.tokenizer_class}' if reads else ''}", ""]
+    lines.append(f"name = {source.pretrained_name!r}")
+    lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
+    lines += [f"tokenizer = {source.tokenizer_class}.from_pretrained(name)"] if reads else []
+    return "\n".join([*lines, ""])
+
+
+def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
+    """Further arguments of the tokenizer besides the text.
+
+    Args:
+        tokens: the text, or a similar one, as the model reads it.
+        model: the model.
+        limit: most tokens of any text; None for the limit of this text, if it was truncated.
+    """
+    most = limit if limit is not None else tokens.limit if any(tokens.tokens_cut) else None
+    takes = signature(model.forward).parameters
+    unwanted = tokens.token_type_ids is not None and "token_type_ids" not in takes
+    more = [
+        'return_tensors="pt"',
+        *(["return_token_type_ids=False"] if unwanted else []),
+        *([f"truncation=True, max_length={most}"] if most is not None else []),
+    ]
+    return ", ".join(more)
+
+
+def _input_arguments(tokens: Tokens, model: Any) -> str:
+    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
+    written = [repr(each) for each in texts] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)]
+    return ", ".join([*written, reading(tokens, model)])
