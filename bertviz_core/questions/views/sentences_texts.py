@@ -138,7 +138,7 @@ COMPARED: Mapping[Measure, str] = {
     "dot": "print(v @ v.T)",
     "euclidean": "print(torch.cdist(v, v))",
 }
-FOUND: Mapping[Measure, str] = {
+OF_QUERY: Mapping[Measure, str] = {
     "cosine": "print(torch.nn.functional.cosine_similarity(query[None], v).topk(min(10, len(v))))",
     "dot": "print((v @ query).topk(min(10, len(v))))",
     "euclidean": "print(torch.cdist(query[None], v)[0].topk(min(10, len(v)), largest=False))",
@@ -221,7 +221,7 @@ def nearest_code(
     """Code for the sentences nearest to a query, which has its own prompt."""
     named = prompt_name(plan, prompt) if _needs_library(plan, prompt) else prompt
     arguments = repr(query) if prompt == plan.prompt else f"{query!r}, {named!r}"
-    return f"{vector_code(opened, plan, sentences, prompt)}\nquery = pooled({arguments})\n{FOUND[measure]}"
+    return f"{vector_code(opened, plan, sentences, prompt)}\nquery = pooled({arguments})\n{OF_QUERY[measure]}"
 
 
 def pair_code(opened: Opened, plan: SentencePlan, sentences: Sequence[str]) -> str:

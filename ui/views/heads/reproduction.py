@@ -5,21 +5,23 @@ import re
 import numpy as np
 
 from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, HeadProjections
+from bertviz_core.questions.report.transformers_lines import model_lines
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
-from ui.widgets.reproduction import model_lines
+from ui.cache.shared_model import SharedModel
 
 SHORT: dict[Block, str] = {"query": "q", "key": "k", "value": "v", "output": "o"}
 
 
 def matrix_code(name: str, parts: HeadProjections, block: Block) -> str:
     """Lines for one matrix and its cut."""
-    return f"{model_lines(name)}\n{_parameters()}{_matrix(parts, block)}{_cut(parts, block)}print(heads.shape, heads)\n"
+    loading = model_lines(SharedModel(name))
+    return f"{loading}\n{_parameters()}{_matrix(parts, block)}{_cut(parts, block)}print(heads.shape, heads)\n"
 
 
 def norms_code(name: str, parts: HeadProjections) -> str:
     """Lines for the norms of all heads of a layer."""
-    lines = [model_lines(name), _parameters()]
+    lines = [model_lines(SharedModel(name)), _parameters()]
     for block in BLOCKS:
         lines += [_matrix(parts, block), _cut(parts, block)]
         lines.append(f'print("W_{SHORT[block]}", heads.flatten(1).norm(dim=1))   # layer {parts.layer}\n')
@@ -30,7 +32,7 @@ def products_code(name: str, tokens: Tokens, parts: HeadProjections, block: Bloc
     """Lines for one product that is cut, and one product per head."""
     blocks = len(parts.blocks(block))
     return (
-        f"{model_lines(name, tokens)}\n{_parameters()}{_matrix(parts, block)}{_bias(parts, block)}"
+        f"{model_lines(SharedModel(name), tokens)}\n{_parameters()}{_matrix(parts, block)}{_bias(parts, block)}"
         f"{_heard(parts, (block,))}"
         f"x = entered[{block!r}][{_call(parts)}].reshape(-1, W.shape[1])\n"
         f"one = (x @ W.T + b).view(len(x), {blocks}, -1).transpose(0, 1)\n"
@@ -46,7 +48,7 @@ def cell_code(name: str, trace: Trace, cell: CellBreakdown, parts: HeadProjectio
     """
     score, query, key = cell.score, cell.query_position, cell.key_position
     by_hand = score.positions == "as projected" and not score.is_remainder
-    lines = [model_lines(name, trace.tokens), "", _parameters()]
+    lines = [model_lines(SharedModel(name), trace.tokens), "", _parameters()]
     blocks: tuple[Block, ...] = ("query", "key", "value") if by_hand else ("value",)
     lines.append(_heard(parts, blocks))
     for block in blocks:

@@ -1,9 +1,10 @@
 """Texts of the page on predictions, and its lines of Python that use transformers only."""
 
 from bertviz_core.predictions.logit_lens import TRAINED
+from bertviz_core.questions.report.transformers_lines import head_lines
 from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
-from ui.widgets.reproduction import head_lines
+from ui.cache.shared_model import SharedModel
 
 WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
@@ -64,7 +65,7 @@ def trained(final_norm: str) -> str:
 
 def words_code(name: str, tokens: Tokens, masked: tuple[int, ...], position: int) -> str:
     """Lines that give the best words at a position."""
-    return f"""{head_lines(name, WORD_CLASS, tokens)}
+    return f"""{head_lines(SharedModel(name), WORD_CLASS, tokens)}
 ids = inputs["input_ids"][0].clone()
 inputs["input_ids"][0, {list(masked)}] = tokenizer.mask_token_id
 with torch.no_grad():
@@ -80,7 +81,7 @@ print(log_p[own], (log_p > log_p[own]).sum() + 1)   # of the original: log-proba
 def surprise_code(name: str, tokens: Tokens) -> str:
     """Lines that mask every token in turn."""
     positions = [place for place, special in enumerate(tokens.special.tolist()) if not special]
-    return f"""{head_lines(name, WORD_CLASS, tokens)}
+    return f"""{head_lines(SharedModel(name), WORD_CLASS, tokens)}
 ids = inputs["input_ids"][0].clone()
 positions = {_listed(positions)}   # all but the special tokens
 surprise = []
@@ -103,7 +104,7 @@ def _listed(positions: list[int]) -> str:
 
 def terms_code(name: str, tokens: Tokens, count: int) -> str:
     """Lines that give the heaviest terms."""
-    return f"""{head_lines(name, WORD_CLASS, tokens)}
+    return f"""{head_lines(SharedModel(name), WORD_CLASS, tokens)}
 with torch.no_grad():
     logits = model(**inputs).logits[0]   # (tokens, vocab)
 weights, positions = logits.relu().log1p().max(dim=0)
@@ -114,7 +115,7 @@ print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values, posit
 
 def score_code(name: str, first: Tokens, second: Tokens, count: int) -> str:
     """Lines that give the score and its largest shares."""
-    return f"""{head_lines(name, WORD_CLASS, first)}
+    return f"""{head_lines(SharedModel(name), WORD_CLASS, first)}
 second = tokenizer({second.text!r}, return_tensors="pt")
 with torch.no_grad():
     one, other = (model(**each).logits[0].relu().log1p().amax(dim=0) for each in (inputs, second))

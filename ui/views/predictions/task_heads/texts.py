@@ -1,8 +1,9 @@
 """Texts of the views of task heads, and their lines of Python that use transformers only."""
 
 from bertviz_core.predictions.results import Scoring
+from bertviz_core.questions.report.transformers_lines import head_lines
 from bertviz_core.trace.results import Tokens
-from ui.widgets.reproduction import head_lines
+from ui.cache.shared_model import SharedModel
 
 Texts = tuple[str, str | None]
 HOW: dict[Scoring, str] = {
@@ -52,7 +53,7 @@ def classes_code(name: str, task: str, tokens: Tokens, scoring: Scoring) -> str:
     """Lines that give the classes of a text."""
     means = {"softmax": ".softmax(-1)", "sigmoid": ".sigmoid()", "number": ""}[scoring]
     return (
-        f"{head_lines(name, LABELS[task], tokens)}"
+        f"{head_lines(SharedModel(name), LABELS[task], tokens)}"
         "with torch.no_grad():\n"
         "    logits = model(**inputs).logits[0]\n"
         f"print(logits{means})\n"
