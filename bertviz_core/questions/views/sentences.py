@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.dimensions import dimensions_figure
 from bertviz_core.figures.sentences.gold import gold_cosines_figure, gold_frame
 from bertviz_core.figures.sentences.late_interaction import interaction_frame, late_interaction_figure
-from bertviz_core.figures.sentences.poolings import pooling_maps_figure, pooling_word, poolings_figure
+from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure
 from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
 from bertviz_core.figures.sentences.ranking import moved_words, ranking_figure, ranking_frame, scorer
 from bertviz_core.figures.sentences.similarity import (
@@ -28,7 +28,6 @@ from bertviz_core.figures.sentences.token_pairs import token_pairs_figure
 from bertviz_core.figures.sentences.two_models import pair_cosines_figure, sentences_compared_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
@@ -100,11 +99,9 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.sentences.results import (
+    MEASURES,
     BlockSummary,
-    PoolingComparison,
-    ScoredPairs,
     SentenceVectors,
-    TokenPairShares,
 )
 from bertviz_core.sentences.store.export import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
 from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
@@ -148,8 +145,8 @@ RANKED_TEXT = Param(
     label="Open text",
     bounds=lambda _, options: (1, len(options.texts), 1),
 )
-COMPARED_SENTENCES, LISTED, SUMMED, WORST, LEAST_FOR_LAYERS = 64, 12, 3, 20, 4
-"""Most sentences whose poolings are compared, token pairs listed, terms of a sum, worst pairs; least for layers."""
+COMPARED_SENTENCES, WORST, LEAST_FOR_LAYERS = 64, 20, 4
+"""Most sentences whose poolings are compared, most of the worst pairs, least sentences whose layers are compared."""
 FEW, HEIGHT, SMALL = 8, 330, 240
 """Most rows of a table that is not scrolled, and pixels of tables that are."""
 TYPE_A_QUERY = "Type a query: {}"
@@ -164,9 +161,8 @@ def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """How the sentences become vectors, and what is to be known of it; the way back to the model's own vectors."""
     plan, own = sentence_plan(opened, options), own_plan(opened)
     if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
-        values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1)}
-        prompts = prompt_texts(opened)
-        values |= {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompts else {}
+        prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
+        values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
         chosen = f"{plan.reason} The model's own vectors: {own.reason}"
         button = Button("Take the model's own", "own_vectors", values)
         yield Row([Text(escape_markdown(chosen), "notice"), button])
@@ -195,7 +191,7 @@ def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
         yield Text("One sentence has no pairs: add another to compare it with.", "caption")
     else:
         yield Text("**Closest pairs**")
-        frame = _pairs_frame(ask(closest_pairs, options).result, sentences)
+        frame = texts.closest_frame(ask(closest_pairs, options).result, sentences)
         yield Table(frame, "The closest pairs, the most alike first", SMALL)
     yield Text("**Vectors**")
     yield Section((VECTORS_IN,), _files)
@@ -231,7 +227,7 @@ def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    answer, measure = ask(blocks, vector_options(opened, options)), options.choice(MEASURE)
+    answer, measure = ask(blocks, vector_options(opened, options)), options.choice(MEASURE, MEASURES)
     summary, sentences = answer.result, answer.drawn["vectors"].sentences
     plan = sentence_plan(opened, options)
     yield Text(
@@ -244,8 +240,8 @@ def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"sentence blocks {made_by(answer.drawn['vectors'])}",
         below=[ClickedCell(blocks_figure.chart, partial(_block_members, summary, sentences))],
-        explanation=texts.SIMILARITY[cast(Any, measure)],
-        code=texts.similarity_code(opened, plan, sentences, cast(Any, measure)),
+        explanation=texts.SIMILARITY[measure],
+        code=texts.similarity_code(opened, plan, sentences, measure),
     )
 
 
@@ -260,14 +256,6 @@ def _block_members(summary: BlockSummary, sentences: Sequence[str], cell: tuple[
         rows += [(block + 1, index + 1, sentences[index]) for index in summary.order[start : start + size].tolist()]
     frame = pd.DataFrame(rows, columns=["block", "number", "sentence"])
     yield Table(frame, "Sentences of the blocks", SMALL)
-
-
-def _pairs_frame(pairs: ScoredPairs, sentences: Sequence[str]) -> "pd.DataFrame":
-    rows = zip(pairs.score.tolist(), pairs.first.tolist(), pairs.second.tolist(), strict=True)
-    return pd.DataFrame(
-        [(score, one + 1, sentences[one], other + 1, sentences[other]) for score, one, other in rows],
-        columns=[MEASURE_WORDS[pairs.measure], "first", "first sentence", "second", "second sentence"],
-    )
 
 
 def _files(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -354,24 +342,13 @@ def poolings_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         poolings_figure,
         answer,
         f"poolings {opened.name}",
-        below=[Text(f"{_last_layer(compared)} {about}"), Text(escape_markdown(compared.note), "caption")],
+        below=[Text(f"{texts.last_layer(compared)} {about}"), Text(escape_markdown(compared.note), "caption")],
         explanation=texts.POOLINGS,
         code=texts.spread_code(opened, own, compared.sentences, layered),
     )
     if compared.matrices is not None:
         yield Figure.of(pooling_maps_figure, answer, f"pooling maps {opened.name}", numbers="in files")
         yield Text(texts.MAPS, "caption")
-
-
-def _last_layer(compared: PoolingComparison) -> str:
-    """The numbers of the last layer, as text."""
-    means, spreads = compared.mean_cosine[:, -1], compared.spread[:, -1]
-    words = [
-        f"{escape_markdown(pooling_word(pooling, compared.edges.first))} {mean:.4f} ± {spread:.4f}"
-        for pooling, mean, spread in zip(compared.poolings, means, spreads, strict=True)
-        if np.isfinite(mean)
-    ]
-    return f"After the last layer, mean ± spread: **{', '.join(words)}**."
 
 
 def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -384,7 +361,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     shares = answer.result
     if not shares.exact:
         yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
-    words = [Text(_sum_words(shares))]
+    words = [Text(texts.pair_sum(shares))]
     if len(options.texts) > LONG_LIST:
         words.append(Text("  \n".join(map(_quoted, places, both))))
     words += [Text(escape_markdown(shares.note), "caption")] if shares.exact else []
@@ -401,43 +378,9 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     by_words = [Text("**Contribution of each word**")]
     yield Columns(
         "pair",
-        [*top, Table(_largest(shares), "Token pairs by their contribution", 280)],
-        [*by_words, Table(_of_words(shares), "Words of both sentences and their contributions", 280)],
+        [*top, Table(texts.largest_pairs(shares), "Token pairs by their contribution", 280)],
+        [*by_words, Table(texts.word_shares(shares), "Words of both sentences and their contributions", 280)],
     )
-
-
-def _summed(terms: Sequence[tuple[float, str, str]], total: float, rest: str) -> str:
-    """A sum: its terms with two tokens each, and the rest as one, of the printed numbers, so that the line adds up."""
-    words = [
-        f"{decimals(value)} :gray[({escape_markdown(one)} · {escape_markdown(other)})]" for value, one, other in terms
-    ]
-    left = round(total, 4) - sum(round(value, 4) for value, _, _ in terms)
-    return " + ".join([*words, *([f"{decimals(left)} :gray[({rest})]"] if rest else [])])
-
-
-def _sum_words(shares: TokenPairShares) -> str:
-    """The score as a sum: its largest terms, and the rest of the cells as one."""
-    top = shares.top[:SUMMED]
-    terms = [(each.share, shares.first_tokens[each.first], shares.second_tokens[each.second]) for each in top]
-    words = _summed(terms, shares.total, f"the other {shares.cells.size - len(top):,} pairs")
-    if shares.exact:
-        return f"**{shares.score:.4f}** = {words}"
-    return f"**{shares.score:.4f}** ≈ {words}; the cells add up to {shares.total:.4f}"
-
-
-def _largest(shares: TokenPairShares) -> "pd.DataFrame":
-    first, second, total = shares.first_tokens, shares.second_tokens, shares.total or 1
-    rows = [(first[each.first], second[each.second], each.share, each.share / total) for each in shares.top[:LISTED]]
-    return pd.DataFrame(rows, columns=["first token", "second token", "contribution", "share of the sum"])
-
-
-def _of_words(shares: TokenPairShares) -> "pd.DataFrame":
-    sides = (
-        ("first", shares.first_words, shares.first_word_totals.tolist()),
-        ("second", shares.second_words, shares.second_word_totals.tolist()),
-    )
-    rows = [(side, word, total) for side, words, totals in sides for word, total in zip(words, totals, strict=True)]
-    return pd.DataFrame(rows, columns=["sentence", "word", "contribution"])
 
 
 def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -536,7 +479,7 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
     options = interaction_options(query, document)
     answer = ask(late_interaction, options)
     result = answer.result
-    words: list[Part] = [Text(_largest_words(result))]
+    words: list[Part] = [Text(texts.interaction_sum(result))]
     if result.skipped:
         words.append(Text(f"Not scored: {escape_markdown(' '.join(result.skipped))}", "caption"))
     others = [notice for notice in answer.notices if notice != plan.reason]
@@ -557,18 +500,6 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
         ]
         yield Links("sentences_interaction_causes", "Open what this score depends on", links)
     yield Table(interaction_frame(result), "The tokens of the query and their largest cosines", HEIGHT)
-
-
-def _largest_words(result: LateInteraction) -> str:
-    """The score as a sum: its largest terms, and the rest as one."""
-    largest, count = result.largest.tolist(), len(result.query_tokens)
-    places = sorted(range(count), key=lambda place: -largest[place])[:SUMMED]
-    terms = [
-        (largest[place], result.query_tokens[place], result.document_tokens[result.best[place]]) for place in places
-    ]
-    rest = f"the other {count - len(terms):,} tokens of the query" if count > len(terms) else ""
-    words = _summed(terms, round(result.score * (count if result.mean else 1), 4), rest)
-    return f"**{decimals(result.score)}** = {f'({words}) / {count:,}' if result.mean else words}"
 
 
 def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

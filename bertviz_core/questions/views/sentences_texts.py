@@ -1,17 +1,31 @@
-"""Texts of the page Sentences, and the lines of Python that compute its numbers."""
+"""Texts and small tables of the page Sentences, and the lines of Python that compute its numbers."""
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.families import family
+from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import call_lines, opening_lines
 from bertviz_core.questions.report.transformers_lines import reader_lines, reading
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
 from bertviz_core.sentences.plan import NO_PROMPT
-from bertviz_core.sentences.results import EdgeTokens, MapMethod, Measure, Pooling, SentencePlan
-from bertviz_core.text import escape_markdown
+from bertviz_core.sentences.results import (
+    EdgeTokens,
+    MapMethod,
+    Measure,
+    Pooling,
+    PoolingComparison,
+    ScoredPairs,
+    SentencePlan,
+    TokenPairShares,
+)
+from bertviz_core.text import decimals, escape_markdown
 
 SIMILARITY: Mapping[Measure, str] = {
     "cosine": "Every sentence becomes one vector; the cosine of two is their dot product over the product of their "
@@ -143,6 +157,8 @@ OF_QUERY: Mapping[Measure, str] = {
     "dot": "print((v @ query).topk(min(10, len(v))))",
     "euclidean": "print(torch.cdist(query[None], v)[0].topk(min(10, len(v)), largest=False))",
 }
+LISTED, SUMMED = 12, 3
+"""Most pairs of tokens in a table, and terms of a sum."""
 SPELLED = 2_000
 """Most characters of sentences that are written out in the code."""
 
@@ -258,6 +274,74 @@ def spread_code(opened: Opened, plan: SentencePlan, sentences: Sequence[str], po
         "    pairs = (v @ v.T)[torch.triu_indices(len(v), len(v), 1).unbind()]\n"
         "    print(state, pairs.mean(), pairs.std(correction=0))"
     )
+
+
+def closest_frame(pairs: ScoredPairs, sentences: Sequence[str]) -> "pd.DataFrame":
+    """Pairs of sentences with their similarity, in descending order."""
+    rows = zip(pairs.score.tolist(), pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    return pd.DataFrame(
+        [(score, one + 1, sentences[one], other + 1, sentences[other]) for score, one, other in rows],
+        columns=[MEASURE_WORDS[pairs.measure], "first", "first sentence", "second", "second sentence"],
+    )
+
+
+def last_layer(compared: PoolingComparison) -> str:
+    """The numbers of the last layer, as text."""
+    means, spreads = compared.mean_cosine[:, -1], compared.spread[:, -1]
+    words = [
+        f"{escape_markdown(pooling_word(pooling, compared.edges.first))} {mean:.4f} ± {spread:.4f}"
+        for pooling, mean, spread in zip(compared.poolings, means, spreads, strict=True)
+        if np.isfinite(mean)
+    ]
+    return f"After the last layer, mean ± spread: **{', '.join(words)}**."
+
+
+def _summed(terms: Sequence[tuple[float, str, str]], total: float, rest: str) -> str:
+    """A sum: its terms with two tokens each, and the rest as one, of the printed numbers, so that the line adds up."""
+    words = [
+        f"{decimals(value)} :gray[({escape_markdown(one)} · {escape_markdown(other)})]" for value, one, other in terms
+    ]
+    left = round(total, 4) - sum(round(value, 4) for value, _, _ in terms)
+    return " + ".join([*words, *([f"{decimals(left)} :gray[({rest})]"] if rest else [])])
+
+
+def pair_sum(shares: TokenPairShares) -> str:
+    """The score as a sum: its largest terms, and the rest of the cells as one."""
+    top = shares.top[:SUMMED]
+    terms = [(each.share, shares.first_tokens[each.first], shares.second_tokens[each.second]) for each in top]
+    words = _summed(terms, shares.total, f"the other {shares.cells.size - len(top):,} pairs")
+    if shares.exact:
+        return f"**{shares.score:.4f}** = {words}"
+    return f"**{shares.score:.4f}** ≈ {words}; the cells add up to {shares.total:.4f}"
+
+
+def largest_pairs(shares: TokenPairShares) -> "pd.DataFrame":
+    """The pairs of tokens with the largest contributions."""
+    first, second, total = shares.first_tokens, shares.second_tokens, shares.total or 1
+    rows = [(first[each.first], second[each.second], each.share, each.share / total) for each in shares.top[:LISTED]]
+    return pd.DataFrame(rows, columns=["first token", "second token", "contribution", "share of the sum"])
+
+
+def word_shares(shares: TokenPairShares) -> "pd.DataFrame":
+    """The words of both sentences with the sums of their contributions."""
+    sides = (
+        ("first", shares.first_words, shares.first_word_totals.tolist()),
+        ("second", shares.second_words, shares.second_word_totals.tolist()),
+    )
+    rows = [(side, word, total) for side, words, totals in sides for word, total in zip(words, totals, strict=True)]
+    return pd.DataFrame(rows, columns=["sentence", "word", "contribution"])
+
+
+def interaction_sum(result: LateInteraction) -> str:
+    """The score as a sum: its largest terms, and the rest as one."""
+    largest, count = result.largest.tolist(), len(result.query_tokens)
+    places = sorted(range(count), key=lambda place: -largest[place])[:SUMMED]
+    terms = [
+        (largest[place], result.query_tokens[place], result.document_tokens[result.best[place]]) for place in places
+    ]
+    rest = f"the other {count - len(terms):,} tokens of the query" if count > len(terms) else ""
+    words = _summed(terms, round(result.score * (count if result.mean else 1), 4), rest)
+    return f"**{decimals(result.score)}** = {f'({words}) / {count:,}' if result.mean else words}"
 
 
 def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_type: str) -> str:
