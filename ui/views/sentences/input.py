@@ -5,13 +5,14 @@ import streamlit as st
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.sentences import QUERY
-from bertviz_core.questions.views.sentences import EXAMPLE, SOURCE
+from bertviz_core.questions.views.sentences import EXAMPLE, SOURCE, VIEWS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown
 from ui.address.widgets import choice, select
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.lists.uploads import ListFile, most_megabytes, typed_list, wait_for_file
+from ui.widgets.view_and_layer import VIEW
 
 SENTENCES, BOX = "sentences", 480
 """Session key of the typed list, and pixels of the panel."""
@@ -38,7 +39,8 @@ def sentence_input() -> Options:
     if table is None:
         wait_for_file("Sentences")
         st.stop()
-    if stored(QUERY.key) is None:
+    shown = next(view for view in VIEWS if view.title == stored(VIEW))
+    if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
     return Options(table.sentences)
 
