@@ -22,6 +22,7 @@ from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.question import Answer
 from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import DEVICE, Settings
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens, Trace
@@ -103,6 +104,11 @@ class Opened(OpenedSubject):
     @abstractmethod
     def tokenizer(self) -> TextTokenizer:
         """The tokenizer."""
+
+    @property
+    def vector_store(self) -> SentenceStore | None:
+        """Cache of sentence vectors on disk; None to compute all."""
+        return None
 
     @abstractmethod
     def head(self, task: str | None) -> HeadModel:

@@ -343,10 +343,10 @@ class View:
     """Its controls, beside the names of the views."""
     show: Show | None = None
     """What it shows; None for a view that its page draws by itself."""
-    second: str = ""
-    """What needs a second model, as the start of a sentence; its name is then among the options."""
     folded: tuple[Param, ...] = ()
     """Its controls behind a button."""
+    second: str = ""
+    """What needs a second model, as the start of a sentence; its name is then among the options."""
     runs: bool = False
     """Whether it is of a run on the text."""
     lacks: Callable[[Any], Lack | None] = lambda opened: None

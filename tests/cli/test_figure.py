@@ -39,6 +39,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, figure_questions, question
 from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.heads import QUERY
+from bertviz_core.questions.views import sentences as similarity
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
@@ -47,7 +48,6 @@ from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
-from ui.views.sentences import similarity
 from ui.widgets import figure_block
 from ui.widgets.lists import progress
 

@@ -1,6 +1,6 @@
 """The view Late interaction, Rank by it, command, library and their refusals show the same numbers and sentences.
 
-Covers `ui/views/sentences/queries/late_interaction.py`, `bertviz_core/figures/sentences/late_interaction.py`,
+Covers `bertviz_core/questions/views/sentences.py`, `bertviz_core/figures/sentences/late_interaction.py`,
 `bertviz_core/questions/predictions/late_interaction.py`.
 """
 

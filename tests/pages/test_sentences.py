@@ -1,6 +1,6 @@
 """The sentences page draws the model's numbers in every view; lists of every length; refusals.
 
-Covers `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
+Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
 """
 
 import html
@@ -21,6 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.texts import sentences as questions
+from bertviz_core.questions.views import sentences as views
 from bertviz_core.sentences import projection
 from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.settings import Settings
@@ -30,12 +31,12 @@ from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, visible_text
 from ui.cache import memoize as decorator
+from ui.cache import sentence_model as cache
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
-from ui.views.sentences import cache, similarity
-from ui.views.sentences.views import VIEWS
 from ui.widgets.lists import uploads as files
 
+TITLES = [view.title for view in views.VIEWS]
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
 
@@ -52,9 +53,8 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of more than 3 sentences count as long, and there is no job."""
-    monkeypatch.setattr(cache, "SHORT_LIST_SENTENCES", 3)
-    monkeypatch.setattr(cache, "CONFIRM_ABOVE_SENTENCES", 3)
-    monkeypatch.setattr(cache, "BOARD_WAIT_S", 60)
+    monkeypatch.setattr(questions, "CONFIRMED", 3)
+    decorator.results.clear()
     board.clear()
 
 
@@ -109,7 +109,7 @@ def z(at: AppTest) -> np.ndarray:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != "Rank"])  # its own tests have a model that ranks
+@pytest.mark.parametrize("view", [view for view in TITLES if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:
     more = {"other": "itself, rounded to int8"} if view == "Two models" else {}  # which sets no second model by itself
     at = opened("sentences", view=view, **more)
@@ -268,7 +268,7 @@ def test_an_example_is_named_in_the_address() -> None:
     [
         ("", "Similarity"),
         (" \n\n", "Map"),
-        *(("One.", view) for view in VIEWS),
+        *(("One.", view) for view in TITLES),
         ("One.\n\nOne.", "Token contributions"),
     ],
 )
@@ -313,16 +313,16 @@ def test_an_empty_list_is_told_what_to_do() -> None:
 
 
 def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "EVERY_PAIR", 7)
+    monkeypatch.setattr(views, "EVERY_PAIR", 7)
     at = opened("sentences")
     assert "not drawn cell by cell" in words(at)
     assert len(z(at)) <= 8
 
 
 def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "EVERY_PAIR", 7)
+    monkeypatch.setattr(views, "EVERY_PAIR", 7)
     made = []
-    for name in ("closest_pairs", "block_summary", "map_of"):
+    for name in ("most_alike", "block_summary", "map_of"):
         found = getattr(questions, name)
         monkeypatch.setattr(questions, name, lambda *arguments, f=found, n=name: [made.append(n), f(*arguments)][1])
     text = "\n".join(reversed(HOMONYMS))
@@ -330,16 +330,16 @@ def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch)
         at = typed(text)
         at.run()
         typed(text, view="Map").run()
-    assert sorted(made) == ["block_summary", "closest_pairs", "map_of"]
+    assert sorted(made) == ["block_summary", "map_of", "most_alike"]
     typed(f"{text}\nOne more.")
-    assert sorted(made) == ["block_summary", "block_summary", "closest_pairs", "closest_pairs", "map_of"]
+    assert sorted(made) == ["block_summary", "block_summary", "map_of", "most_alike", "most_alike"]
 
 
 @pytest.mark.usefixtures("long_lists")
 def test_a_very_long_list_begins_when_asked_and_is_found_again() -> None:
     at = opened("sentences")
     assert not charts(at)
-    at.button(key="start_job").click().run()
+    at.button(key="start_work").click().run()
     assert charts(at)
     at.switch_page("../pages/overview.py").run()
     at.switch_page("../pages/sentences.py").run()

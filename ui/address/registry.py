@@ -41,6 +41,7 @@ from bertviz_core.questions.texts import (
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import causes, checkpoint, words
 from bertviz_core.questions.views import heads as heads_view
+from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
@@ -81,8 +82,6 @@ def _whole(key: str, help_text: str) -> Param:
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 TASK = _words("task", "the task whose class is counted")
-FIRST_SENTENCE = _whole("first_sentence", "the first of two sentences of the list, from 0")
-SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER, carried=True),
@@ -181,12 +180,12 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on(
         "sentences",
-        _words("two_models_of", "what is compared in two models", "the list", "pairs with gold similarity"),
-        _words("gold_from", "where the pairs come from", "my own list", "file"),
+        sentence_views.TWO_MODELS_OF,
+        sentence_views.GOLD_FROM,
     ),
-    *_on("sentences", FIRST_SENTENCE, SECOND_SENTENCE, linked="placed"),
+    *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
-    *_on("sentences", _whole("ranked_text", "the open ranked text by its place, from 1"), linked="placed"),
+    *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),
     *_on(
         "sentences",
         _words("sentence_column", "the column of a file with the sentences"),
@@ -197,12 +196,12 @@ ROWS: tuple[AddressName, ...] = (
     *_on("sentences", sentences.CELLS, sentences.PROMPT),
     *_on(
         "sentences",
-        _words("source", "where the sentences come from", "typed", "file"),
-        _words("example", "a worked set of sentences"),
-        _words("query_prompt", "name of the prompt in front of the query"),
-        flag("bfloat16", "vectors are computed in bfloat16"),
-        flag("vectors_shown", "whether the vectors are drawn, and what they keep in fewer dimensions"),
-        _words("vectors_in", "number format of the vectors in the files", "float32", "float16"),
+        sentence_views.SOURCE,
+        sentence_views.EXAMPLE,
+        sentences.QUERY_PROMPT,
+        sentences.BFLOAT16,
+        sentence_views.VECTORS_SHOWN,
+        sentence_views.VECTORS_IN,
     ),
     *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
     *_on("predictions", task_heads.ORDER, task_heads.JOINED, task_heads.LONGEST, task_heads.WINDOW),

@@ -61,8 +61,8 @@ SPINNERS = {
     "probe_answer": "Asking the probe",
     "late_interaction": "Comparing the tokens",
     "poolings": "Comparing the poolings",
-    "sentence_points": "Placing the sentences",
-    "sentence_blocks": "Putting similar sentences together",
+    "sentence_map": "Placing the sentences",
+    "blocks": "Putting similar sentences together",
 }
 """Name of a question, or of a part of one -> text of the spinner; others show none."""
 

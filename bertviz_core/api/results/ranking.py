@@ -8,10 +8,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bertviz_core.api.results.base import Result
+from bertviz_core.figures.sentences.late_interaction import interaction_frame
+from bertviz_core.figures.sentences.ranking import ranking_frame
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.predictions.scoring.results import Ranking
-from bertviz_core.questions.tables.predictions import ranking_frame, ranking_json, ranking_lines
-from bertviz_core.questions.tables.sentences import interaction_frame, interaction_json, interaction_lines
+from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
+from bertviz_core.questions.tables.sentences import interaction_json, interaction_lines
 
 
 class RankingResult(Result[Ranking]):

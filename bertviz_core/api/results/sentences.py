@@ -13,9 +13,10 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
+from bertviz_core.figures.sentences.dimensions import dimensions_frame
 from bertviz_core.questions.tables.lines import aligned, printable_token
 from bertviz_core.questions.tables.sentences import similarity_json, similarity_lines
-from bertviz_core.questions.tables.two_models.sentences import dimensions_frame, dimensions_json, dimensions_lines
+from bertviz_core.questions.tables.two_models.sentences import dimensions_json, dimensions_lines
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.results import Neighbours, SentenceVectors

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
@@ -51,7 +52,21 @@ def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figur
     return even_axes(figure, theme)
 
 
-@figure("dimensions", "sentences_dimensions", "what vectors of fewer dimensions keep")
+def dimensions_frame(dimension_curve: DimensionCurve) -> pd.DataFrame:
+    """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
+    curve = dimension_curve
+    return pd.DataFrame(
+        {
+            "dimensions": curve.dimensions,
+            "neighbours kept": curve.shared,
+            "Spearman": curve.spearman,
+            "bytes per vector": curve.nbytes,
+            "trained": [count in curve.trained for count in curve.dimensions.tolist()],
+        }
+    )
+
+
+@figure("dimensions", "sentences_dimensions", "what vectors of fewer dimensions keep", table=dimensions_frame)
 def dimensions_figure(dimension_curve: DimensionCurve) -> FigureSpec:
     """Plot neighbours kept and the rank correlation of the cosines, by number of dimensions."""
     title = f"What the first dimensions keep — {dimension_curve.model}"

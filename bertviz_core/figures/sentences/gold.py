@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text
@@ -88,10 +89,22 @@ def _name(pairs: GoldPairs, place: int) -> str:
     return f"{side}{correlation_words(one)}"
 
 
+def gold_frame(gold_pairs: GoldPairs) -> pd.DataFrame:
+    """One row per pair, the largest rank error of the last model first; numbers of pairs from 1."""
+    pairs = gold_pairs
+    columns: dict[str, object] = {"pair": np.arange(len(pairs.gold)) + 1, "gold": pairs.gold}
+    sides = ("",) if len(pairs.models) == 1 else (" first", " second")
+    for side, each in zip(sides, pairs.models, strict=True):
+        columns |= {f"cosine{side}": each.cosines, f"rank error{side}": each.rank_errors}
+    columns |= {"first sentence": pairs.first_sentences, "second sentence": pairs.second_sentences}
+    return pd.DataFrame(columns).iloc[pairs.worst].reset_index(drop=True)
+
+
 @figure(
     "gold-cosines",
     "sentences_gold",
     "cosine against the gold similarity of pairs (--set other=MODEL for two; texts: S1 S2 SIMILARITY ...)",
+    table=gold_frame,
 )
 def gold_cosines_figure(gold_pairs: GoldPairs) -> FigureSpec:
     """Plot the cosine of each pair of sentences against its gold similarity, in one model or two."""

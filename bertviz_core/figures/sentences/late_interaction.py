@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import name_columns, token_axis, token_text
@@ -127,7 +128,26 @@ def _add_bars(
     )
 
 
-@figure("late-interaction", "sentences_late_interaction", "a query and a text by tokens (--set query_sentence=TEXT)")
+def interaction_frame(interaction: LateInteraction) -> pd.DataFrame:
+    """One row per token of the query: the largest cosine, which is its part of the score, and where it is."""
+    result = interaction
+    return pd.DataFrame(
+        {
+            "token": list(result.query_tokens),
+            "largest": result.largest,
+            "document token": [result.document_tokens[place] for place in result.best.tolist()],
+            "place": result.best,
+            "expanded": result.expanded,
+        }
+    )
+
+
+@figure(
+    "late-interaction",
+    "sentences_late_interaction",
+    "a query and a text by tokens (--set query_sentence=TEXT)",
+    table=interaction_frame,
+)
 def late_interaction_figure(interaction: LateInteraction) -> FigureSpec:
     """Plot the cosines of the tokens of a query and a document, and the largest of each row."""
     query = shortened(" ".join(interaction.query.split()), LONGEST)

@@ -1,10 +1,11 @@
 """Draw sentences as points of a plane, coloured by a column."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, point_labels, same_scale, sentence_text
@@ -14,7 +15,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import SentenceMap, SentenceVectors
-from bertviz_core.text import counted
+from bertviz_core.text import counted, formula_safe
 
 HEIGHT = 430
 BESIDE, BELOW = 100, 120
@@ -118,11 +119,28 @@ def _groups(
     return groups
 
 
-@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)")
+def free_name(column: str, used: Container[str]) -> str:
+    """A column name that differs from the table's own and that no spreadsheet reads as a formula."""
+    name = formula_safe(column)
+    return f"{name} (of the file)" if name in used else name
+
+
+def _points_frame(
+    sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
+) -> pd.DataFrame:
+    """The sentences with their coordinates, and the column that colours them."""
+    frame = pd.DataFrame({"sentence": list(vectors.sentences)})
+    frame[["first", "second"]] = sentence_map.points
+    if values is not None:
+        frame[free_name(column, {*frame.columns})] = values
+    return frame
+
+
+@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", table=_points_frame)
 def sentence_map_figure(
-    sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
+    sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
 ) -> FigureSpec:
-    """Plot every sentence as a point, coloured by a column if there is one."""
+    """Plot every sentence as a point, coloured by a column unless its values are None."""
     title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -142,7 +143,37 @@ def pooling_and_layer(vectors: SentenceVectors) -> str:
     return f"{pooling_word(vectors.pooling, vectors.first_token)}, {state_name(vectors.layer)} — {vectors.model}"
 
 
-@figure("poolings", "sentences_poolings", "sentences under every pooling and layer")
+def _poolings_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
+    """A row for every pooling and hidden state that is defined."""
+    compared = pooling_comparison
+    rows = [
+        (
+            pooling_word(compared.poolings[row], compared.edges.first),
+            state_name(compared.layers[place]),
+            float(compared.mean_cosine[row, place]),
+            float(compared.spread[row, place]),
+        )
+        for row, place in np.argwhere(np.isfinite(compared.mean_cosine)).tolist()
+    ]
+    return pd.DataFrame(rows, columns=["pooling", "hidden state", "mean cosine", "spread"])
+
+
+def _maps_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
+    """A row for every cell of every map."""
+    compared, matrices = pooling_comparison, pooling_comparison.matrices
+    if matrices is None:
+        matrices = np.zeros((0, 0, 0, 0), dtype=np.float32)
+    places = np.argwhere(np.isfinite(matrices))
+    frame = pd.DataFrame(places, columns=["pooling", "hidden state", "first", "second"])
+    names = [pooling_word(pooling, compared.edges.first) for pooling in compared.poolings]
+    frame["pooling"] = [names[row] for row in places[:, 0].tolist()]
+    frame["hidden state"] = [state_name(compared.layers[place]) for place in places[:, 1].tolist()]
+    frame[["first", "second"]] += 1
+    frame["cosine"] = matrices[tuple(places.T)]
+    return frame
+
+
+@figure("poolings", "sentences_poolings", "sentences under every pooling and layer", table=_poolings_frame)
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """Plot mean and spread of all cosines over the layers, one line per pooling."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
@@ -150,7 +181,7 @@ def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> F
     return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
 
 
-@figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps")
+@figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps", table=_maps_frame)
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """Plot the cosines of all pairs, one small map per pooling and layer."""
     title = f"Cosines by pooling and layer — {model_name}"

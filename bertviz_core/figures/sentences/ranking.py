@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, sentence_text
@@ -150,10 +151,29 @@ def moved_words(ranking: Ranking) -> str:
     )
 
 
+def ranking_frame(ranking: Ranking) -> pd.DataFrame:
+    """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
+    order = ranking.order
+    logits = {} if ranking.by_tokens else {"logit": ranking.logits[order]}
+    return pd.DataFrame(
+        {
+            "rank": ranking.rank[order],
+            "score": ranking.scores[order],
+            **logits,
+            "by cosine": ranking.cosine_rank[order],
+            "rise": ranking.rise[order],
+            "cosine": ranking.cosines[order],
+            "number": order + 1,
+            "text": [ranking.texts[index] for index in order.tolist()],
+        }
+    )
+
+
 @figure(
     "ranking",
     "sentences_ranking",
     "texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)",
+    table=ranking_frame,
 )
 def ranking_figure(ranking: Ranking) -> FigureSpec:
     """Plot the texts by their score for the query, with their places by the cosine of a sentence model."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
@@ -180,7 +181,18 @@ def vectors_heatmap(
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
-@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)")
+def _pairs_frame(
+    similarity: Float[np.ndarray, "sentences sentences"], vectors: SentenceVectors, clusters: ClusterOrder | None
+) -> pd.DataFrame:
+    """Number, sentence and similarities to all, in the order of the figure."""
+    order = np.arange(len(similarity)) if clusters is None else clusters.order
+    frame = pd.DataFrame(similarity[np.ix_(order, order)], columns=[str(number + 1) for number in order.tolist()])
+    frame.insert(0, "sentence", [vectors.sentences[number] for number in order.tolist()])
+    frame.insert(0, "number", order + 1)
+    return frame
+
+
+@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)", table=_pairs_frame)
 def pairs_figure(
     similarity: Float[np.ndarray, "sentences sentences"],
     vectors: SentenceVectors,
@@ -201,7 +213,16 @@ BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
 """Number of blocks of a long list, of nearest sentences, and of vectors drawn at once."""
 
 
-@figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)")
+def _blocks_frame(block_summary: BlockSummary, vectors: SentenceVectors) -> pd.DataFrame:
+    """A row per block: its middle, its size, and its mean cosine with each."""
+    count = len(block_summary.sizes)
+    frame = pd.DataFrame(block_summary.similarity, columns=[f"block {block + 1}" for block in range(count)])
+    frame.insert(0, "sentences", block_summary.sizes)
+    frame.insert(0, "nearest to its middle", [vectors.sentences[index] for index in block_summary.examples.tolist()])
+    return frame
+
+
+@figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)", table=_blocks_frame)
 def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
     """Plot many sentences, grouped into blocks of similar ones."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
@@ -209,7 +230,15 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
     return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
 
 
-@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)")
+def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFrame:
+    """The nearest sentences with their scores and numbers."""
+    numbers = neighbours.index.tolist()
+    sentences = [vectors.sentences[number] for number in numbers]
+    columns = {MEASURE_WORDS[neighbours.measure]: neighbours.score, "number": neighbours.index + 1}
+    return pd.DataFrame({**columns, "sentence": sentences})
+
+
+@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)", table=_query_frame)
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
     """Plot the sentences of a list nearest to a query."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
@@ -218,7 +247,16 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
     return FigureSpec(title, alt, draw, f"{title}. Query: {query}")
 
 
-@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)")
+def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
+    """The sentences that are drawn, and their vectors."""
+    shown = slice(first_row, first_row + ROWS)
+    columns = [f"d{dimension}" for dimension in range(vectors.dimensions)]
+    frame = pd.DataFrame(vectors.vectors[shown], columns=columns)
+    frame.insert(0, "sentence", list(vectors.sentences[shown]))
+    return frame
+
+
+@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)", table=_vectors_frame)
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
     """Plot some vectors as rows of numbers; first_row is the index of the first."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"

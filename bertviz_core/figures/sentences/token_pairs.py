@@ -5,6 +5,7 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -81,7 +82,18 @@ def _add_totals(
     )
 
 
-@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)")
+def _cells_frame(pair_shares: TokenPairShares, unit: Unit) -> pd.DataFrame:
+    """A row per piece of the first sentence, a column per piece of the second."""
+    shares = pair_shares
+    cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
+    if unit == "words":
+        cells, rows, columns = shares.word_cells, shares.first_words, shares.second_words
+    frame = pd.DataFrame(cells, columns=[f"{place} {name}" for place, name in enumerate(columns)])
+    frame.insert(0, unit[:-1], list(rows))
+    return frame
+
+
+@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", table=_cells_frame)
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
     """Plot the cosine of two sentences as a sum over pairs of their tokens or words."""
     shares = pair_shares

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -187,7 +188,37 @@ def _both(comparison: SentenceComparison) -> str:
     return f"{comparison.first} and {comparison.second}"
 
 
-@figure("sentences-compared", "sentences_compared", "cosines of sentences in two models (--set other=MODEL)")
+def pair_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
+    """One row per pair of different sentences: their numbers from 1, both cosines, the difference, the sentences."""
+    compared = sentence_comparison
+    rows, columns = np.triu_indices(len(compared.sentences), 1)
+    return pd.DataFrame(
+        {
+            "one": rows + 1,
+            "other": columns + 1,
+            "first": compared.first_cosines[rows, columns],
+            "second": compared.second_cosines[rows, columns],
+            "difference": compared.difference[rows, columns],
+            "one sentence": [compared.sentences[place] for place in rows.tolist()],
+            "other sentence": [compared.sentences[place] for place in columns.tolist()],
+        }
+    )
+
+
+def range_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
+    """One row per model: mean, 5th and 95th percentile of the cosines of different sentences."""
+    compared = sentence_comparison
+    sides = (("first", compared.first, compared.first_range), ("second", compared.second, compared.second_range))
+    rows = [(f"{side}: {name}", one.mean, one.low, one.high) for side, name, one in sides]
+    return pd.DataFrame(rows, columns=["model", "mean cosine", "5th percentile", "95th percentile"])
+
+
+@figure(
+    "sentences-compared",
+    "sentences_compared",
+    "cosines of sentences in two models (--set other=MODEL)",
+    table=pair_frame,
+)
 def sentences_compared_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
     """Plot the cosines of all pairs of sentences in two models, and their difference, on one scale."""
     count = counted(len(sentence_comparison.sentences), "sentence")
@@ -197,7 +228,10 @@ def sentences_compared_figure(sentence_comparison: SentenceComparison) -> Figure
 
 
 @figure(
-    "pair-cosines", "sentences_pair_cosines", "where the cosines of all pairs lie in two models (--set other=MODEL)"
+    "pair-cosines",
+    "sentences_pair_cosines",
+    "where the cosines of all pairs lie in two models (--set other=MODEL)",
+    table=range_frame,
 )
 def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
     """Plot the distribution of the cosines of different sentences in two models."""

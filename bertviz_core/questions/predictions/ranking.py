@@ -6,9 +6,10 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.predictions.classes import output_names
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring.late_interaction.scores import interaction_scores
-from bertviz_core.predictions.scoring.ranking import TASK, PairScores, pair_scores, ranking_class
+from bertviz_core.predictions.scoring.ranking import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
 from bertviz_core.predictions.scoring.results import LATE_INTERACTION, Ranking
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
@@ -19,16 +20,54 @@ from bertviz_core.resources.byte_cache import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import counted, quoted, repair_surrogates
 
-LABEL = Param("label", "text", "the class whose probability orders the texts, entailment by default")
 OWN_ENCODER = "own"
 """Value that selects the model's own encoder for the cosines."""
-BESIDE = Param("beside", "text", "sentence model of the cosines, the bundled one by default; own for the model's own")
 BY_HEAD, BY_TOKENS = RANKED_BY_OPTIONS = ("head", "late interaction")
+
+
+def offered_ways(opened: Opened, options: Options) -> Sequence[str]:
+    """What may score the texts, the default first; () for a model without a head, which late interaction ranks."""
+    try:
+        ranking_head(opened)
+    except UnsupportedModelError:
+        return ()
+    return RANKED_BY_OPTIONS if default_ranking(opened) == BY_HEAD else RANKED_BY_OPTIONS[::-1]
+
+
+def offered_classes(opened: Opened, options: Options) -> Sequence[str]:
+    """The classes of the head that ranks, entailment first; () for one output, or late interaction."""
+    if options.get(RANKED_BY.key) != BY_HEAD:
+        return ()
+    head = ranking_head(opened)
+    count = int(head.model.config.num_labels)
+    labels, _ = output_names(head, count)
+    return sorted(labels, key=lambda each: each.lower() != DEFAULT_CLASS) if count > 1 else ()
+
+
 RANKED_BY = Param(
     "ranked_by",
     "choice",
     "what scores the texts; late interaction by default where a checkpoint without a head was trained for it",
     RANKED_BY_OPTIONS,
+    "Ranked by",
+    offered_ways,
+)
+LABEL = Param(
+    "label",
+    "text",
+    "the class whose probability orders the texts, entailment by default",
+    (),
+    "Class that ranks",
+    offered_classes,
+)
+BESIDE = Param(
+    "beside",
+    "model",
+    "sentence model of the cosines, the bundled one by default; own for the model's own",
+    (),
+    "Beside the cosine of",
+    lambda opened, _: (default_beside(opened), OWN_ENCODER),
+    shown=lambda name: "its own encoder" if name == OWN_ENCODER else name,
 )
 
 

@@ -338,24 +338,6 @@ def ranking_json(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def ranking_frame(ranking: Ranking) -> "pd.DataFrame":
-    """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
-    order = ranking.order
-    logits = {} if ranking.by_tokens else {"logit": ranking.logits[order]}
-    return pd.DataFrame(
-        {
-            "rank": ranking.rank[order],
-            "score": ranking.scores[order],
-            **logits,
-            "by cosine": ranking.cosine_rank[order],
-            "rise": ranking.rise[order],
-            "cosine": ranking.cosines[order],
-            "number": order + 1,
-            "text": [ranking.texts[index] for index in order.tolist()],
-        }
-    )
-
-
 def ranking_lines(ranking: Ranking) -> list[str]:
     """The query, what the score is, and a table of the texts by descending score."""
     of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.results import SentenceVectors
@@ -70,19 +69,6 @@ def interaction_json(result: LateInteraction) -> dict[str, Any]:
         "cosines": result.cosines,
         "notices": result.notices,
     }
-
-
-def interaction_frame(result: LateInteraction) -> "pd.DataFrame":
-    """One row per token of the query: the largest cosine, which is its part of the score, and where it is."""
-    return pd.DataFrame(
-        {
-            "token": list(result.query_tokens),
-            "largest": result.largest,
-            "document token": [result.document_tokens[place] for place in result.best.tolist()],
-            "place": result.best,
-            "expanded": result.expanded,
-        }
-    )
 
 
 def interaction_lines(result: LateInteraction) -> list[str]:

@@ -7,8 +7,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, question
-from bertviz_core.questions.texts.sentences import PLAN, sentence_vectors
-from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.questions.texts.sentences import VECTORS, sentence_vectors, vector_options
 from bertviz_core.sentences.two_models.dimensions import dimension_curve, trained_dimensions
 from bertviz_core.sentences.two_models.results import DimensionCurve
 from bertviz_core.text import escape_controls
@@ -21,37 +20,21 @@ NOT_TRAINED = (
 TRAINED = "The settings of {model} name these Matryoshka dimensions, which are marked: {dimensions}."
 
 
-@question(figures=("dimensions",), params=(*PLAN, DIMENSIONS))
+@question(figures=("dimensions",), params=(*VECTORS, DIMENSIONS))
 def fewer_dimensions(opened: Opened, options: Options) -> Answer[DimensionCurve]:
     """Neighbours kept and rank correlation of the cosines for vectors of fewer dimensions, with their bytes."""
-    values = {key: value for key, value in options.values.items() if key != DIMENSIONS.key}
-    made = sentence_vectors(opened, replace(options, values=values))
-    curve = curve_of(opened, made.result, chosen_dimensions(options))
-    return made.of(curve, curve.notices, dimension_curve=curve)
-
-
-def curve_of(opened: Opened, vectors: SentenceVectors, dimensions: tuple[int, ...] | None = None) -> DimensionCurve:
-    """Compare the vectors of sentences with their first dimensions.
-
-    Args:
-        opened: the model.
-        vectors: the vectors.
-        dimensions: numbers of dimensions; None for the usual ones.
-
-    Raises:
-        BertvizError: there are too few sentences, a number is out of range, or a vector has NaN or infinity.
-    """
-    name, sentences = opened.source.name, vectors.sentences
+    made = sentence_vectors(opened, vector_options(opened, options))
+    name, sentences, vectors = opened.source.name, made.result.sentences, made.result.vectors
     trained = trained_dimensions(opened.source, opened.settings)
-    curve = dimension_curve(name, sentences, vectors.vectors, NEIGHBOURS, dimensions, trained)
-    training_note = NOT_TRAINED.format(model=name)
+    curve = dimension_curve(name, sentences, vectors, NEIGHBOURS, chosen_dimensions(options), trained)
+    notices = [NOT_TRAINED.format(model=name)]
     if curve.trained:
-        training_note = TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in curve.trained))
-    notices = [training_note]
+        notices = [TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in curve.trained))]
     if len(sentences) > len(curve.sentences):
         compared = f"{len(curve.sentences):,} of the {len(sentences):,} sentences are compared"
         notices.append(f"{compared}, evenly spaced in the list.")
-    return replace(curve, notices=tuple(notices))
+    curve = replace(curve, notices=tuple(notices))
+    return made.of(curve, curve.notices, dimension_curve=curve)
 
 
 def chosen_dimensions(options: Options) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -100,3 +101,21 @@ FILE_WRITERS: Mapping[str, Callable[[SentenceVectors], bytes]] = {
     ".npy": npy_bytes,
 }
 """End of a file's name -> what builds the file."""
+
+
+def packed(vectors: SentenceVectors, name: str) -> bytes:
+    """A zip file with the vectors in NumPy's format and their metadata."""
+    target, inside = io.BytesIO(), f"{name}.npy"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(inside, FILE_WRITERS[".npy"](vectors))
+        archive.writestr(f"{inside}.json", about_json(vectors))
+    return target.getvalue()
+
+
+ABOUT_ZIP = "A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer."
+DOWNLOADS: Mapping[str, tuple[str, str, Callable[[SentenceVectors, str], bytes], str]] = {
+    "Parquet": (".parquet", "application/vnd.apache.parquet", lambda each, _: FILE_WRITERS[".parquet"](each), ""),
+    "NumPy (zip)": ("-npy.zip", "application/zip", packed, ABOUT_ZIP),
+    "CSV": (".csv", "text/csv", lambda each, _: FILE_WRITERS[".csv"](each), ""),
+}
+"""Label -> end of the file's name, media type, builder of the file from vectors and name, help."""

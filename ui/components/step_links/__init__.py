@@ -8,13 +8,12 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from bertviz_core.figures.pages import FIRST
+from bertviz_core.questions.view import LONGEST_LINKED as LONGEST_LINKED
 from ui.components.navigation import HISTORY_JS
 
 _HERE = Path(__file__)
 LINKS_JS = HISTORY_JS + _HERE.with_name("links.js").read_text(encoding="utf-8")
 """Functions that make and follow such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
-LONGEST_LINKED = 1_500
-"""Most characters of texts in a link; some programs cut longer addresses."""
 _component = st.components.v2.component(
     "step_links",
     html='<nav class="links"></nav>',

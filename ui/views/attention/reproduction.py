@@ -3,11 +3,11 @@
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.model_lines import reading as given_lines
 from bertviz_core.questions.texts.attention import PART, PUNCTUATION, SPECIAL, WEIGHTS, WORDS, attention_map
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models, sources
 from ui.cache.shared_model import SharedModel
-from ui.widgets.reproduction import reading as given_lines
 
 SHOWN = 400
 """Most characters of texts written out in the code; longer ones are variables."""

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from bertviz_core.questions.interventions.journey_change import CHANGE
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR
 from bertviz_core.questions.report.library_lines import opening_lines
+from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.trace.results import Tokens
 from ui.cache.shared_model import SharedModel
-from ui.widgets.reproduction import LONGEST
 
 WORDS = """
 The model runs the text once. For each layer and token:

@@ -10,6 +10,7 @@ from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import largest_value, outlier_dimensions
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.model_lines import model_lines, reading
 from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, WORD, recomputed_pooler, word_comparison
 from bertviz_core.text import decimals, digits, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
@@ -19,7 +20,6 @@ from ui.views.representations import controls, reproduction, texts
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.models import run_model
-from ui.widgets.reproduction import model_lines, reading
 
 
 def embedding_view(trace: Trace) -> None:
@@ -118,7 +118,7 @@ def word_view(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=(first_text, second_text),
-        explanation=(texts.WORD_WORDS, model_lines(trace.model, first.tokens) + code),
+        explanation=(texts.WORD_WORDS, model_lines(SharedModel(trace.model), first.tokens) + code),
     )
     last = float(comparison.cosine[-1])
     words.markdown(

@@ -6,8 +6,9 @@ from bertviz_core.hidden_states.embeddings import NORMS, POSITION_TABLES, part_p
 from bertviz_core.hidden_states.results import EmbeddingSum
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.trace.results import Trace
-from ui.widgets.reproduction import model_lines
+from ui.cache.shared_model import SharedModel
 
 RUN = (
     "with torch.inference_mode():\n"
@@ -51,7 +52,7 @@ WORD_CODE = (
 
 def run_lines(trace: Trace) -> str:
     """Lines that run the model on the text; the lines of a view follow them."""
-    return f"{model_lines(trace.model, trace.tokens)}{RUN}"
+    return f"{model_lines(SharedModel(trace.model), trace.tokens)}{RUN}"
 
 
 def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) -> str:

@@ -1,1 +1,1 @@
-"""Views of the page Sentences."""
+"""Controls of the page Sentences that are not declared: its list, the map's selection, and pairs with similarities."""

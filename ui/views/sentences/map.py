@@ -1,6 +1,6 @@
-"""A map of sentences, with a list of the selected ones."""
+"""The map of sentences, whose points can be coloured by a column of the file, and selected."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,55 +9,44 @@ import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
-from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
+from bertviz_core.figures.sentences.map import GROUPS, drawn_points, free_name, sentence_map_figure
 from bertviz_core.hidden_states.geometry import inside_polygon
-from bertviz_core.questions.texts.sentences import sentence_points
-from bertviz_core.sentences.projection import umap_available
-from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
-from bertviz_core.text import counted, formula_safe
-from ui.cache.shared_model import SharedModel
-from ui.views.sentences import controls
-from ui.views.sentences.similarity import SentenceInputs, made_by
-from ui.views.sentences.texts import vector_code
-from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table, page_theme
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.sentences import sentence_map, sentence_plan, sentence_vectors, vector_options
+from bertviz_core.questions.view import Ask, Part, Table, Text
+from bertviz_core.questions.views.sentences import SOURCE, made_by, vectors_used
+from bertviz_core.questions.views.sentences_texts import MAP, vector_code
+from bertviz_core.text import counted
+from ui.session import stored
+from ui.views.sentences.input import FILE
+from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.formatting import variance_words
+from ui.widgets.lists.uploads import column_select
 
-KEY = "sentences_map"
-HOW: Mapping[MapMethod, tuple[str, str]] = {
-    "pca": (
-        "Principal component analysis turns the vectors, their mean taken off, so that the first axis holds as much of "
-        "their variance as one axis can, and the second as much of the rest; the shares stand at the axes. Points "
-        "far apart are far apart in the model too; points close together need not be where the shares are small.",
-        "centred = v - v.mean(0)\n_, s, axes = torch.linalg.svd(centred, full_matrices=False)\n"
-        "points, shares = centred @ axes[:2].T, (s**2 / (s**2).sum())[:2]\n"
-        "print(points, shares)   # an axis may point the other way",
-    ),
-    "umap": (
-        "UMAP links every sentence to its nearest by the cosine and looks for points of the plane with the same links "
-        "(McInnes et al. 2018). Who is whose neighbour can be read from it; distances between groups, their sizes and "
-        "the axes cannot. The start is drawn by lot from a fixed seed, so that the picture is always the same.",
-        "import umap\n\npoints = umap.UMAP(n_neighbors=min(15, len(v) - 1), metric='cosine', random_state=0)"
-        ".fit_transform(v.numpy())\nprint(points)",
-    ),
-}
+KEY = sentence_map_figure.chart
 MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
 
 
-def map_view(inputs: SentenceInputs) -> None:
+def map_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Every sentence as a point; selected sentences are listed."""
-    vectors = inputs.vectors()
-    if len(vectors.sentences) < 3:
-        st.info("A map needs at least three sentences.", icon=":material/info:")
+    yield from vectors_used(opened, ask, options)
+    if len(options.texts) < 3:
+        yield Text("A map needs at least three sentences.", "notice")
         return
-    with inputs.row:
-        method = controls.map_method(umap_available())
-        column = controls.colour_column([str(each) for each in inputs.table.frame.columns])
-    placed = sentence_points(SharedModel(inputs.model), inputs.key, vectors, method)
-    values = _values(inputs.table.frame[column]) if column else None
-    picture = sentence_map_figure(placed, vectors, column, values)
-    title = picture.title
+    ask(sentence_vectors, vector_options(opened, options))  # first, as it may take long
+    answer = ask(sentence_map, options)
+    beside = (
+        FILE.current().frame
+        if stored(SOURCE.key) == SOURCE.options[1]
+        else pd.DataFrame(index=range(len(options.texts)))
+    )
+    columns = [str(each) for each in beside.columns]
+    column = column_select("Colour", "colour_column", columns, "", "one colour") if columns else ""
+    drawn = {**answer.drawn, "column": column, "values": _values(beside[column]) if column else None}
+    spec, placed, vectors = sentence_map_figure.of(drawn), answer.result, answer.drawn["vectors"]
     theme = page_theme()
-    figure = picture.drawn(theme)
+    figure = spec.drawn(theme)
     event = st.plotly_chart(
         figure,
         height=round(figure.layout.height or USUAL_HEIGHT),  # the same height as in `chart`
@@ -66,7 +55,7 @@ def map_view(inputs: SentenceInputs) -> None:
         config=MAP_CONFIG,
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
-        alt=picture.alt,
+        alt=spec.alt,
     )
     st.caption(variance_words(placed))
     shown = len(drawn_points(len(vectors.sentences)))
@@ -74,18 +63,17 @@ def map_view(inputs: SentenceInputs) -> None:
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
     chosen = selected_points(event, placed.points)
     if chosen:
-        st.markdown(f"**{counted(len(chosen), 'sentence')} chosen**")
-        numbers_table(_listed(inputs, chosen), "The chosen sentences", 240)
+        yield Text(f"**{counted(len(chosen), 'sentence')} chosen**")
+        yield Table(_listed(options.texts, beside, chosen), "The chosen sentences", 240)
     elif theme.narrow:  # where a finger that is dragged over the figure scrolls the page
         st.caption("Tap a point for its sentence.")
     else:
         st.caption("Draw a line around points to list their sentences, or click one; double-click to clear.")
-    frame = _frame(placed, vectors, column, values)
-    filename = f"sentence map {made_by(vectors)}"
-    download_row(picture, KEY, filename, title, frame, vectors.sentences)
-    folded_table(KEY, frame, title)
-    words, code = HOW[method]
-    explained(KEY, words, f"{vector_code(inputs.origin, inputs.plan)}\n{code}")
+    download_row(spec, KEY, f"sentence map {made_by(vectors)}", spec.title, texts=vectors.sentences)
+    folded_table(KEY, spec.frame(), spec.title)
+    words, code = MAP[placed.method]
+    made = vector_code(opened, sentence_plan(opened, options), vectors.sentences)
+    explained(KEY, words, f"{made}\n{code}")
 
 
 def _values(column: pd.Series) -> list[Any]:
@@ -96,29 +84,13 @@ def _values(column: pd.Series) -> list[Any]:
     return ["" if pd.isna(cell) else str(cell) for cell in column]
 
 
-def _listed(inputs: SentenceInputs, chosen: list[int]) -> pd.DataFrame:
-    listed = [index for index in chosen if index < len(inputs.table.sentences)]
-    frame = pd.DataFrame({"number": [index + 1 for index in listed]})
-    frame["sentence"] = [inputs.table.sentences[index] for index in listed]
-    beside = inputs.table.frame.iloc[listed]
+def _listed(sentences: tuple[str, ...], beside: pd.DataFrame, chosen: list[int]) -> pd.DataFrame:
+    frame = pd.DataFrame({"number": [index + 1 for index in chosen]})
+    frame["sentence"] = [sentences[index] for index in chosen]
     names: list[str] = []
     for column in beside.columns:
-        names.append(_free(str(column), {*frame.columns, *names}))
-    return pd.concat([frame, beside.set_axis(names, axis=1).set_index(frame.index)], axis=1)
-
-
-def _frame(placed: SentenceMap, vectors: SentenceVectors, column: str, values: list[Any] | None) -> pd.DataFrame:
-    frame = pd.DataFrame({"sentence": list(vectors.sentences)})
-    frame[["first", "second"]] = placed.points
-    if values is not None:
-        frame[_free(column, {*frame.columns})] = values
-    return frame
-
-
-def _free(column: str, used: set[str]) -> str:
-    """A column name for downloads that differs from the table's own and that no spreadsheet reads as a formula."""
-    name = formula_safe(column)
-    return f"{name} (of the file)" if name in used else name
+        names.append(free_name(str(column), {*frame.columns, *names}))
+    return pd.concat([frame, beside.iloc[chosen].set_axis(names, axis=1).set_index(frame.index)], axis=1)
 
 
 def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:

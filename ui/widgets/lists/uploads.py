@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
-from bertviz_core.sentences.reading.lists import read_upload
+from bertviz_core.sentences.reading.lists import read_sentences, read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls, escape_markdown
 from ui.address.widgets import keep_among
@@ -48,10 +48,16 @@ class ListFile:
         handed = self.handed(words)
         if handed is None:
             return None
-        name, digest = handed
-        table = _table(digest, name, None)
-        column = self._column_select(table.columns, table.column or "")
-        return table if column in (None, table.column) else _table(digest, name, column)
+        table = _table(handed[1], handed[0], None)
+        self._column_select(table.columns, table.column or "")
+        return self.current()
+
+    def current(self) -> SentenceTable:
+        """The texts of the file, as `table` has returned them."""
+        name, digest = st.session_state[self._file]
+        table: SentenceTable = _table(digest, name, None)
+        column = st.session_state.get(self._column, table.column) if len(table.columns) > 1 else table.column
+        return table if column == table.column else _table(digest, name, column)
 
     def handed(self, words: str) -> tuple[str, str] | None:
         """Name and digest of the session's file, also after a visit to another page.
@@ -87,21 +93,10 @@ class ListFile:
         """Forget the file."""
         st.session_state[self._file] = None
 
-    def _column_select(self, columns: Sequence[str], chosen: str) -> str | None:
+    def _column_select(self, columns: Sequence[str], chosen: str) -> None:
         """The column with the texts; no widget where there is only one."""
-        if len(columns) < 2:
-            return None
-        keep_among(self._column, columns, chosen)
-        return str(
-            st.selectbox(
-                "Column",
-                columns,
-                index=columns.index(chosen),
-                key=self._column,
-                persist_state="session",
-                format_func=escape_controls,
-            )
-        )
+        if len(columns) > 1:
+            column_select("Column", self._column, columns, chosen)
 
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
@@ -125,6 +120,16 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
         format_func=lambda name: escape_controls(name) or none,
     )
     return str(chosen or "")
+
+
+@cached_by_bytes()
+def typed_list(name: str, text: str) -> SentenceTable:
+    """Read the lines of a typed text, once for each text.
+
+    Raises:
+        TextError: there is no sentence, or the text is longer than an upload may be.
+    """
+    return read_sentences(name, within_upload(text), settings())
 
 
 def example_table() -> SentenceTable:

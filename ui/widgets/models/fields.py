@@ -79,6 +79,7 @@ def model_control(param: Param, first: Sequence[str], own: str) -> str:
         on_change=complete,
         args=(param.key, options),
         accept_new_options=not settings().allowed_models,
+        format_func=param.shown,
         help=f"{param.help[0].upper()}{param.help[1:]}. A folder below the models folder or a Hub id can be typed.",
     )
 

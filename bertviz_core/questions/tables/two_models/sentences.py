@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.figures.sentences.gold import gold_frame
+from bertviz_core.figures.sentences.two_models import pair_frame, range_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.two_models.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
@@ -84,29 +86,6 @@ def sentence_comparison_lines(compared: SentenceComparison) -> list[str]:
     return [*lines, "", *aligned([tuple(nearest.columns), *_rows(nearest)], "rlrrrrr")]
 
 
-def pair_frame(compared: SentenceComparison) -> "pd.DataFrame":
-    """One row per pair of different sentences: their numbers from 1, both cosines, the difference, the sentences."""
-    rows, columns = np.triu_indices(len(compared.sentences), 1)
-    return pd.DataFrame(
-        {
-            "one": rows + 1,
-            "other": columns + 1,
-            "first": compared.first_cosines[rows, columns],
-            "second": compared.second_cosines[rows, columns],
-            "difference": compared.difference[rows, columns],
-            "one sentence": [compared.sentences[place] for place in rows.tolist()],
-            "other sentence": [compared.sentences[place] for place in columns.tolist()],
-        }
-    )
-
-
-def range_frame(compared: SentenceComparison) -> "pd.DataFrame":
-    """One row per model: mean, 5th and 95th percentile of the cosines of different sentences."""
-    sides = (("first", compared.first, compared.first_range), ("second", compared.second, compared.second_range))
-    rows = [(f"{side}: {name}", one.mean, one.low, one.high) for side, name, one in sides]
-    return pd.DataFrame(rows, columns=["model", "mean cosine", "5th percentile", "95th percentile"])
-
-
 def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
     """One row per sentence: the number of its nearest sentence in each model with its cosine, and the share kept."""
     places = np.arange(len(compared.sentences))
@@ -156,16 +135,6 @@ def gold_lines(pairs: GoldPairs) -> list[str]:
     ]
 
 
-def gold_frame(pairs: GoldPairs) -> "pd.DataFrame":
-    """One row per pair, the largest rank error of the last model first; numbers of pairs from 1."""
-    columns: dict[str, Any] = {"pair": np.arange(len(pairs.gold)) + 1, "gold": pairs.gold}
-    sides = ("",) if len(pairs.models) == 1 else (" first", " second")
-    for side, each in zip(sides, pairs.models, strict=True):
-        columns |= {f"cosine{side}": each.cosines, f"rank error{side}": each.rank_errors}
-    columns |= {"first sentence": pairs.first_sentences, "second sentence": pairs.second_sentences}
-    return pd.DataFrame(columns).iloc[pairs.worst].reset_index(drop=True)
-
-
 def gold_words(pairs: GoldPairs) -> str:
     """The rank correlations of the models, in one sentence."""
     numbers = [decimals(each.spearman, 3) for each in pairs.models]
@@ -186,19 +155,6 @@ def _cell(value: str | int | float) -> str:
     if isinstance(value, str):
         return printable_token(value)
     return str(value) if isinstance(value, int) else number_cell(value)
-
-
-def dimensions_frame(curve: DimensionCurve) -> "pd.DataFrame":
-    """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
-    return pd.DataFrame(
-        {
-            "dimensions": curve.dimensions,
-            "neighbours kept": curve.shared,
-            "Spearman": curve.spearman,
-            "bytes per vector": curve.nbytes,
-            "trained": [count in curve.trained for count in curve.dimensions.tolist()],
-        }
-    )
 
 
 def dimensions_json(curve: DimensionCurve) -> dict[str, Any]:

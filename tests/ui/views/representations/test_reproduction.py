@@ -1,6 +1,6 @@
 """The lines of Python on the page Representations run as they are, for several families, and give its numbers.
 
-Covers `ui/widgets/reproduction.py`.
+Covers `bertviz_core/questions/report/transformers_lines.py`.
 """
 
 from pathlib import Path

@@ -1,0 +1,596 @@
+"""The page Sentences: similarities and vectors, poolings, pairs of tokens, queries, and a second model."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Literal, cast
+
+import numpy as np
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.figures.base.axes import MEASURE_WORDS
+from bertviz_core.figures.sentences.dimensions import dimensions_figure
+from bertviz_core.figures.sentences.gold import gold_cosines_figure, gold_frame
+from bertviz_core.figures.sentences.late_interaction import interaction_frame, late_interaction_figure
+from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure
+from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
+from bertviz_core.figures.sentences.ranking import moved_words, ranking_figure, ranking_frame, scorer
+from bertviz_core.figures.sentences.similarity import (
+    EVERY_PAIR,
+    ROWS,
+    blocks_figure,
+    pairs_figure,
+    query_figure,
+    vectors_figure,
+)
+from bertviz_core.figures.sentences.token_pairs import token_pairs_figure
+from bertviz_core.figures.sentences.two_models import pair_cosines_figure, sentences_compared_figure
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice, flag
+from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction, own_interaction
+from bertviz_core.questions.predictions.ranking import (
+    BESIDE,
+    BY_TOKENS,
+    LABEL,
+    RANKED_BY,
+    ranked,
+    ranking_head,
+    ranking_options,
+)
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.tables.two_models.sentences import (
+    gold_words,
+    neighbour_frame,
+    what_changed,
+    where_pairs_lie,
+)
+from bertviz_core.questions.texts.dimensions import fewer_dimensions
+from bertviz_core.questions.texts.sentences import (
+    BFLOAT16,
+    CELLS,
+    FIRST_ROW,
+    MEASURE,
+    ORDER,
+    OWN,
+    PLACED,
+    POOLING,
+    PROMPT,
+    QUERY,
+    QUERY_PROMPT,
+    STATE,
+    blocks,
+    closest_pairs,
+    neighbours,
+    own_plan,
+    poolings,
+    prompt_texts,
+    query_prompt,
+    sentence_plan,
+    sentence_vectors,
+    similarity,
+    token_pairs,
+    vector_options,
+    vector_rows,
+)
+from bertviz_core.questions.texts.two_models import gold_pairs, two_models
+from bertviz_core.questions.view import (
+    LONG_LIST,
+    LONGEST_LINKED,
+    Ask,
+    Button,
+    Cell,
+    Columns,
+    Download,
+    Figure,
+    Link,
+    Links,
+    Notices,
+    Part,
+    Row,
+    Section,
+    Table,
+    Text,
+    View,
+)
+from bertviz_core.questions.views import sentences_texts as texts
+from bertviz_core.sentences.results import (
+    MEASURES,
+    BlockSummary,
+    SentenceVectors,
+)
+from bertviz_core.sentences.store.export import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
+from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
+from bertviz_core.sentences.two_models.results import SentenceComparison
+from bertviz_core.text import counted, decimals, escape_markdown
+
+SOURCE = choice("source", ("typed", "file"), "where the sentences come from", "Sentences")
+EXAMPLE = Param("example", "text", "a worked set of sentences", label="Example")
+GOLD_FROM = choice("gold_from", ("my own list", "file"), "where the pairs come from", "Pairs")
+OF_LIST, OF_PAIRS = COMPARED = ("the list", "pairs with gold similarity")
+TWO_MODELS_OF = Param(
+    "two_models_of", "choice", "what is compared in two models", COMPARED, "What is compared", lambda *_: COMPARED
+)
+VECTORS_SHOWN = replace(
+    flag("vectors_shown", "whether the vectors are drawn, and what they keep in fewer dimensions"),
+    label="Show the vectors",
+)
+VECTORS_IN = choice("vectors_in", VECTOR_DTYPES, "number format of the vectors in the files", "Numbers")
+DRAWN_FROM = replace(FIRST_ROW, label="First sentence", bounds=lambda _, options: (1, _last_first_row(options), 1))
+FIRST_SENTENCE = Param(
+    "first_sentence",
+    "whole",
+    "the first of two sentences of the list, from 0",
+    label="First sentence",
+    values=lambda _, options: options.texts,
+    bounds=lambda _, options: (0, len(options.texts) - 1, 0),
+)
+SECOND_SENTENCE = Param(
+    "second_sentence",
+    "whole",
+    "the second of them",
+    label="Second sentence",
+    values=lambda _, options: options.texts,
+    bounds=lambda _, options: (0, len(options.texts) - 1, min(1, len(options.texts) - 1)),
+)
+DOCUMENT = replace(SECOND_SENTENCE, label="Text")
+RANKED_TEXT = Param(
+    "ranked_text",
+    "position",
+    "the open ranked text by its place, from 1",
+    label="Open text",
+    bounds=lambda _, options: (1, len(options.texts), 1),
+)
+COMPARED_SENTENCES, WORST, LEAST_FOR_LAYERS = 64, 20, 4
+"""Most sentences whose poolings are compared, most of the worst pairs, least sentences whose layers are compared."""
+FEW, HEIGHT, SMALL = 8, 330, 240
+"""Most rows of a table that is not scrolled, and pixels of tables that are."""
+TYPE_A_QUERY = "Type a query: {}"
+
+
+def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
+    """How many sentences there are, and where the model runs."""
+    return f"{counted(len(options.texts), 'sentence')} on {opened.loaded.device} in float32.", ()
+
+
+def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """How the sentences become vectors, and what is to be known of it; the way back to the model's own vectors."""
+    plan, own = sentence_plan(opened, options), own_plan(opened)
+    if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
+        prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
+        values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
+        chosen = f"{plan.reason} The model's own vectors: {own.reason}"
+        button = Button("Take the model's own", "own_vectors", values)
+        yield Row([Text(escape_markdown(chosen), "notice"), button])
+    else:
+        yield Text(escape_markdown(plan.reason), "caption")
+    yield Notices(plan.notices)
+
+
+def made_by(vectors: SentenceVectors) -> str:
+    """Pooling, hidden state and model, as part of a file name."""
+    return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
+
+
+def _quoted(number: int, sentence: str) -> str:
+    return f"{number + 1} *{escape_markdown(sentence[:200])}*"
+
+
+def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
+    yield from vectors_used(opened, ask, options)
+    vectors = ask(sentence_vectors, vector_options(opened, options)).result
+    yield Notices(vectors.notices, "caption")
+    sentences = vectors.sentences
+    yield from (_blocks if len(sentences) > EVERY_PAIR else _every_pair)(opened, ask, options)
+    if len(sentences) < 2:
+        yield Text("One sentence has no pairs: add another to compare it with.", "caption")
+    else:
+        yield Text("**Closest pairs**")
+        frame = texts.closest_frame(ask(closest_pairs, options).result, sentences)
+        yield Table(frame, "The closest pairs, the most alike first", SMALL)
+    yield Text("**Vectors**")
+    yield Section((VECTORS_IN,), _files)
+    yield Section((VECTORS_SHOWN, DRAWN_FROM), _drawn_vectors)
+
+
+def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    answer = ask(similarity, options)
+    vectors, measure = answer.drawn["vectors"], answer.drawn["similarity_measure"]
+    plan, word, clusters = sentence_plan(opened, options), MEASURE_WORDS[measure], answer.drawn["clusters"]
+    order = np.arange(len(answer.result)) if clusters is None else clusters.order
+
+    def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
+        if cell is None or max(cell) >= len(order):
+            yield Text("Click a cell for its exact value and the two sentences.", "caption")
+            return
+        one, other = int(order[cell[0]]), int(order[cell[1]])
+        value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
+        both = " and ".join(_quoted(each, vectors.sentences[each]) for each in (one, other))
+        pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
+        numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
+        button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
+        yield Row([Text(f"{value}: {both}"), button])
+
+    yield Figure.of(
+        pairs_figure,
+        answer,
+        f"sentence {word} {made_by(vectors)}",
+        below=[Cell(pairs_figure.chart, clicked)],
+        explanation=texts.SIMILARITY[measure],
+        code=texts.similarity_code(opened, plan, vectors.sentences, measure),
+    )
+
+
+def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    answer, measure = ask(blocks, vector_options(opened, options)), options.choice(MEASURE, MEASURES)
+    summary, sentences = answer.result, answer.drawn["vectors"].sentences
+    plan = sentence_plan(opened, options)
+    yield Text(
+        f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
+        "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences.",
+        "caption",
+    )
+    yield Figure.of(
+        blocks_figure,
+        answer,
+        f"sentence blocks {made_by(answer.drawn['vectors'])}",
+        below=[Cell(blocks_figure.chart, partial(_block_members, summary, sentences))],
+        explanation=texts.SIMILARITY[measure],
+        code=texts.similarity_code(opened, plan, sentences, measure),
+    )
+
+
+def _block_members(summary: BlockSummary, sentences: Sequence[str], cell: tuple[int, int] | None) -> Iterator[Part]:
+    """The sentences of the two blocks of a clicked cell."""
+    if cell is None or max(cell) >= len(summary.sizes):
+        return
+    yield Text(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
+    rows = []
+    for block in dict.fromkeys(cell):
+        start, size = int(summary.starts[block]), int(summary.sizes[block])
+        rows += [(block + 1, index + 1, sentences[index]) for index in summary.order[start : start + size].tolist()]
+    frame = pd.DataFrame(rows, columns=["block", "number", "sentence"])
+    yield Table(frame, "Sentences of the blocks", SMALL)
+
+
+def _files(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """All vectors as files with model, revision, pooling and layer, in a JSON file where the format has no metadata."""
+    vectors = ask(sentence_vectors, vector_options(opened, options)).result
+    dtype = cast(VectorDtype, options.choice(VECTORS_IN))
+    name = re.sub(r"[^\w.-]+", "-", f"vectors {made_by(vectors)}").strip("-")
+    files = [
+        Download(
+            label,
+            f"sentences_vectors_all_{label.partition(' ')[0].lower()}",
+            f"{name}{suffix}",
+            media,
+            partial(lambda build: build(stored_as(vectors, dtype), name), build),
+            words,
+        )
+        for label, (suffix, media, build, words) in DOWNLOADS.items()
+    ]
+    yield Row([Text(f"`({len(vectors.sentences):,}, {vectors.dimensions:,})`"), *files])
+
+
+def _last_first_row(options: Options) -> int:
+    """The last number from which all rows of the figure are full; 1 where the vectors are not shown."""
+    return max(1, len(options.texts) - ROWS + 1) if options.flag(VECTORS_SHOWN) else 1
+
+
+def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Some vectors as a heatmap, and what all keep in fewer dimensions; nothing before they are to be shown."""
+    if not options.flag(VECTORS_SHOWN):
+        return
+    plain, plan = vector_options(opened, options), sentence_plan(opened, options)
+    row = {FIRST_ROW.key: options.get(FIRST_ROW.key, "1")}
+    answer = ask(vector_rows, replace(plain, values={**plain.values, **row}))
+    vectors, first = answer.result, answer.drawn["first_row"]
+    shown = vectors.sentences[first : first + ROWS]
+
+    def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
+        if cell is None or cell[0] >= len(shown) or cell[1] >= vectors.dimensions:
+            yield Text("Click a cell for its exact value.", "caption")
+            return
+        words = f"Sentence {_quoted(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
+        yield Text(f"{words}: **{vectors.vectors[first + cell[0], cell[1]]:.7f}**")
+
+    yield Figure.of(
+        vectors_figure,
+        answer,
+        f"vectors {made_by(vectors)}",
+        texts=shown,
+        below=[Cell(vectors_figure.chart, clicked)],
+        explanation=texts.VECTORS,
+        code=f"{texts.vector_code(opened, plan, vectors.sentences)}\nprint(v)",
+    )
+    yield Text("Fewer dimensions", "heading")
+    if len(vectors.sentences) < LEAST_SENTENCES:
+        yield Text(texts.FEW, "notice")
+        return
+    cut = ask(fewer_dimensions, plain)
+    yield Figure.of(
+        dimensions_figure,
+        cut,
+        f"dimensions {made_by(vectors)}",
+        texts=cut.result.sentences,
+        formats={"neighbours kept": "percent"},
+        below=[Notices(cut.result.notices, "caption")],
+        explanation=texts.CUT,
+        code=library_lines(fewer_dimensions, opened, replace(plain, texts=cut.result.sentences)),
+    )
+
+
+def poolings_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Mean and spread of all cosines over the layers, and the maps as small multiples."""
+    count, own = len(options.texts), own_plan(opened)
+    if count < 2:
+        yield Text("Poolings are compared by the cosines of pairs: add a second sentence.", "notice")
+        return
+    chosen = min(count, COMPARED_SENTENCES)
+    answer = ask(poolings, Options(tuple(options.texts[place * count // chosen] for place in range(chosen))))
+    compared = answer.result
+    if count > chosen:
+        yield Text(f"{chosen} of the {count:,} sentences are compared, evenly spaced in the list.", "caption")
+    about = texts.about_poolings(own.pooling, own.from_checkpoint, compared.edges, opened.loaded.model_type)
+    layered = next(each for each in compared.poolings if each != "pooler")  # the pooler reads the last layer only
+    yield Figure.of(
+        poolings_figure,
+        answer,
+        f"poolings {opened.name}",
+        below=[Text(f"{texts.last_layer(compared)} {about}"), Text(escape_markdown(compared.note), "caption")],
+        explanation=texts.POOLINGS,
+        code=texts.spread_code(opened, own, compared.sentences, layered),
+    )
+    if compared.matrices is not None:
+        yield Figure.of(pooling_maps_figure, answer, f"pooling maps {opened.name}", numbers="in files")
+        yield Text(texts.MAPS, "caption")
+
+
+def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The cosine of two sentences as a sum over pairs of their tokens."""
+    yield from vectors_used(opened, ask, options)
+    places = [int(options.get(each.key)) for each in (FIRST_SENTENCE, SECOND_SENTENCE)]
+    both = tuple(options.texts[place] for place in places)
+    plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
+    answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
+    shares = answer.result
+    if not shares.exact:
+        yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
+    words = [Text(texts.pair_sum(shares))]
+    if len(options.texts) > LONG_LIST:
+        words.append(Text("  \n".join(map(_quoted, places, both))))
+    words += [Text(escape_markdown(shares.note), "caption")] if shares.exact else []
+    unit, state = cells[CELLS.key][:-1], state_name(shares.layer)
+    yield Figure.of(
+        token_pairs_figure,
+        answer,
+        f"{unit} pairs {shares.pooling} {state} {opened.name}",
+        below=words,
+        explanation=texts.PAIR,
+        code=texts.pair_code(opened, sentence_plan(opened, options), both),
+    )
+    top = [Text("**Largest contributions of token pairs**")]
+    by_words = [Text("**Contribution of each word**")]
+    yield Columns(
+        "pair",
+        [*top, Table(texts.largest_pairs(shares), "Token pairs by their contribution", 280)],
+        [*by_words, Table(texts.word_shares(shares), "Words of both sentences and their contributions", 280)],
+    )
+
+
+def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The sentences of the list nearest to a query."""
+    yield from vectors_used(opened, ask, options)
+    listed = ask(sentence_vectors, vector_options(opened, options)).result
+    yield Notices(listed.notices, "caption")
+    if not options.get(QUERY.key):
+        yield Text(TYPE_A_QUERY.format("the nearest sentences of the list are shown here with their scores."), "notice")
+        return
+    answer, plan = ask(neighbours, options), sentence_plan(opened, options)
+    prompt, query = query_prompt(opened, options), answer.drawn["query"]
+    yield Figure.of(
+        query_figure,
+        answer,
+        f"nearest sentences {made_by(listed)}",
+        numbers="open",
+        explanation=texts.NEAREST,
+        code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
+    )
+
+
+def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The texts by descending score, what moved, and links for one of them."""
+    query, by, no_head = options.get(QUERY.key), options.get(RANKED_BY.key), ""
+    yield Text("The query is scored with each text.", "caption")
+    if not query:
+        yield Text(TYPE_A_QUERY.format("the texts of the list are put in order for it."), "notice")
+        return
+    if not by:
+        try:
+            ranking_head(opened)
+        except UnsupportedModelError as error:
+            by, no_head = BY_TOKENS, f"{str(error).partition(';')[0]}, so late interaction puts them in order."
+    options = ranking_options(query, options.texts, options.get(LABEL.key), options.get(BESIDE.key), by=by)
+    answer = ask(ranked, options)
+    ranking = answer.result
+    yield Text(f"**{escape_markdown(moved_words(ranking))}**")
+    frame, score = ranking_frame(ranking), scorer(ranking)
+    falls = (
+        f"Left the order by {score}, right that by the cosine of {escape_markdown(ranking.sentence_model)}: "
+        f"where a line falls to the right, {score} puts the text higher."
+    )
+    drawn = f"The first {RANKED_ROWS} of {len(frame):,} texts are drawn; the table has all."
+    lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else [])]
+    how = texts.RANKED_BY_TOKENS if ranking.by_tokens else texts.RANKED_BY_HEAD
+    yield Figure.of(
+        ranking_figure,
+        answer,
+        f"ranking {ranking.model}",
+        numbers="in files",
+        below=[
+            *(Text(line, "caption") for line in lines),
+            Notices([*filter(None, (no_head,)), *answer.notices], "caption"),
+        ],
+        explanation=how.format(beside=texts.RANKED_BESIDE),
+        code=library_lines(ranked, opened, options),
+    )
+    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
+    yield Table(frame, "The texts by descending score", height, key="ranking_table", opens=RANKED_TEXT.key)
+    yield Section((RANKED_TEXT,), partial(_ranked_text, ranking))
+
+
+def _ranked_text(ranking: Ranking, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """One text with its numbers, and links to views of it with the query."""
+    place = int(options.get(RANKED_TEXT.key)) - 1
+    index = int(ranking.order[place])
+    text, query = ranking.texts[index], ranking.query
+    score, cosine = float(ranking.scores[index]), float(ranking.cosines[index])
+    yield Text(escape_markdown(text))
+    by_cosine = f"cosine **{decimals(cosine)}**, place {int(ranking.cosine_rank[index]):,}"
+    yield Text(f"score **{decimals(score)}**, place {place + 1}; {by_cosine}")
+    if len(text) + len(query) > LONGEST_LINKED:
+        words = f"Query and text have more than {LONGEST_LINKED:,} characters, too many for a link: copy them."
+        yield Text(words, "caption")
+        return
+    both = [("text", query), ("pair", text)]
+    target = [("target", "class"), *([("target_class", ranking.label)] if ranking.label else [])]
+    line = [("source", "typed"), ("sentences", " ".join(text.split())), (QUERY.key, query)]
+    tokens = [("model", ranking.model), ("view", "Late interaction"), *line]
+    pairs = [("model", ranking.sentence_model), ("view", "Pairs"), *both]
+    by_tokens = Link("Late interaction, token by token", "sentences", tokens)
+    by_words = Link("Words that matter for the score", "words", [("model", ranking.model), *both, *target])
+    links = [by_tokens if ranking.by_tokens else by_words, Link("Word pairs of the cosine", "words", pairs)]
+    yield Links("sentences_ranking_open", "Open this text with the query in another view", links)
+
+
+def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The map of the cosines of the tokens of a query and a text, its sum, and the largest of each row as a table."""
+    query, document = options.get(QUERY.key), options.texts[int(options.get(DOCUMENT.key))]
+    plan = own_interaction(opened)
+    yield Text(escape_markdown(plan.reason))
+    if not query:
+        yield Text(TYPE_A_QUERY.format("its tokens are compared with those of a text."), "notice")
+        return
+    options = interaction_options(query, document)
+    answer = ask(late_interaction, options)
+    result = answer.result
+    words: list[Part] = [Text(texts.interaction_sum(result))]
+    if result.skipped:
+        words.append(Text(f"Not scored: {escape_markdown(' '.join(result.skipped))}", "caption"))
+    others = [notice for notice in answer.notices if notice != plan.reason]
+    yield Figure.of(
+        late_interaction_figure,
+        answer,
+        f"late interaction {result.model}",
+        numbers="in files",
+        below=[*words, Notices(others, "caption")],
+        explanation=texts.LATE_INTERACTION,
+        code=library_lines(late_interaction, opened, options),
+    )
+    if plan.trained and len(query) + len(document) <= LONGEST_LINKED:
+        both = [("model", result.model), ("text", document), ("pair", query), ("target", "late-interaction")]
+        links = [
+            Link("Words of the text that matter for this score", "words", both),
+            Link("Heads that matter for this score", "causes", both),
+        ]
+        yield Links("sentences_interaction_causes", "Open what this score depends on", links)
+    yield Table(interaction_frame(result), "The tokens of the query and their largest cosines", HEIGHT)
+
+
+def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Cosines of the sentences in two models and their difference, where all pairs lie, and the neighbours."""
+    if len(options.texts) < LEAST_SENTENCES:
+        yield Text(texts.MORE, "notice")
+        return
+    options = of_both(opened, options)
+    answer = ask(two_models, options)
+    compared = answer.result
+    if compared.first == compared.second:
+        yield Text(texts.SAME, "notice")
+    yield Text(f"**{escape_markdown(what_changed(compared))}**")
+    both = f"{compared.first} {compared.second}"
+    clicked = Cell(sentences_compared_figure.chart, partial(_both_cosines, compared))
+    yield Figure.of(
+        sentences_compared_figure,
+        answer,
+        f"cosines of sentences {both}",
+        below=[Text(escape_markdown(where_pairs_lie(compared))), clicked],
+    )
+    yield Notices(answer.notices, "caption")
+    code = library_lines(two_models, opened, options)
+    yield Figure.of(pair_cosines_figure, answer, f"cosines of pairs {both}", explanation=texts.TWO_MODELS, code=code)
+    yield from _neighbours(compared)
+    lines = "\n".join(compared.sentences)
+    if len(compared.sentences) >= LEAST_FOR_LAYERS and len(lines) <= LONGEST_LINKED:
+        query = [("model", opened.name), ("view", "Compare with base"), (OTHER.key, options.get(OTHER.key))]
+        query += [("compared", "layers over many texts"), ("compared_list", "my own list"), ("compared_texts", lines)]
+        links = [Link("From which layer on?", "checkpoint", query)]
+        yield Links("two_models_layers", "The layers of both", links)
+
+
+def of_both(opened: Opened, options: Options) -> Options:
+    """The sentences, the other model, and what is chosen of the vectors; each model's own is left to it."""
+    plain = vector_options(opened, options)
+    values = {key: value for key, value in plain.values.items() if key != BFLOAT16.key}
+    return replace(plain, values={OTHER.key: options.get(OTHER.key), **values})
+
+
+def _both_cosines(compared: SentenceComparison, cell: tuple[int, int] | None) -> Iterator[Part]:
+    """The exact cosines of a clicked cell."""
+    if cell is None or max(cell) >= len(compared.sentences):
+        yield Text("Click a cell for the exact cosines of its two sentences.", "caption")
+        return
+    values = (float(each[cell]) for each in (compared.first_cosines, compared.second_cosines, compared.difference))
+    first, second, difference = (f"**{decimals(value, 7)}**" for value in values)
+    both = " and ".join(_quoted(place, compared.sentences[place]) for place in cell)
+    yield Text(f"{both}: {first} in the first model, {second} in the second, difference {difference}")
+
+
+def _neighbours(compared: SentenceComparison) -> Iterator[Part]:
+    count, share = compared.neighbours, float(compared.shared.mean())
+    of = "nearest sentence" if count == 1 else f"{count} nearest sentences"
+    keeps = "keeps" if compared.same_nearest == 1 else "keep"
+    cka = "" if compared.cka is None else f" CKA of the vectors is **{decimals(compared.cka)}**."
+    yield Text(
+        f"**Nearest sentences.** Of the {of} of each, **{share:.0%}** on average are the same in both models; "
+        f"{compared.same_nearest} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
+    )
+    frame, alt = neighbour_frame(compared), "The nearest sentence of each in both models"
+    yield Table(frame, alt, "auto" if len(frame) <= FEW else HEIGHT, formats={"neighbours kept": "percent"})
+
+
+def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Both correlations in one sentence, cosine against gold for each model, and the worst of the pairs."""
+    answer = ask(gold_pairs, options)
+    pairs = answer.result
+    yield Text(f"**{escape_markdown(gold_words(pairs))}**")
+    yield Figure.of(
+        gold_cosines_figure,
+        answer,
+        f"gold similarity {' '.join(dict.fromkeys(each.model for each in pairs.models))}",
+        numbers="in files",
+        explanation=texts.GOLD,
+        code=library_lines(gold_pairs, opened, options),
+    )
+    yield Notices(answer.notices, "caption")
+    of = "" if len(pairs.models) == 1 else " of the second model"
+    yield Text(f"**Pairs with the largest rank errors{of}**")
+    yield Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
+
+
+MADE = (POOLING, STATE)
+VIEWS = (
+    View("Similarity", (*MADE, ORDER), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
+    View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
+    View("Poolings", (), poolings_view),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
+    View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
+    View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
+)

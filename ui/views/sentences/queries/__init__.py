@@ -1,1 +1,0 @@
-"""Views of a query and texts: their order, and its tokens with those of a text."""

@@ -1,1 +1,0 @@
-"""Two models beside each other on the page Sentences."""
