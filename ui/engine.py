@@ -211,7 +211,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
     match param.kind:
         case "choice" if param.options == FLAG:
             return str(toggle(param, param.label, help=_sentence(param))).lower()
-        case "choice" if param.options:
+        case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
             return choice(param, param.label, few, help=_sentence(param)) if len(few) > 1 else few[0]
         case "choice":

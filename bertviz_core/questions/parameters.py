@@ -49,8 +49,8 @@ class Param:
     """Most of them that can be chosen at once; 0 for all."""
     listed: bool = False
     """Whether a position is chosen from the list of the tokens of the text."""
-    control: Literal["", "several", "lines", "edited"] = ""
-    """Of a "text": several of its values, a text on each line, or an edited version of its value; "" for one."""
+    control: Literal["", "few", "several", "lines", "edited"] = ""
+    """Of a choice: its values side by side; of a "text": several of them, a text on each line, or an edited version."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:

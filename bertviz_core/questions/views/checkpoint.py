@@ -158,7 +158,9 @@ LOAD_TASK = Param(
     values=loadable_tasks,
 )
 LABELS = replace(checkpoints.LABELS, label="Labels", bounds=head_labels)
-KEY_STATUS = replace(choice("key_status", STATES, "the status of the keys that are listed", "Keys"), values=key_states)
+KEY_STATUS = replace(
+    choice("key_status", STATES, "the status of the keys that are listed", "Keys"), values=key_states, control="few"
+)
 KEY_SEARCH = Param("key_search", "text", "part of a key's name", label="Search keys")
 COLOURS = replace(WEIGHTS_SCALE, values=weight_scales)
 TENSOR = replace(checkpoints.TENSOR, label="Tensor", values=tensor_names)
