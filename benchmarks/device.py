@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.timing import Row, peak_mb
 from bertviz_core.errors import BertvizError
 from bertviz_core.lazy_imports import torch
-from bertviz_core.models.device import chosen_device, device_kind, device_nbytes, wait_for
+from bertviz_core.models.loading import chosen_device, device_kind, device_nbytes, wait_for
 from bertviz_core.settings import DEVICE
 
 T = TypeVar("T")

@@ -151,7 +151,7 @@ NAMES = Kind(_names, f"names parted by commas, such as {DEFAULT_MODEL}, or leave
 HOSTS = Kind(_words(HOST), "names such as bert.example.org, without a port")
 ORIGINS = Kind(_words(ORIGIN), "origins such as https://bert.example.org")
 ANCESTORS = Kind(_frame_ancestors, "'self', 'none' or addresses such as https://lms.example.org")
-# Only the syntax; bertviz_core.models.device checks whether it is available.
+# Only the syntax; bertviz_core.models.loading checks whether it is available.
 DEVICES = Kind(_word(DEVICE), "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
 LOG_FORMATS = Kind(_word(re.compile("text|json")), "text or json")
 PORTS = Kind(_count(65535).parse, "a port from 1 to 65535")

@@ -60,10 +60,10 @@ import numpy as np
 
 from bertviz_core import open_model
 from bertviz_core.corpus.analysis.clusters import corpus_clusters
-from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import built_graph
+from bertviz_core.corpus.exact_search import nearest_rows
+from bertviz_core.corpus.search import built_graph
 from bertviz_core.errors import BertvizError
-from bertviz_core.predictions.probing.fitting import parts
+from bertviz_core.predictions.probing.scores import parts
 
 rows = np.eye(8, dtype=np.float32)
 needing = {

@@ -17,7 +17,7 @@ import numpy as np
 from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
 from bertviz_core.corpus.folder import Corpus, shard_path
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.reading.survey import shard_table
+from bertviz_core.corpus.reading import shard_table
 from bertviz_core.corpus.results import ShardOutcome, ShardRows
 from bertviz_core.corpus.shards import ShardWork, write_shard
 from bertviz_core.settings import DEFAULT_MODEL, Settings

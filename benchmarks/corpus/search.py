@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.timing import Row, peak_mb
 
 if TYPE_CHECKING:
-    from bertviz_core.sentences.store.vector_rows import Vectors
+    from bertviz_core.sentences.store.vectors import Vectors
 
 COUNTS = (50_000, 200_000, 1_000_000)
 """Numbers of rows; budgets apply to the last."""
@@ -70,7 +70,7 @@ def _exact(path: Path, count: int, last: bool) -> list[Row]:
 
 
 def _index(path: Path, count: int) -> Row:
-    """An index from bertviz_core.corpus.search.index, with its recall measured on held-out rows."""
+    """An index from bertviz_core.corpus.search, with its recall measured on held-out rows."""
     seen = _child("hnsw", path)
     note = (
         f"recall@{HITS} {seen['recall']:.1%} on {seen['queries']} held-out rows; made in {seen['seconds']:.0f} s, "
@@ -81,10 +81,10 @@ def _index(path: Path, count: int) -> Row:
 
 
 def _map(path: Path, count: int, last: bool) -> list[Row]:
-    from bertviz_core.corpus.analysis.column_groups import ColumnValues
-    from bertviz_core.corpus.analysis.density import map_density, map_points, whole_window
+    from bertviz_core.corpus.analysis.clusters import map_density, map_points, whole_window
+    from bertviz_core.corpus.analysis.duplicates import ColumnValues
     from bertviz_core.corpus.analysis.projection import corpus_map
-    from bertviz_core.sentences.store.vector_rows import VectorFile
+    from bertviz_core.sentences.store.vectors import VectorFile
 
     started = perf_counter()
     points = corpus_map(VectorFile(path)).points
@@ -118,7 +118,7 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
     """Median seconds of a query after a warm-up, and peak resident memory in MB."""
     if kernel == "hnsw":
         return _measured_index(path)
-    from bertviz_core.sentences.store.vector_rows import VectorFile
+    from bertviz_core.sentences.store.vectors import VectorFile
 
     vectors = VectorFile(path) if kernel == "usearch" else np.load(path, mmap_mode="r")
     rng = np.random.default_rng(1)
@@ -132,7 +132,7 @@ def _measured(kernel: str, path: Path) -> dict[str, float]:
 
 
 def _usearch(vectors: "Vectors") -> Callable[[np.ndarray], object]:
-    from bertviz_core.corpus.search.exact import nearest_rows
+    from bertviz_core.corpus.exact_search import nearest_rows
 
     return lambda query: nearest_rows(vectors, query, HITS)
 
@@ -157,8 +157,8 @@ def _torch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
 
 
 def _measured_index(path: Path) -> dict[str, float]:
-    from bertviz_core.corpus.search.index import built_graph
-    from bertviz_core.sentences.store.vector_rows import VectorFile
+    from bertviz_core.corpus.search import built_graph
+    from bertviz_core.sentences.store.vectors import VectorFile
 
     started = perf_counter()
     graph, recall = built_graph(VectorFile(path))

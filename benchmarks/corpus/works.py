@@ -18,19 +18,18 @@ import psutil
 
 from benchmarks.corpus.made import MadeRunner, made_corpus
 from benchmarks.timing import peak_mb
-from bertviz_core.corpus.analysis.column_groups import ColumnValues
-from bertviz_core.corpus.analysis.density import map_density, whole_window
-from bertviz_core.corpus.analysis.duplicates import duplicate_groups
+from bertviz_core.corpus.analysis.clusters import map_density, whole_window
+from bertviz_core.corpus.analysis.duplicates import ColumnValues, duplicate_groups
 from bertviz_core.corpus.analysis.projection import SUMMED_ROWS, corpus_map
 from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import SHARDS_FOLDER, VECTORS_FILE, open_corpus
-from bertviz_core.corpus.reading.survey import survey
+from bertviz_core.corpus.reading import survey
 from bertviz_core.corpus.results import InputSurvey
-from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import built_graph
+from bertviz_core.corpus.search import built_graph
 from bertviz_core.corpus.shards import embed_shards
-from bertviz_core.sentences.store.vector_rows import VectorFile
+from bertviz_core.sentences.store.vectors import VectorFile
 from bertviz_core.settings import Settings
 
 QUERIES, DISK_QUERIES, HITS = 9, 3, 10

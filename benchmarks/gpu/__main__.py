@@ -14,7 +14,7 @@ from benchmarks.device import card, measured_device
 from benchmarks.gpu import attention, corpus, effects, memory, readers, sentences
 from benchmarks.timing import Row, rows_or_failure, table
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.device import device_kind
+from bertviz_core.models.loading import device_kind
 
 MEASUREMENTS: dict[str, Callable[[str], list[Row]]] = {
     "attention": attention.rows,

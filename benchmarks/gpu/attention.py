@@ -14,7 +14,7 @@ from benchmarks.pages.model_view import TOKENS, model_view
 from benchmarks.timing import Row, duration, median_s
 from bertviz_core import open_model
 from bertviz_core.attention.atlas import attention_atlas
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.device import agreement, extra_nbytes
 from benchmarks.models import causes
 from benchmarks.timing import Row
-from bertviz_core.interventions.ablation_effects import ablation_effects
-from bertviz_core.interventions.mean_activations import mean_activations
+from bertviz_core.interventions.ablation import ablation_effects
+from bertviz_core.interventions.hooks import mean_activations
 
 
 def rows(device: str) -> list[Row]:

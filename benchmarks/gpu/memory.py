@@ -16,8 +16,7 @@ from benchmarks.models.trace import CHECKPOINT, output_of
 from benchmarks.timing import Row
 from bertviz_core.errors import BertvizError
 from bertviz_core.lazy_imports import torch
-from bertviz_core.models.device import device_kind
-from bertviz_core.models.loading import load_model
+from bertviz_core.models.loading import device_kind, load_model
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import shortened

@@ -13,7 +13,7 @@ from benchmarks.timing import Row, duration, median_s, medians_s
 
 if TYPE_CHECKING:
     from bertviz_core.interventions.results import MeanActivations
-    from bertviz_core.interventions.targets.target import Target
+    from bertviz_core.interventions.targets import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS = 3
@@ -30,9 +30,8 @@ def base_rows(device: str = "cpu") -> list[Row]:
     """All heads of BERT base with 24 tokens, zero and mean, and single runs for the zeros, on a device."""
     import torch
 
-    from bertviz_core.interventions.ablation_effects import ablation_effects
-    from bertviz_core.interventions.gates import Gated, head_gates
-    from bertviz_core.interventions.mean_activations import mean_activations
+    from bertviz_core.interventions.ablation import ablation_effects
+    from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations
     from bertviz_core.interventions.runs import InterventionRuns
     from bertviz_core.trace.run import RUN_LOCK
 
@@ -72,7 +71,7 @@ def base_rows(device: str = "cpu") -> list[Row]:
 
 def _minilm() -> Row:
     """All heads of MiniLM with 128 tokens."""
-    from bertviz_core.interventions.ablation_effects import ablation_effects
+    from bertviz_core.interventions.ablation import ablation_effects
 
     with tempfile.TemporaryDirectory() as folder:
         target, _ = opened_target(Path(folder), 128, "cpu", **MINILM)
@@ -82,7 +81,7 @@ def _minilm() -> Row:
 
 def opened_target(folder: Path, tokens: int, device: str, **sizes: int) -> "tuple[Target, TextTokenizer]":
     """The cosine of a text with this many tokens and a short one."""
-    from bertviz_core.interventions.targets.target import cosine_target
+    from bertviz_core.interventions.targets import cosine_target
     from bertviz_core.sentences.results import SentencePlan
 
     head, tokenizer = opened_head(folder, "BertForMaskedLM", device, **sizes)

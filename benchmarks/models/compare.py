@@ -26,7 +26,7 @@ folders = [Path(each) for each in sys.argv[1:]]
 OURS = (
     PREPARE
     + """
-from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
+from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.settings import Settings
 from bertviz_core.models.sources import folder_source
 from bertviz_core.checkpoints.values import open_checkpoint

@@ -15,7 +15,7 @@ from benchmarks.models.sentences import made_sentences
 from benchmarks.timing import Row, all_medians_s, median_s, medians_s
 
 if TYPE_CHECKING:
-    from bertviz_core.predictions.loading import HeadModel
+    from bertviz_core.predictions.run import HeadModel
     from bertviz_core.trace.tokenization import TextTokenizer
 
 MINILM = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
@@ -49,7 +49,7 @@ def _lens() -> list[Row]:
     """The lens of a long text, against one run with all states and twelve products with the vocabulary matrix."""
     import torch
 
-    from bertviz_core.predictions.logit_lens import logit_lens
+    from bertviz_core.predictions.masked_lm import logit_lens
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> f
 def opened_head(folder: Path, class_name: str, device: str = "cpu", **shape: int) -> "tuple[HeadModel, TextTokenizer]":
     """Save a model with random weights, the same on every device, and open it like any other."""
     from bertviz_core.models.sources import folder_source
-    from bertviz_core.predictions.loading import load_head
+    from bertviz_core.predictions.run import load_head
     from bertviz_core.settings import Settings
     from bertviz_core.trace.tokenization import load_tokenizer
 

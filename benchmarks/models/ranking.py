@@ -30,9 +30,8 @@ def rows() -> list[Row]:
 
 def _late_interaction(folder: Path) -> list[Row]:
     """Scores of vectors that are known, and of texts."""
-    from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
-    from bertviz_core.predictions.scoring.late_interaction.plan import interaction_plan
-    from bertviz_core.predictions.scoring.late_interaction.scores import interaction_scores, max_sims
+    from bertviz_core.predictions.late_interaction import InteractionEncoder, interaction_scores, max_sims
+    from bertviz_core.predictions.late_interaction_plan import interaction_plan
     from bertviz_core.questions.opened import OpenedModel
     from bertviz_core.settings import Settings
 
@@ -61,7 +60,7 @@ def _cross_encoder(folder: Path) -> Row:
     from sentence_transformers import CrossEncoder
 
     from bertviz_core.models.sources import folder_source
-    from bertviz_core.predictions.scoring.ranking import pair_scores
+    from bertviz_core.predictions.scoring import pair_scores
     from bertviz_core.settings import Settings
 
     head, tokenizer = opened_head(folder, "BertForSequenceClassification", **MINILM, num_labels=1)

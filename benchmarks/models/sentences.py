@@ -55,7 +55,7 @@ def bfloat16_row(ours: "OurModel", peer: "PeerModel", sentences: Sequence[str], 
         sentences: the texts.
         least: how many times as fast as the peer ours has to be.
     """
-    from bertviz_core.models.device import device_kind, fast_formats
+    from bertviz_core.models.loading import device_kind, fast_formats
 
     work = "the same in bfloat16" + (", the peer in float16" if peer.dtype == "float16" else "")
     if "bfloat16" not in fast_formats(ours.device):
@@ -99,7 +99,7 @@ class PeerModel:
         import torch
         from sentence_transformers import SentenceTransformer
 
-        from bertviz_core.models.device import device_kind
+        from bertviz_core.models.loading import device_kind
         from bertviz_core.models.sources import bundled_folder
 
         self.device, self.dtype = device, dtype

@@ -56,7 +56,7 @@ def _answers(place: Path) -> Row:
 
 def _layers(place: Path) -> Row:
     """CKA of all layers of two models, against the vectors of each."""
-    from bertviz_core.predictions.probing.fitting import layer_vectors
+    from bertviz_core.predictions.probing.scores import layer_vectors
     from bertviz_core.questions.models.checkpoints import OTHER
     from bertviz_core.questions.models.layer_similarity import layer_similarity
     from bertviz_core.questions.parameters import Options

@@ -9,7 +9,7 @@ from benchmarks.device import layer_products, share
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:
-    from bertviz_core.interventions.targets.target import Target
+    from bertviz_core.interventions.targets import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
 ROUNDS, TOGETHER = 3, 16
@@ -21,7 +21,7 @@ TEXT, PAIR = "The bank raised its interest rates again this spring.", "We sat on
 
 def rows() -> list[Row]:
     """Rows of the table for word attributions."""
-    from bertviz_core.interventions.targets.parsing import open_target
+    from bertviz_core.interventions.target_parsing import open_target
     from bertviz_core.models.sources import resolve
     from bertviz_core.settings import DEFAULT_MODEL, Settings
     from bertviz_core.trace.tokenization import load_tokenizer
@@ -36,7 +36,7 @@ def rows() -> list[Row]:
 
 def _left_out(target: "Target", tokenizer: "TextTokenizer") -> Row:
     """Each of 128 words left out, against one run per word."""
-    from bertviz_core.attribution.leave_one_out import leave_one_out
+    from bertviz_core.attribution.words import leave_one_out
 
     result = leave_one_out(target, tokenizer)
     if len(result.words) != 128:

@@ -14,7 +14,7 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.results.base import Result
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.search.results import CorpusHits
+from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.questions.corpora import searched
 from bertviz_core.questions.opened import OpenedFolder
 from bertviz_core.questions.parameters import Options

@@ -4,12 +4,11 @@ import re
 from collections import Counter
 from typing import Any
 
-from bertviz_core.architecture.cost.multiply_adds import windows
-from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
-from bertviz_core.architecture.structure.results import ModelFacts, Order, Window
+from bertviz_core.architecture.cost import windows
+from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind, ModelFacts, Order, Window
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
-from bertviz_core.models.transformers_internals import has_bidirectional_masks_alone, is_stateful
+from bertviz_core.models.skeleton import has_bidirectional_masks_alone, is_stateful
 from bertviz_core.parameters.results import Ledger
 
 HEADS = (

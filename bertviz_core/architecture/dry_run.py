@@ -16,10 +16,9 @@ from bertviz_core.architecture.results import DeviceMode
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.skeleton import build_skeleton, quietly
-from bertviz_core.models.transformers_internals import set_attention
+from bertviz_core.models.skeleton import build_skeleton, quietly, set_attention
 from bertviz_core.text import first_line
-from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
+from bertviz_core.trace.verification import ModelRow, model_inputs, reset_model_state
 
 PROBE_TOKENS = 13
 """Tokens of a trial run; an odd number that is not a size of any model."""

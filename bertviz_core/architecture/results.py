@@ -4,7 +4,154 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bertviz_core.architecture.structure.results import Block, ModelFacts, Order, Position, Window
+import numpy as np
+from jaxtyping import Int
+
+BlockKind = Literal["attention", "cross-attention", "feed-forward", "mixing", "other"]
+"""Kind of a residual block; "mixing" combines tokens without attention."""
+Order = Literal["post-norm", "pre-norm", "norms on both sides", "parallel", ""]
+"""Position of normalisations relative to residual connections; "" for none of these."""
+Position = Literal["absolute", "relative", "rotary"]
+"""How positions enter: a vector added to the embeddings, a term of the scores, a rotation of queries and keys."""
+Types = Literal["table", "words", "scores", ""]
+"""How token types enter: their own table, rows of the vocabulary table, a term of the scores, not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of attention; None for no limit."""
+
+    before: int | None
+    """Tokens before it."""
+    after: int | None
+    """Tokens after it."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether attention is local, apart from causal masks."""
+        return self.before is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A residual block with its normalisations."""
+
+    kinds: tuple[BlockKind, ...]
+    """Its kinds; two for parallel attention and feed-forward."""
+    norms_before: tuple[str, ...]
+    """Normalisations at the start of the block."""
+    norms_within: tuple[str, ...]
+    """Normalisations of the result before it is added."""
+    norms_behind: tuple[str, ...]
+    """Normalisations of the sum."""
+    modules: tuple[str, ...]
+    """All modules with parameters, and activations, of the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionFacts:
+    """The self-attention of a layer."""
+
+    softmax: bool
+    """Whether it is ordinary softmax attention."""
+    scaling: float | None
+    """Factor of the product of query and key; None if unknown."""
+    positions: tuple[Position, ...]
+    """Positions in this layer: "relative", "rotary"."""
+    types: bool
+    """Whether token types affect the scores."""
+    window: Window | None
+    """Attention window; None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """A stored layer."""
+
+    stack: str
+    """"encoder" or "decoder"."""
+    layer: int
+    """Zero-based index in its stack."""
+    blocks: tuple[Block, ...]
+    """Its blocks in order; empty if the residual connections are not known."""
+    attention: AttentionFacts | None
+    """Its attention; None if it has no softmax over tokens."""
+    gated: bool
+    """Whether its feed-forward block is gated."""
+
+    @property
+    def order(self) -> Order:
+        """Position of the normalisations."""
+        return _order(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """An embedding table."""
+
+    name: str
+    """Name of the parameter."""
+    role: Literal["word", "position", "token type", "other"]
+    """Index of its rows."""
+    rows: int
+    """Number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Facts about a model."""
+
+    model_class: str
+    """Class of the model."""
+    tables: tuple[StreamTable, ...]
+    """Embedding tables, in the order of the run."""
+    before: tuple[str, ...]
+    """Modules with parameters before the first layer."""
+    encoder_behind: tuple[str, ...]
+    """Modules with parameters after the last layer of the encoder."""
+    decoder_behind: tuple[str, ...]
+    """Modules with parameters after the last layer of the decoder."""
+    layers: tuple[LayerFacts, ...]
+    """The layers, stack by stack."""
+    positions: tuple[Position, ...]
+    """How positions enter; empty if unknown."""
+    learned_positions: bool
+    """Whether position vectors are learned."""
+    types: Types
+    """How token types enter."""
+    keeps_tokens: bool
+    """Whether every layer has a vector per token."""
+    pooler: bool
+    """Whether the base class has a pooler, even if this class does not."""
+    base_class: str
+    """Base class of the family."""
+    recorded: bool
+    """Whether every layer passes query, key and value, without unsupported arguments, to transformers' exchangeable
+    attention function."""
+    sinks: bool = False
+    """Whether heads have attention sinks."""
+
+    def layer(self, stack: str, index: int) -> LayerFacts | None:
+        """The facts about a layer; None if there are none."""
+        return next((row for row in self.layers if (row.stack, row.layer) == (stack, index)), None)
+
+
+def _order(blocks: tuple[Block, ...]) -> Order:
+    if not blocks:
+        return ""
+    if any({"attention", "feed-forward"} <= set(block.kinds) for block in blocks):
+        return "parallel"
+    before = [bool(block.norms_before) for block in blocks]
+    within = [bool(block.norms_within) for block in blocks]
+    behind = [bool(block.norms_behind) for block in blocks]
+    if all(behind) and not any(before) and not any(within):
+        return "post-norm"
+    if any(behind):
+        return ""
+    if all(before) and all(within):
+        return "norms on both sides"
+    # ModernBERT leaves out the first norm of layer 0: the embeddings' own has just been.
+    return "pre-norm" if all(before[1:]) and len(before) > 1 and not any(within) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +446,115 @@ class LayerFlow:
     """Parameters of the layer: the sum over steps and remainders."""
     remainders: tuple[FlowRemainder, ...] = ()
     """Parameters outside the steps, such as modules for global attention, or for entities, that a plain text skips."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Multiply-adds of one forward pass on n tokens, as per_pair * n² + per_token * n + per_text."""
+
+    per_pair: int = 0
+    """Multiply-adds for each pair of tokens."""
+    per_token: int = 0
+    """Multiply-adds for each token."""
+    per_text: int = 0
+    """Multiply-adds for each text, regardless of its length."""
+
+    def at(self, seq: int) -> int:
+        """Total for `seq` tokens."""
+        return self.per_pair * seq * seq + self.per_token * seq + self.per_text
+
+
+@dataclass(frozen=True, slots=True)
+class LayerAttention:
+    """Cost of the scores and the mixing of values of a layer for each pair of tokens."""
+
+    path: str
+    """Dotted path of the layer."""
+    per_pair: int
+    """Multiply-adds for a pair of tokens, summed over all heads and applications of the layer."""
+    window: Window | None
+    """Attention window; None for full attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTerms:
+    """The formula for the multiply-adds of one forward pass on n tokens, part by part."""
+
+    model: str
+    """Name of the model."""
+    model_class: str
+    """Class that is counted."""
+    projections: Growth
+    """Projections of query, key, value and output."""
+    feed_forward: Growth
+    """Feed-forward blocks."""
+    other: Growth
+    """All else: projections of embeddings, pooler, task head, relative positions."""
+    attention: Growth
+    """Scores and mixing of values for all pairs of tokens."""
+    layers: tuple[LayerAttention, ...]
+    """Layers with a cost per pair, which adds up to attention.per_pair."""
+    exact: bool
+    """Whether the formula predicts PyTorch's count at another length."""
+    decoder_tokens: int
+    """Tokens of the decoder; 0 if there is none, or it reads the text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultiplyAdds:
+    """Multiply-adds of one forward pass by part, for some lengths."""
+
+    lengths: Int[np.ndarray, " lengths"]
+    """Tokens of a text."""
+    projections: Int[np.ndarray, " lengths"]
+    """Multiply-adds of the query, key, value and output projections."""
+    attention: Int[np.ndarray, " lengths"]
+    """Multiply-adds of scores and mixing of values; within windows for the formula."""
+    every_pair: Int[np.ndarray, " lengths"]
+    """The same for all pairs of tokens, as PyTorch counts."""
+    feed_forward: Int[np.ndarray, " lengths"]
+    """Multiply-adds of the feed-forward blocks."""
+    other: Int[np.ndarray, " lengths"]
+    """Multiply-adds of all else, including pooler and task head."""
+
+    @property
+    def total(self) -> Int[np.ndarray, " lengths"]:
+        """Total within windows."""
+        total: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
+        return total
+
+    @property
+    def whole(self) -> Int[np.ndarray, " lengths"]:
+        """Total for all pairs of tokens."""
+        whole: np.ndarray = self.projections + self.every_pair + self.feed_forward + self.other
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """The length from which attention costs at least as much as the feed-forward blocks."""
+
+    tokens: int | None
+    """The smallest such length; None if there is none up to the maximum length."""
+    projections: bool = False
+    """Whether the projections count as attention."""
+
+
+Holding = Literal["inference", "training"]
+"""Peak memory of a forward pass without gradients, or all tensors saved for the backward pass."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActivationMemory:
+    """Bytes of activations by batch and length, in float32 with eager attention."""
+
+    model: str
+    """Name of the model."""
+    holding: Holding
+    """What is counted."""
+    batches: tuple[int, ...]
+    """Batch sizes, the rows of nbytes."""
+    lengths: tuple[int, ...]
+    """Tokens of each text, the columns of nbytes."""
+    nbytes: Int[np.ndarray, "batches lengths"]
+    """Bytes; -1 if the run was too large."""

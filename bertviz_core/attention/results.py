@@ -16,7 +16,7 @@ OF_LAYERS: frozenset[Weights] = frozenset({"rollout", "value-zeroing"})
 HeadMeasure = Literal[
     "entropy", "distance", "first_share", "separator_share", "previous_share", "next_share", "diagonal_share"
 ]
-"""A measure of a head, see bertviz_core.attention.measures."""
+"""A measure of a head, see bertviz_core.attention.atlas."""
 Block = Literal["all", "A to A", "A to B", "B to A", "B to B"]
 """Block of a pair: queries of one text, keys of one text."""
 
@@ -42,7 +42,7 @@ class Axis:
     """An axis of a map."""
 
     labels: tuple[str, ...]
-    """The readable token (see bertviz_core.attention.axes.readable) or the word of each entry."""
+    """The readable token (see bertviz_core.attention.maps.readable) or the word of each entry."""
     positions: tuple[tuple[int, ...], ...]
     """Positions of the tokens of each entry."""
 

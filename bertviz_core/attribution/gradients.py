@@ -14,20 +14,64 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attribution.quadrature import clenshaw_curtis, refined
 from bertviz_core.attribution.results import ShareMethod, WordAttributions
-from bertviz_core.attribution.text_units import INSTEAD, reference_id, text_units, unit_names
+from bertviz_core.attribution.words import INSTEAD, reference_id, text_units, unit_names
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.interventions.runs import NUMBER_NBYTES, states_nbytes
-from bertviz_core.interventions.targets.target import Target
+from bertviz_core.interventions.targets import Target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.settings import MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
-from bertviz_core.trace.inputs import input_table
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
-from bertviz_core.trace.verification import check_recording
+from bertviz_core.trace.verification import check_recording, input_table
+
+
+def clenshaw_curtis(intervals: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+    """Return the nodes in ascending order and their weights, which sum to 1; intervals + 1 of each.
+
+    Exact for polynomials up to degree `intervals` (Trefethen 2000, Spectral Methods in MATLAB, chapter 12).
+
+    Args:
+        intervals: a positive even number.
+    """
+    angles = np.pi * np.arange(intervals + 1) / intervals
+    orders = np.arange(1, intervals // 2 + 1)
+    terms = np.where(orders < intervals // 2, 2.0, 1.0) / (4.0 * orders**2 - 1)
+    weights = (1 - np.cos(2 * np.outer(angles, orders)) @ terms) / intervals
+    weights[[0, -1]] /= 2
+    return (1 - np.cos(angles)) / 2, weights
+
+
+def refined(
+    known: Float[np.ndarray, "half ..."] | None,
+    intervals: int,
+    evaluate: Callable[[Float[np.ndarray, " points"], Progress | None], Float[np.ndarray, "points ..."]],
+    progress: Progress | None = None,
+) -> Float[np.ndarray, "nodes ..."]:
+    """Return the values of a function at all nodes.
+
+    Args:
+        known: its values at the nodes of half as many intervals, which are not evaluated again; None for none.
+        intervals: a positive even number.
+        evaluate: called as evaluate(points, progress), returns the values at these points.
+        progress: called as progress(nodes done, nodes), those known included; may raise to cancel.
+    """
+    points, _ = clenshaw_curtis(intervals)
+    done = 0 if known is None else len(known)
+
+    def further(count: int, _: int) -> None:
+        if progress is not None:
+            progress(done + count, len(points))
+
+    if known is None:
+        return evaluate(points, further)
+    between = evaluate(points[1::2], further)
+    values = np.empty((len(points), *between.shape[1:]), between.dtype)
+    values[::2], values[1::2] = known, between
+    return values
+
 
 FIRST_INTERVALS, MOST_INTERVALS = 8, 512
 LEAST_NODES = 2 * FIRST_INTERVALS + 1

@@ -16,24 +16,23 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attribution.quadrature import clenshaw_curtis, refined
+from bertviz_core.attribution.gradients import clenshaw_curtis, refined
 from bertviz_core.attribution.results import PairAttributions
-from bertviz_core.attribution.text_units import reference_id, text_units
+from bertviz_core.attribution.words import reference_id, text_units
 from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.target import cosine_target
+from bertviz_core.interventions.targets import cosine_target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.masked_lm import masked_row
-from bertviz_core.sentences.batches import prompt_tokens
-from bertviz_core.sentences.encoding import plan_vectors
+from bertviz_core.sentences.encoding import plan_vectors, prompt_tokens
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import MAX_BATCH_BYTES
-from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.verification import model_inputs
 
 FIRST_INTERVALS, MOST_INTERVALS = 8, 128
 LEAST_NODES = 2 * FIRST_INTERVALS + 1

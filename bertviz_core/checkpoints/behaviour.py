@@ -5,13 +5,13 @@ from math import log
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
+from bertviz_core.attention.maps import attention_block, head_batches, row_tiles
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.subwords.two_tokenizers import same_tokens
+from bertviz_core.trace.two_tokenizers import same_tokens
 
 DIVERGENCE_CELLS = 2**18
 """Cells compared at once: 2 MiB in float64, a few of which fit into a processor's cache."""

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.checkpoints.rounding.formats import SCALED, Rounding, copy_name, format_of, rounded
-from bertviz_core.checkpoints.rounding.scaled import groups_of
+from bertviz_core.checkpoints.rounding import SCALED, Rounding, copy_name, format_of, groups_of, rounded
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import opened
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.adapters.merging import MergedMatrix
-from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.safetensors.header import DTYPE_NBYTES
+from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bertviz_core.cli.options import file_or_input
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 

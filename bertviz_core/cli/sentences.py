@@ -11,7 +11,7 @@ from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, typed_texts
 from bertviz_core.cli.output import print_json, print_lines, print_notices, write_file
 from bertviz_core.errors import TextError
-from bertviz_core.models.device import fast_formats
+from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -29,11 +29,10 @@ from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
-from bertviz_core.sentences.results import POOLINGS, SentenceDtype
-from bertviz_core.sentences.store.export import FILE_WRITERS, WITH_SIDE_FILE, about_json
+from bertviz_core.sentences.results import POOLINGS, DimensionCurve, GoldPairs, SentenceDtype
+from bertviz_core.sentences.store.shards import FILE_WRITERS, WITH_SIDE_FILE, about_json
 from bertviz_core.sentences.store.vectors import SentenceStore
-from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
-from bertviz_core.sentences.two_models.results import DimensionCurve, GoldPairs
+from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
 from bertviz_core.text import counted, escape_controls
 
 PoolingOption = Annotated[

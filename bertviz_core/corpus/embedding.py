@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
-from bertviz_core.corpus.reading.survey import shard_table, survey
+from bertviz_core.corpus.reading import shard_table, survey
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
 from bertviz_core.corpus.runners.number_format import fastest_format
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
@@ -16,8 +16,7 @@ from bertviz_core.models.loading import load_model
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource, resolve
-from bertviz_core.sentences.batches import limited
-from bertviz_core.sentences.encoding import plan_layer
+from bertviz_core.sentences.encoding import limited, plan_layer
 from bertviz_core.sentences.plan import adapted, prompt_named, recommended
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.settings import Settings
@@ -73,7 +72,7 @@ def embed_corpus(
 
     Args:
         model: name of the model.
-        address: the input, see bertviz_core.corpus.reading.survey.survey.
+        address: the input, see bertviz_core.corpus.reading.survey.
         folder: the corpus folder: new, empty, or of the same input, model and options.
         settings: settings with the limits for a model.
         options: options of the corpus.

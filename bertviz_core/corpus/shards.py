@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
 from bertviz_core.corpus.manifest import sentence_plan
-from bertviz_core.corpus.reading.survey import shard_table
+from bertviz_core.corpus.reading import shard_table
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows
 from bertviz_core.corpus.writing import write_table
 from bertviz_core.errors import BertvizError, CorpusError, OutOfMemoryError, is_out_of_memory

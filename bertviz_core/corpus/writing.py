@@ -19,11 +19,11 @@ from pyarrow.parquet import FileMetaData, ParquetFile
 
 from bertviz_core.errors import CorpusError
 from bertviz_core.isolation.regular_files import open_regular
-from bertviz_core.sentences.store.pages import page_sizes
+from bertviz_core.sentences.store.shards import page_sizes
 from bertviz_core.tables import atomic_files as files
 from bertviz_core.tables.columns import MAX_COLUMNS
-from bertviz_core.tables.row_groups import check_counts
-from bertviz_core.tables.row_groups import write_table as write_parquet
+from bertviz_core.tables.parquet import check_counts
+from bertviz_core.tables.parquet import write_table as write_parquet
 from bertviz_core.text import first_line, quoted
 
 LOCK_FILE = "writer.lock"
@@ -59,7 +59,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as a Parquet file atomically (bertviz_core.tables.row_groups.write_table).
+    """Write a table as a Parquet file atomically (bertviz_core.tables.parquet.write_table).
 
     Raises:
         CorpusError: the file cannot be written.

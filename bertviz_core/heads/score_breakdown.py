@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.probabilities import attention_rows, softmax
+from bertviz_core.attention.maps import attention_rows, softmax
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads.layer_inputs import capture_layer_io
+from bertviz_core.heads.projections import capture_layer_io
 from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
 from bertviz_core.heads.weights import head_projections, merge_columns
 from bertviz_core.models.families import family

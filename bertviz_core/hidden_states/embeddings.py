@@ -13,11 +13,9 @@ from bertviz_core.hidden_states.results import EmbeddingSum, NearestRows, Pooler
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.forward import forward
-from bertviz_core.trace.inputs import input_table, model_inputs, reset_model_state
-from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Trace
-from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.run import RUN_LOCK, to_numpy
+from bertviz_core.trace.verification import forward, input_table, model_inputs, reset_model_state
 
 CHUNK_ROWS = 16_384
 """Rows of the vocabulary table compared at once."""

@@ -15,18 +15,18 @@ with suppress(ModuleNotFoundError):  # Windows, where no child is started, but i
 
 TASKS = frozenset(
     {
-        "bertviz_core.architecture.dataflow.trial.answered",
+        "bertviz_core.architecture.dataflow.derive.answered",
         "bertviz_core.tables.reading.answered",
         "bertviz_core.trace.isolated.child.answered",
     }
 )
 """The functions that may be run, from bytes to bytes."""
 CONFINE_THEMSELVES = frozenset(
-    {"bertviz_core.architecture.dataflow.trial.answered", "bertviz_core.trace.isolated.child.answered"}
+    {"bertviz_core.architecture.dataflow.derive.answered", "bertviz_core.trace.isolated.child.answered"}
 )
 """Those that restrict file access themselves, after a first request names their files; the others may only read
 libraries."""
-BUILD_MODELS = frozenset({"bertviz_core.architecture.dataflow.trial.answered"})
+BUILD_MODELS = frozenset({"bertviz_core.architecture.dataflow.derive.answered"})
 """Those that need torch and transformers; what these map is not counted towards the memory."""
 LIBRARIES_NBYTES = 640 * 1024**2
 """Address space of torch and transformers where the system does not say what a process has mapped."""

@@ -18,7 +18,7 @@ from bertviz_core.isolation.sanitized.terms import config_digest, terms_of
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-TASK = "bertviz_core.architecture.dataflow.trial.answered"
+TASK = "bertviz_core.architecture.dataflow.derive.answered"
 FAMILY_NBYTES = 640 * 1024**2
 """Address space of what transformers imports for one family, beside what is built."""
 FILE_NBYTES = 1024**2

@@ -8,12 +8,10 @@ from typing import Literal
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.interventions.gates import Gated, GateRows, open_gates
-from bertviz_core.interventions.hooks import intervening
-from bertviz_core.interventions.parts import Parts, model_parts
+from bertviz_core.interventions.hooks import Gated, GateRows, Parts, intervening, model_parts, open_gates
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.interventions.runs import InterventionRuns, chosen, parts_inside
-from bertviz_core.interventions.targets.target import Target
+from bertviz_core.interventions.targets import Target
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel

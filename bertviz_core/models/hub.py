@@ -15,8 +15,7 @@ import orjson
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError, UnreachableHubError
 from bertviz_core.isolation.offline import guard_requests
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, CONFIG_NBYTES, INDEX_NBYTES, check_size
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json
-from bertviz_core.models.safetensors.header import listed_tensors
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, listed_tensors, read_json
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 
 TIMEOUT_S = 10.0

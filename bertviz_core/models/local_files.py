@@ -10,8 +10,7 @@ from typing import Any
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, hub
-from bertviz_core.models.safetensors.adapters.config import trained_class
-from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
+from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter, trained_class
 from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header, read_json
 from bertviz_core.models.sources import AdapterPart, ModelSource

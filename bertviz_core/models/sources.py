@@ -32,8 +32,7 @@ from bertviz_core.models.catalog.bundled import find as find_bundled
 from bertviz_core.models.catalog.example_run import example_folder, is_example
 from bertviz_core.models.catalog.lookup import JOIN, check_config, check_name, not_found, split_name, with_suggestion
 from bertviz_core.models.receipt import folder_notices
-from bertviz_core.models.safetensors.adapters.config import merged_config
-from bertviz_core.models.safetensors.adapters.contents import read_adapter
+from bertviz_core.models.safetensors.adapters.contents import merged_config, read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
 from bertviz_core.models.safetensors.adapters.settings import (
     AdapterSettings,

@@ -5,10 +5,12 @@ Tied parameters are counted once, as in parameters() of torch.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -16,16 +18,14 @@ from typing import Any
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, hub
+from bertviz_core.models.catalog import TypeFacts, type_tensors
 from bertviz_core.models.local_files import fitted_adapter
-from bertviz_core.models.safetensors.folder import read_header, same_bytes
-from bertviz_core.models.safetensors.header import DTYPE_NBYTES, REAL_NUMBERS
+from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, REAL_NUMBERS, read_header, same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
-from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header, same_merged
-from bertviz_core.parameters.arithmetic import component_arithmetic
+from bertviz_core.parameters.adapters import adapter_note, adapter_rows, merged_header, same_merged
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
-from bertviz_core.parameters.expected import fits_class
 from bertviz_core.parameters.naming import (
     FileTies,
     NameClassifier,
@@ -41,6 +41,148 @@ from bertviz_core.parameters.naming import (
 from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, LedgerSource, Parameter
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted, tensors_not_scaled
+
+MAX_TERMS = 6
+"""Maximum terms of a sum."""
+
+
+def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
+    """The total of a component as sums and products, such as "12 × 7,087,872"; long sums are abbreviated.
+
+    Args:
+        layers: totals of its layers.
+        outside: its rows outside the layers.
+    """
+    runs = [(size, len(list(run))) for size, run in groupby(layers)]
+    terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
+    terms += module_terms(outside)
+    return _joined(terms)
+
+
+def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
+    """(term, value) of every module; equal neighbours become a product."""
+    modules: dict[str, list[Parameter]] = {}
+    for row in rows:
+        modules.setdefault(row.name.rpartition(".")[0], []).append(row)
+    terms = []
+    for shapes, run in groupby(tuple(row.shape for row in module) for module in modules.values()):
+        count = len(list(run))
+        product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
+        value = sum(math.prod(shape) for shape in shapes)
+        terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
+    return terms
+
+
+def _joined(terms: list[tuple[str, int]]) -> str:
+    if len(terms) > MAX_TERMS:
+        rest = terms[MAX_TERMS - 1 :]
+        terms = [*terms[: MAX_TERMS - 1], (f"{sum(value for _, value in rest):,} in {len(rest):,} more", 0)]
+    return " + ".join(text for text, _ in terms)
+
+
+NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+TIMES_PLUS = ((1, 0), (2, 0), (3, 0), (4, 0), (1, 2))
+"""(factor, summand) of an axis: of two to four fused matrices, or of a position table with two spare rows."""
+COUNTS = re.compile(r"layers?|groups?")
+"""Entries that count layers."""
+NOT_SIZES, NOT_COUNTS = re.compile(r"layers?|groups?|heads?(\b|_)"), re.compile(r"layers?|groups?")
+"""Entries that are no length of an axis, and those that are none even where no other has the value."""
+HEADS, HEAD_WIDTHS = re.compile(r"heads$"), re.compile(r"^(d_kv|head_dim|d_head)$")
+"""Entries whose product is the length of an axis, where the width of a head is an entry of its own."""
+
+
+def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, ledger: Ledger) -> bool:
+    """Whether a file certainly has the parameters of the class of its config, no more and no less.
+
+    Args:
+        architecture: name of the class.
+        config: the config.
+        facts: facts about the type.
+        ledger: the ledger of the file.
+    """
+    table = type_tensors(facts.model_type)
+    if not table or not (architecture == facts.base_class or architecture in table["classes"]):
+        return False
+    if table["tied"] != bool(config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False))):
+        return False
+    if any(_choice(config.get(key), value) != value for key, value in table["choices"].items()):
+        return False
+    prefix = f"{facts.of_class(architecture).prefix}."
+    own = table["classes"].get(architecture, {"has": {}, "lacks": ()})
+    base = {name: row for name, row in table["base"].items() if name not in own["lacks"]}
+    found: dict[str, list[Parameter]] = {}
+    for row in ledger.parameters:
+        if row.tied_to is None:
+            name = NUMBER.sub("*", row.name)
+            bare = name.removeprefix(prefix)
+            found.setdefault(bare if bare in base and name not in own["has"] else name, []).append(row)
+    sizes = {key: (value, _entry(config, key, value)) for key, value in table["sizes"].items()}
+    labels = {"num_labels": (2, len(config.get("id2label") or (0, 1)))}
+    of_head = {**{key: pair for key, pair in sizes.items() if key != "type_vocab_size"}, **labels}
+    return found.keys() == base.keys() | own["has"].keys() and all(
+        _fits(rows, base[name], sizes) if name in base else _fits(rows, own["has"][name], of_head)
+        for name, rows in found.items()
+    )
+
+
+def _choice(value: Any, default: Any) -> Any:
+    """The value of an entry; lists may be written as one text (pos_att_type)."""
+    is_text = isinstance(value, str) and isinstance(default, list)
+    return default if value is None else value.lower().split("|") if is_text else value
+
+
+def _entry(config: Mapping[str, Any], key: str, default: int) -> int:
+    value = config.get(key, default)
+    return value if type(value) is int else default
+
+
+def _fits(rows: Sequence[Parameter], packaged: Sequence[int], sizes: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether there are as many parameters of a name as the config has layers, each of the shape of its sizes.
+
+    Where several entries of the packaged config have a size, their values must agree.
+    """
+    count, *shape = packaged
+    if {len(rows)} != _counts(count, rows[0].name, sizes) or len({row.shape for row in rows}) > 1:
+        return False
+    axes = [_values(size, sizes) for size in shape]
+    return len(axes) == len(rows[0].shape) and all(
+        {size} == values for size, values in zip(rows[0].shape, axes, strict=True)
+    )
+
+
+def _counts(count: int, name: str, sizes: Mapping[str, tuple[int, int]]) -> set[int]:
+    """How many parameters there may be of a name that the packaged config has so often."""
+    if not NUMBER.search(name):
+        return {count}
+    for fewer in (0, 1):  # the first layer of ModernBERT has no norm before its attention
+        found = {
+            key: own - fewer for key, (default, own) in sizes.items() if COUNTS.search(key) and default - fewer == count
+        }
+        of_stack = {key: own for key, own in found.items() if ("decoder" in key) == ("decoder." in name)}
+        if found:
+            return set((of_stack or found).values())
+    return {count}
+
+
+def _values(size: int, sizes: Mapping[str, tuple[int, int]]) -> set[int]:
+    """How long an axis may be that has this size in the packaged config: as an entry, as heads, or as a multiple."""
+    heads, widths = ([pair for key, pair in sizes.items() if each.search(key)] for each in (HEADS, HEAD_WIDTHS))
+    products = [(many * wide, own * width) for many, own in heads for wide, width in widths]
+    for pattern in (NOT_SIZES, NOT_COUNTS):
+        pairs = [pair for key, pair in sizes.items() if not pattern.search(key)]
+        if found := {own for packaged, own in (*pairs, *products) if packaged == size}:
+            return found
+    for pattern in (NOT_SIZES, NOT_COUNTS):
+        pairs = [*products, *(pair for key, pair in sizes.items() if not pattern.search(key))]
+        if found := {
+            times * own + plus
+            for times, plus in TIMES_PLUS
+            for packaged, own in pairs
+            if times * packaged + plus == size
+        }:
+            return found
+    return {size}
+
 
 FOREIGN = (
     "The file's names begin with {}, which the class does not know: they are counted without it, and transformers "

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow, answer_log_sums
-from bertviz_core.predictions.run import check_task, row_outputs
+from bertviz_core.predictions.run import HeadModel, check_task, row_outputs
 from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -24,7 +23,7 @@ INPUTS = ("input_ids", "token_type_ids")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """Tokens of one run, in the form that bertviz_core.trace.inputs.model_inputs takes."""
+    """Tokens of one run, in the form that bertviz_core.trace.verification.model_inputs takes."""
 
     input_ids: Int[np.ndarray, " seq"]
     token_type_ids: Int[np.ndarray, " seq"] | None

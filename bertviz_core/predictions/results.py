@@ -348,3 +348,170 @@ class TermLedger:
     """Token of the second text that the weight of each word comes from."""
     shares: Float[np.ndarray, " terms"]
     """Product of the two weights of each word."""
+
+
+ScoreName = Literal["sigmoid", "tanh", "ReLU", "logit", "softmax", "late interaction"]
+"""How a logit becomes a score; "logit" for a score that is the logit itself, "late interaction" for one without."""
+LATE_INTERACTION: ScoreName = "late interaction"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines."""
+
+    model: str
+    """Name of the model that scores."""
+    sentence_model: str
+    """Name of the model of the cosines."""
+    query: str
+    """The query."""
+    texts: tuple[str, ...]
+    """The texts, in the order of the list."""
+    label: str
+    """The class whose score orders the texts; "" for a head with one output."""
+    score_name: ScoreName
+    """How the logit becomes the score."""
+    logits: Float[np.ndarray, " texts"]
+    """Logit of the head, or of the class, for the query with each text; the score for late interaction."""
+    scores: Float[np.ndarray, " texts"]
+    """Score of each text; 0 to 1 for sigmoid and softmax."""
+    cosines: Float[np.ndarray, " texts"]
+    """Cosine similarity of the query and each text, -1 to 1."""
+    truncated: int
+    """Number of texts that were cut, with the query, to the length that the model reads."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def by_tokens(self) -> bool:
+        """Whether late interaction scores the texts; a head otherwise."""
+        return self.score_name == LATE_INTERACTION
+
+    @property
+    def order(self) -> Int[np.ndarray, " texts"]:
+        """Indices of the texts by descending score; equal scores by their logits, then as in the list."""
+        return np.asarray(np.lexsort((-self.logits, -self.scores)))
+
+    @property
+    def rank(self) -> Int[np.ndarray, " texts"]:
+        """Rank of each text by the score, 1 for the highest."""
+        return _ranks(self.order)
+
+    @property
+    def cosine_rank(self) -> Int[np.ndarray, " texts"]:
+        """Rank of each text by the cosine, 1 for the highest; equal cosines as in the list."""
+        return _ranks(np.argsort(-self.cosines, kind="stable"))
+
+    @property
+    def rise(self) -> Int[np.ndarray, " texts"]:
+        """Rank by the cosine minus rank by the score: above 0 where the score puts a text higher; the sum is 0."""
+        return np.asarray(self.cosine_rank - self.rank)
+
+
+def _ranks(order: Int[np.ndarray, " texts"]) -> Int[np.ndarray, " texts"]:
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LateInteraction:
+    """The tokens of a query compared with those of a document."""
+
+    model: str
+    """Name of the model."""
+    query: str
+    """The query."""
+    document: str
+    """The document."""
+    query_tokens: tuple[str, ...]
+    """Tokens of the query that are scored, with markers and masks."""
+    expanded: Bool[np.ndarray, " query_tokens"]
+    """Whether a token of the query is one that fills it up to a fixed length."""
+    document_tokens: tuple[str, ...]
+    """Tokens of the document that are scored."""
+    skipped: tuple[str, ...]
+    """Tokens of the document that are not scored, such as punctuation."""
+    cosines: Float[np.ndarray, "query_tokens document_tokens"]
+    """Cosine of every two tokens, -1 to 1; the dot product if the vectors have other lengths than 1."""
+    normalized: bool
+    """Whether the vectors have length 1."""
+    mean: bool
+    """Whether the score is the mean over the tokens of the query; the sum otherwise."""
+    dimensions: int
+    """Numbers in the vector of a token."""
+    trained: bool
+    """Whether the checkpoint was trained for late interaction."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def best(self) -> Int[np.ndarray, " query_tokens"]:
+        """Index of the token of the document with the largest cosine, for each token of the query."""
+        return np.asarray(self.cosines.argmax(axis=1))
+
+    @property
+    def largest(self) -> Float[np.ndarray, " query_tokens"]:
+        """Largest cosine of each token of the query with a token of the document."""
+        return np.asarray(self.cosines.max(axis=1))
+
+    @property
+    def score(self) -> float:
+        """Sum of the largest cosines, or their mean."""
+        total = float(self.largest.sum(dtype=np.float64))
+        return total / len(self.query_tokens) if self.mean else total
+
+
+ComparedKind = Literal["classes", "tags", "entities", "answers", "words", "surprise", "lens"]
+"""What the rows are: classes, words with their tags, entities, spans, words at a mask, parts of the text, states."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictionComparison:
+    """Predictions of two models for one text, row by row."""
+
+    first: str
+    """Name of the first model."""
+    second: str
+    """Name of the second model."""
+    kind: ComparedKind
+    """What the rows are."""
+    unit: str
+    """Unit of the numbers: "probability", "value" (a regression), "score" or "nats"."""
+    where: str
+    """The place in the text that all rows are about, such as "python"; "" for the whole text."""
+    names: tuple[str, ...]
+    """Name of each row: a class, a word, an answer, a part of the text, or a hidden state."""
+    first_answers: tuple[str, ...]
+    """Answer of the first model in each row: a tag or the best word; "" where the row's name is the answer."""
+    second_answers: tuple[str, ...]
+    """Answer of the second model."""
+    first_numbers: Float[np.ndarray, " rows"]
+    """Number of the first model in each row; NaN where it has none."""
+    second_numbers: Float[np.ndarray, " rows"]
+    """Number of the second model."""
+    answers: tuple[str, str]
+    """Answer of each model to the whole text: its likeliest class, span or word, or a sum in words."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def difference(self) -> Float[np.ndarray, " rows"]:
+        """Second minus first; NaN where a model has no number, or where the two numbers are of different answers."""
+        different = np.array([one != other for one, other in zip(self.first_answers, self.second_answers, strict=True)])
+        values: np.ndarray = np.where(different, np.nan, self.second_numbers - self.first_numbers).astype(np.float32)
+        return values
+
+    @property
+    def changed(self) -> Bool[np.ndarray, " rows"]:
+        """Whether the models answer differently in a row, or only one of them has a number."""
+        different = [one != other for one, other in zip(self.first_answers, self.second_answers, strict=True)]
+        values: np.ndarray = np.array(different, dtype=bool) | (
+            np.isnan(self.first_numbers) != np.isnan(self.second_numbers)
+        )
+        return values
+
+    @property
+    def same_model(self) -> bool:
+        """Whether both models have one name."""
+        return self.first == self.second

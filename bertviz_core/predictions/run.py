@@ -1,23 +1,293 @@
-"""Run a model with a task head row by row, or apply its masked-LM head to given states."""
+"""Load a model with its head, and run it."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import CheckpointError, UnsupportedModelError
-from bertviz_core.lazy_imports import torch
-from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.torch_internals import with_child
-from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.sentences.batches import batches
-from bertviz_core.text import quoted
-from bertviz_core.trace.forward import forward
-from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
+from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.lazy_imports import torch, transformers
+from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.loading import (
+    POOLER,
+    LoadedModel,
+    copy_tensors,
+    load_model,
+    not_finite_notice,
+    read_state_dict,
+    with_weights,
+)
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.recording import with_child
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.skeleton import (
+    BUILD_LOCK,
+    attention_implementation,
+    build_skeleton,
+    classes_of,
+    knows,
+    model_config,
+    quietly,
+    set_attention,
+    task_class,
+)
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.sentences.encoding import batches
+from bertviz_core.settings import Settings
+from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.run import RUN_LOCK
-from bertviz_core.trace.verification import check_recording
+from bertviz_core.trace.verification import ModelRow, check_recording, forward, model_inputs, reset_model_state
+
+PREDICTED = (
+    "masked-lm",
+    "sequence-classification",
+    "token-classification",
+    "question-answering",
+    "next-sentence",
+)
+"""Supported tasks, in the order of preference for a class with several heads."""
+DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
+"""Classes for pretraining that tell replaced tokens from original ones; they have no masked-LM head."""
+SHOWN = 3
+"""Number of tensors of a head that are named in a message."""
+WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
+"""Tasks whose heads read the token states and never the pooler, even if their class has one."""
+
+
+@dataclass(slots=True, eq=False)
+class HeadModel:
+    """A model with a task head; it shares the base model in memory."""
+
+    name: str
+    """Name under which it was requested."""
+    task: str
+    """One of PREDICTED."""
+    base: LoadedModel
+    """The base model, as all other views run it."""
+    model: "transformers.PreTrainedModel"
+    """The model with the head, in eval mode; it contains the base model."""
+    base_path: str
+    """Attribute path of the base model, such as "bert"; "" if the model has own modules that share the base's
+    weights."""
+    notices: tuple[str, ...]
+    """Notices, one sentence each."""
+
+    @property
+    def model_class(self) -> str:
+        """Class name, such as "BertForMaskedLM"."""
+        return type(self.model).__name__
+
+
+def stored_task(source: ModelSource) -> str:
+    """Return the task of the head that a checkpoint was saved with, from the class in its config.
+
+    Raises:
+        UnsupportedModelError: the config names no class, or one without a supported head.
+    """
+    return stored_tasks(source)[0]
+
+
+def stored_tasks(source: ModelSource) -> tuple[str, ...]:
+    """Return the tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining.
+
+    Raises:
+        UnsupportedModelError: the config names no class, or one without a supported head.
+    """
+    named = _saved_class(source)
+    config = model_config(source.name, source.config)
+    if named in DISCRIMINATORS:
+        raise UnsupportedModelError(
+            f"{source.name!r} was saved as {named}, a discriminator, which tells replaced tokens from original ones, "
+            "and Inside BERT cannot show what it predicts; open a checkpoint with a head for one of "
+            f"{', '.join(PREDICTED)}, such as the generator that was trained with it."
+        )
+    several = named in _class_names("pretraining", config)
+    tasks = tuple(
+        task
+        for task in PREDICTED
+        if (class_names := _class_names(task, config))
+        and (named in class_names or (several and task in ("masked-lm", "next-sentence")))
+    )
+    if tasks:
+        return tasks
+    if not named:
+        what = f"The config of {source.name!r} does not say which head it has (it names no architectures)"
+    elif named in _class_names("base", config):
+        what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
+    else:
+        what = f"{source.name!r}: Inside BERT cannot show what {escape_controls(str(named)[:60])} predicts"
+    raise UnsupportedModelError(f"{what}; {_heads_in_file(source)}")
+
+
+def _heads_in_file(source: ModelSource) -> str:
+    """Which tasks the tensors of a file fit, as the end of a sentence."""
+    stored: set[str] = set()
+    with suppress(BertvizError):  # the weights are elsewhere, or damaged
+        folder = source.folder if source.adapter is None else None
+        stored = {tensor.name for tensor in read_header(folder).tensors} if folder is not None else set()
+    if not stored:
+        return f"name a task that its file holds a head for, one of {', '.join(PREDICTED)}."
+    fitting = {task: names for task in PREDICTED if (names := _head_tensors(source, task)) and stored >= set(names)}
+    if not fitting:
+        return "and its file holds no task head that can be shown; open a checkpoint that was saved with one."
+    tensors = list(dict.fromkeys(name for each in fitting.values() for name in each))
+    more = ", ..." if len(tensors) > SHOWN else ""
+    return (
+        f"its file holds {', '.join(map(quoted, tensors[:SHOWN]))}{more}, as heads for {' or '.join(fitting)} do; give "
+        f"{'this' if len(fitting) == 1 else 'one of these'} as the task, such as {next(iter(fitting))}."
+    )
+
+
+def _head_tensors(source: ModelSource, task: str) -> tuple[str, ...]:
+    """Names of the tensors of the head for a task, without those that are tied to the base model."""
+    with suppress(BertvizError):  # the family has no such class
+        model = build_skeleton(source.name, source.config, task)
+        prefix = f"{model.base_model_prefix}."
+        names = (name for name, _ in model.named_parameters())  # tied ones are named once, in the base model
+        return tuple(name for name in names if not name.startswith(prefix))
+    return ()
+
+
+def load_head(
+    source: ModelSource, settings: Settings, task: str | None = None, base: LoadedModel | None = None
+) -> HeadModel:
+    """Load the head of a checkpoint for a task, around its base model.
+
+    Args:
+        source: location of the model.
+        settings: settings of this instance.
+        task: one of PREDICTED; None for the head that the checkpoint was saved with.
+        base: the base model if it is already in memory; None to load it.
+
+    Raises:
+        CheckpointError: the model cannot be loaded, or tensors of the head are missing or have another shape.
+        UnsupportedModelError: there is no such task, or the family has no class for it.
+    """
+    task = stored_task(source) if task is None else task
+    auto_class = task_class(task)
+    config = model_config(source.name, source.config)
+    if task not in PREDICTED:
+        raise UnsupportedModelError(f"{task!r} makes no prediction that is shown here; give {', '.join(PREDICTED)}.")
+    if not knows(auto_class, type(config)):
+        raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
+    base = load_model(source, settings) if base is None else base
+    folder = weights_folder(source, settings)
+    tensors = read_state_dict(folder)
+    with BUILD_LOCK, quietly(), unplugged():
+        try:
+            model, info = with_weights(source.name, folder, tensors, config, base.dtype, auto_class)
+        except CheckpointError as error:
+            refusal: CheckpointError | None = error
+        else:
+            refusal = None
+            _check_whole(source, task, info)
+            path = _share_base(model, base.model, task)
+    if refusal is None:
+        _own_memory(model, base)
+        shared = {id(weight) for weight in base.model.parameters()}
+        own = ((name, weight) for name, weight in model.named_parameters() if id(weight) not in shared)
+        notices = (*_notices(source, base), *not_finite_notice(own))
+        return HeadModel(source.name, task, base, model.eval(), path, notices)
+    with suppress(BertvizError):  # the message above does not depend on the report
+        report = source_load_report(source, task, settings)
+        if report.mismatched:
+            refusal = CheckpointError(f"The head of {source.name!r} cannot be loaded. {report.suggestion}")
+    raise refusal
+
+
+def _class_names(task: str, config: Any) -> tuple[str, ...]:
+    """Return the names of the transformers classes for a config and a task."""
+    return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
+
+
+def _saved_class(source: ModelSource) -> str:
+    """Return the name of the class that a checkpoint was saved with; "" if its config names none."""
+    return str((source.config.get("architectures") or [""])[0])
+
+
+def _check_whole(source: ModelSource, task: str, info: Mapping[str, Any]) -> None:
+    pooler_needed = task not in WITHOUT_POOLER
+    missing = sorted(key for key in info["missing_keys"] if pooler_needed or "pooler." not in key)
+    if missing:
+        name, saved = source.name, escape_controls(_saved_class(source)[:60])
+        where = f"{name!r}, saved as {saved}" if saved else repr(name)
+        raise CheckpointError(
+            f"The head for {task} is not whole in {where}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
+            f"{', ...' if len(missing) > 1 else ''}) would be random numbers. The load report lists what the file "
+            f"holds (load-report {name} --task {task})."
+        )
+
+
+def _share_base(model: "transformers.PreTrainedModel", base: "transformers.PreTrainedModel", task: str) -> str:
+    """Replace the model's base by the one in memory, tied weights included; return its path, "" if none fits."""
+    path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
+    if not path:
+        return ""
+    inside = model.get_submodule(path)
+    own = {id(value): name for name, value in inside.named_parameters(remove_duplicate=False)}
+    known = dict(base.named_parameters(remove_duplicate=False))
+    # Nomic BERT's classifier has a pooler that its base lacks; other heads work without one, too.
+    spare = POOLER if task in WITHOUT_POOLER else ()
+    whole = all(name in known or name.startswith(spare) for name in own.values())
+    shared = [
+        (name, known[own[id(value)]])
+        for name, value in model.named_parameters(remove_duplicate=False)
+        if own.get(id(value)) in known and not (whole and name.startswith(f"{path}."))
+    ]
+    if whole:
+        model.set_submodule(path, base)
+    else:
+        set_attention(model, attention_implementation(base.config))
+    for name, value in shared:
+        parent, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(parent), leaf, value)
+    return path if whole else ""
+
+
+def _own_memory(model: "transformers.PreTrainedModel", base: LoadedModel) -> None:
+    """Copy the head from its memory-mapped file to the device of the base."""
+    shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
+    own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
+    copy_tensors(base.name, own.values(), base.device)
+
+
+def _notices(source: ModelSource, base: LoadedModel) -> tuple[str, ...]:
+    introduction = BUNDLED[source.name].introduction if source.kind == "bundled" else ""
+    nothing_left_out = [words for words in base.notices if "only the encoder is run" not in words]
+    return (*((introduction,) if introduction else ()), *nothing_left_out, *label_notices(source.config))
+
+
+def label_notices(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Notices about entries of a config that name the labels of a head differently."""
+    names, places, count = (config.get(key) for key in ("id2label", "label2id", "num_labels"))
+    notices = []
+    if isinstance(names, Mapping) and names:
+        if isinstance(count, int) and count != len(names):
+            notices.append(
+                f"In config.json num_labels is {count:,} and id2label names {counted(len(names), 'label')}; num_labels "
+                "is followed, and the labels are called by their number."
+            )
+        missing = sorted({str(place) for place in range(len(names))} - {str(place).strip() for place in names})
+        if missing:
+            notices.append(
+                f"id2label in config.json lacks the number {missing[0]}: its {counted(len(names), 'label')} should be "
+                f"numbered from 0 to {len(names) - 1:,}."
+            )
+    if isinstance(names, Mapping) and isinstance(places, Mapping):
+        wrong = next((name for name, place in places.items() if str(names.get(str(place), name)) != name), None)
+        if wrong is not None:
+            notices.append(
+                f"label2id and id2label in config.json contradict each other: {quoted(wrong, 40)} is {places[wrong]} "
+                f"in label2id, where id2label has {quoted(str(names[str(places[wrong])]), 40)}; id2label is followed."
+            )
+    return tuple(notices)
+
 
 CHUNK_NBYTES = 16 * 1024**2
 """Bytes of logits in memory at once: 137 positions of BERT's 30,522 words."""

@@ -6,14 +6,12 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.measures import PROFILE_MEASURES
-from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
+from bertviz_core.attention.atlas import PROFILE_MEASURES
+from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS, map_density, whole_window
 from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
-from bertviz_core.corpus.analysis.column_groups import ColumnValues, column_values
-from bertviz_core.corpus.analysis.density import map_density, whole_window
+from bertviz_core.corpus.analysis.duplicates import ColumnValues, column_values
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
-from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores, labelled_sample
-from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES, SENTENCES
+from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES, SENTENCES, TEXTS, corpus_probe_scores, labelled_sample
 from bertviz_core.corpus.analysis.profiles import head_profiles as profiles_of
 from bertviz_core.corpus.analysis.projection import corpus_map as map_of
 from bertviz_core.corpus.analysis.results import (
@@ -25,13 +23,12 @@ from bertviz_core.corpus.analysis.results import (
     HeadProfiles,
 )
 from bertviz_core.corpus.analysis.row_samples import texts_of
-from bertviz_core.corpus.search.index import SearchIndex
-from bertviz_core.corpus.search.query import MAX_HITS, query_vector, search
-from bertviz_core.corpus.search.results import CorpusHits
+from bertviz_core.corpus.results import CorpusHits
+from bertviz_core.corpus.search import MAX_HITS, SearchIndex, query_vector, search
 from bertviz_core.errors import Named, TextError
-from bertviz_core.predictions.probing.fitting import fold_count, probed_layers
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.predictions.probing.scores import fold_count, probed_layers
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work

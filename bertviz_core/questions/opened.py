@@ -8,20 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bertviz_core.checkpoints.rounding.formats import Rounding
-from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
+from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
 from bertviz_core.corpus.folder import Corpus, open_corpus
-from bertviz_core.corpus.search.index import SearchIndex
+from bertviz_core.corpus.search import SearchIndex
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.interventions.targets.parsing import named_probe
-from bertviz_core.models.device import chosen_device
-from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.interventions.target_parsing import named_probe
+from bertviz_core.models.loading import LoadedModel, chosen_device, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
-from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.run import HeadModel, load_head, stored_task
 from bertviz_core.questions.question import Answer
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import DEVICE, Settings
 from bertviz_core.text import quoted

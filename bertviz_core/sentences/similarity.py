@@ -1,14 +1,33 @@
-"""Similarity of vectors: matrices, nearest neighbours, closest pairs, hierarchical order; pure functions on arrays.
+"""Similarities of sentences, their map, and poolings compared."""
 
-The cosine of a zero vector with every vector, itself included, is defined as 0.
-"""
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Progress
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.encoding import SentenceRun, batches, edge_tokens, plan_layer, tokenized
+from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.sentences.results import (
+    BlockSummary,
+    ClusterOrder,
+    MapMethod,
+    Measure,
+    Neighbours,
+    Pooling,
+    PoolingComparison,
+    ScoredPairs,
+    SentenceMap,
+    SentencePlan,
+)
+from bertviz_core.trace.tokenization import TextTokenizer
 
 BLOCK_ROWS = 2048
 """Rows and columns of a block of scores: 16 MiB at a time, for any number of sentences."""
@@ -219,3 +238,185 @@ def _exact(
         return np.asarray(np.linalg.norm(vectors[first] - vectors[second], axis=1), dtype=np.float32)
     products = np.einsum("nd,nd->n", rows[first], rows[second])
     return np.asarray(np.clip(products, -1, 1) if measure == "cosine" else products, dtype=np.float32)
+
+
+UMAP_NEIGHBOURS = 15
+MAX_UMAP_SENTENCES = 10_000
+"""Maximum number of sentences for UMAP: more take minutes without a way to cancel."""
+SEED = 0
+UMAP_LOCK = Lock()
+"""Some threading layers of numba end the process when two threads enter them."""
+PCA_NOTE = "Both axes have the same scale; the rest of the variance ({rest:.1%}) is not in the picture."
+UMAP_NOTE = "UMAP keeps neighbours together (McInnes et al. 2018); distances between groups and axes mean nothing."
+
+
+def umap_available() -> bool:
+    """Whether the package umap-learn is installed."""
+    return find_spec("umap") is not None
+
+
+def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: MapMethod = "pca") -> SentenceMap:
+    """Project every sentence to a point.
+
+    PCA: the two directions of largest variance of the centred vectors, each with a positive largest entry;
+    deterministic.
+
+    Raises:
+        UnsupportedModelError: the vectors contain NaN or infinity.
+        TextError: UMAP is requested and not installed, or the number of sentences is outside its limits.
+    """
+    if not np.isfinite(vectors).all():
+        raise UnsupportedModelError("The sentence vectors hold NaN or infinity, so they have no place in a plane.")
+    if method == "umap":
+        return _umap(vectors)
+    count = len(vectors)
+    points, explained = np.zeros((count, 2)), np.zeros(2)
+    if count > 1:
+        centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+        axes, explained = principal_axes(centred.T @ centred)
+        points = centred @ axes.T
+    return SentenceMap(points.astype(np.float32), explained.astype(np.float32), "pca", pca_note(explained))
+
+
+def principal_axes(
+    scatter: Float[np.ndarray, "dimensions dimensions"],
+) -> tuple[Float[np.ndarray, "2 dimensions"], Float[np.ndarray, "2"]]:
+    """Return the two directions of largest variance and the share of the variance along each.
+
+    Each direction is signed so that its largest entry is positive; a missing second direction is zero.
+
+    Args:
+        scatter: scatter matrix, the sum of outer products of the centred vectors, in float64.
+    """
+    variance, columns = np.linalg.eigh(scatter)
+    leading, variance = columns[:, ::-1][:, :2].T, np.clip(variance[::-1], 0, None)
+    axes, explained = np.zeros((2, len(scatter))), np.zeros(2)
+    signs = np.where(np.take_along_axis(leading, np.abs(leading).argmax(axis=1)[:, None], axis=1) < 0, -1.0, 1.0)
+    axes[: len(leading)] = leading * signs
+    explained[: len(leading)] = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
+    return axes, explained
+
+
+def pca_note(explained: Float[np.ndarray, "2"]) -> str:
+    """Describe two principal components, and the variance that they leave out."""
+    return PCA_NOTE.format(rest=max(0.0, 1 - float(explained.sum())) if explained.any() else 0.0)
+
+
+def _umap(vectors: np.ndarray) -> SentenceMap:
+    """Project by UMAP of the cosine distances; deterministic."""
+    points, _ = fitted_umap(vectors)
+    return SentenceMap(points, None, "umap", UMAP_NOTE)
+
+
+def fitted_umap(
+    vectors: Float[np.ndarray, "sentences dimensions"],
+) -> tuple[Float[np.ndarray, "sentences 2"], Callable[[np.ndarray], np.ndarray]]:
+    """Fit UMAP on cosine distances; return the points, and a function that projects further vectors.
+
+    The result is deterministic.
+
+    Raises:
+        TextError: UMAP is not installed, or the number of sentences is outside its limits.
+    """
+    if not umap_available():
+        raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
+    if not 4 <= len(vectors) <= MAX_UMAP_SENTENCES:
+        raise TextError(
+            f"UMAP places 4 to {MAX_UMAP_SENTENCES:,} sentences, and these are {len(vectors):,}; choose PCA."
+        )
+    with UMAP_LOCK:
+        umap = _umap_class()
+        neighbours = min(UMAP_NEIGHBOURS, len(vectors) - 1)
+        start = "random" if len(vectors) < 10 else "spectral"
+        reducer = umap(n_neighbors=neighbours, metric="cosine", random_state=SEED, n_jobs=1, init=start)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns about disconnected graphs of few or equal sentences
+            points = reducer.fit_transform(np.array(vectors, dtype=np.float32))
+
+    def placed(others: np.ndarray) -> np.ndarray:
+        with UMAP_LOCK, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(reducer.transform(np.array(others, dtype=np.float32)), dtype=np.float32)
+
+    return np.asarray(points, dtype=np.float32), placed
+
+
+def _umap_class() -> Any:
+    try:
+        from umap import UMAP
+    except (ImportError, AttributeError) as error:  # another package of this name, or one with missing dependencies
+        raise TextError(f"UMAP cannot be used here ({error}); install umap-learn, or choose PCA.") from error
+    return UMAP
+
+
+MAX_SENTENCES = 500
+"""Maximum number of sentences; their vectors under all poolings and layers of BERT-base take 80 MB."""
+MAX_SENTENCES_WITH_MATRICES = 64
+"""Maximum number of sentences with returned matrices."""
+NOTE = (
+    "Mean cosine of two different sentences: near 1, all vectors point the same way and tell little apart "
+    "(anisotropy, Ethayarajh 2019); a larger spread tells more apart."
+)
+
+
+def pooling_comparison(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    sentences: Sequence[str],
+    layers: Sequence[int] | Literal["all"] = "all",
+    max_seq_length: int | None = None,
+    progress: Progress | None = None,
+    own: Pooling = "mean",
+) -> PoolingComparison:
+    """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
+
+    Args:
+        loaded: the model, in float32.
+        tokenizer: tokenizer of the model.
+        sentences: at least two, at most 500.
+        layers: entries of hidden_states; 0 is the embedding output.
+        max_seq_length: maximum number of tokens per sentence; None for the limit of the model.
+        progress: called as progress(done, total) in sentences; may raise to cancel.
+        own: the checkpoint's own pooling, an additional row if the model does not offer it.
+
+    Raises:
+        TextError: there are fewer or more sentences, or the model lacks a layer.
+        UnsupportedModelError: the model cannot be run on a text alone.
+    """
+    if not 2 <= len(sentences) <= MAX_SENTENCES:
+        raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_SENTENCES}.")
+    entries = tuple(range(loaded.num_hidden_layers + 1)) if layers == "all" else tuple(layers)
+    for layer in entries:
+        plan_layer(loaded, SentencePlan("mean", layer))
+    edges = edge_tokens(tokenizer)
+    poolings = offered_poolings(edges.first, loaded.has_pooler, own)
+    plan = SentencePlan("mean", max_seq_length=max_seq_length)
+    rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
+    encoder, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0
+    for batch in batches(loaded, [len(row) for row in rows]):
+        batch_vectors = encoder.all_layers([rows[index] for index in batch], poolings, entries)
+        if not done:
+            vectors = np.empty((*batch_vectors.shape[:2], len(rows), batch_vectors.shape[3]), dtype=np.float32)
+        vectors[:, :, batch] = batch_vectors
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+    return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges)
+
+
+def _compared(
+    sentences: tuple[str, ...], poolings: tuple[Pooling, ...], entries: tuple[int, ...], vectors: np.ndarray
+) -> PoolingComparison:
+    count, shape = len(sentences), (len(poolings), len(entries))
+    means, spreads = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
+    matrices = (
+        np.full((*shape, count, count), np.nan, dtype=np.float32) if count <= MAX_SENTENCES_WITH_MATRICES else None
+    )
+    pairs = np.triu_indices(count, 1)
+    for row, column in np.ndindex(shape):
+        if np.isfinite(vectors[row, column]).all():
+            matrix = similarity_matrix(vectors[row, column])
+            means[row, column], spreads[row, column] = matrix[pairs].mean(), matrix[pairs].std()
+            if matrices is not None:
+                matrices[row, column] = matrix
+    return PoolingComparison(sentences, poolings, entries, means, spreads, matrices, NOTE)

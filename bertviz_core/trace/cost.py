@@ -12,9 +12,8 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from bertviz_core.lazy_imports import torch
-from bertviz_core.models.device import wait_for
 from bertviz_core.models.families import family
-from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.loading import LoadedModel, wait_for
 
 SOFTMAX_FLOPS = 12
 """Operations per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""

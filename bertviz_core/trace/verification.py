@@ -1,19 +1,194 @@
-"""Verify once per model that the recorded attention is its own, and whether texts of a batch affect each other."""
+"""Inputs and forward pass of a model, and their verification."""
 
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bertviz_core.lazy_imports import torch
+from bertviz_core.errors import (
+    BertvizError,
+    OutOfMemoryError,
+    SupersededError,
+    TextError,
+    UnsupportedModelError,
+    is_out_of_memory,
+)
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.models.recording import LayerRecord, RecordingCheck, recording, register
-from bertviz_core.models.transformers_internals import set_attention
-from bertviz_core.text import counted
-from bertviz_core.trace.forward import forward, hidden_states
-from bertviz_core.trace.inputs import input_table, reset_model_state
+from bertviz_core.models.skeleton import capture_anew, set_attention
+from bertviz_core.text import counted, first_line
+
+
+def forward(
+    loaded: LoadedModel,
+    inputs: "Mapping[str, torch.Tensor]",
+    model: "transformers.PreTrainedModel | None" = None,
+    **outputs: bool,
+) -> Mapping[str, Any]:
+    """The outputs of a model by name.
+
+    Args:
+        loaded: the model.
+        inputs: tensors by argument name.
+        model: the same model in another number format; the loaded one by default.
+        outputs: further outputs by the names of transformers (output_hidden_states, output_attentions).
+
+    Raises:
+        OutOfMemoryError: there is not enough memory.
+        UnsupportedModelError: the model needs more inputs than a text, or has no named outputs.
+    """
+    _check_inputs(loaded, inputs)
+    try:
+        with nullcontext() if loaded.intervention is None else loaded.intervention():
+            output = (model or loaded.model)(**inputs, **outputs, return_dict=True)
+    except (BertvizError, SupersededError):
+        raise
+    except Exception as error:  # a missing input may lead to any exception
+        if is_out_of_memory(error):
+            where = "this machine" if loaded.device == "cpu" else loaded.device
+            raise OutOfMemoryError(
+                f"A text is too long for the memory of {where} ({first_line(error)}); give a shorter one."
+            ) from error
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error).rstrip('.')}. It "
+            "needs more than a text, or its config does not fit its class; choose another model."
+        ) from error
+    if not isinstance(output, Mapping):
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) gives no outputs by name, such as its hidden states."
+        )
+    return output
+
+
+def _check_inputs(loaded: LoadedModel, inputs: Mapping[str, object]) -> None:
+    parameters = inspect.signature(loaded.model.forward).parameters.values()
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind in plain]
+    if lacking := [name for name in needed if name not in inputs]:
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: it needs {', '.join(lacking)}. "
+            "Its parameters and modules can be looked at."
+        )
+
+
+def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch.Tensor]":
+    """The hidden states (batch, seq, hidden) of the embeddings and of every layer.
+
+    Raises:
+        UnsupportedModelError: the model does not return them.
+    """
+    states = output.get("hidden_states")
+    if (
+        not isinstance(states, Sequence)
+        or not states
+        or not all(isinstance(state, torch.Tensor) and state.ndim == 3 for state in states)
+    ):
+        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no hidden states of its layers.")
+    return list(states)
+
+
+def pooler_output(loaded: LoadedModel, output: Mapping[str, Any]) -> "torch.Tensor":
+    """The output of the pooler (batch, pooled).
+
+    Raises:
+        UnsupportedModelError: the model does not return it.
+    """
+    vectors = output.get("pooler_output")
+    if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
+        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no output of its pooler.")
+    return vectors
+
+
+@runtime_checkable
+class ModelRow(Protocol):
+    """One text as a row of a batch: Tokens, or just the ids of a sentence."""
+
+    def __len__(self) -> int:
+        """Count of tokens."""
+
+    @property
+    def input_ids(self) -> Any:
+        """Vocabulary ids."""
+
+    @property
+    def token_type_ids(self) -> Any:
+        """Which text each token belongs to; None if the tokenizer has no token types."""
+
+    @property
+    def other_inputs(self) -> Mapping[str, Any]:
+        """Further ids per token."""
+
+
+def model_inputs(loaded: LoadedModel, batch: Sequence[ModelRow]) -> "dict[str, torch.Tensor]":
+    """The padded inputs of a batch that the forward method of the model accepts."""
+    accepted = inspect.signature(loaded.model.forward).parameters
+    columns: dict[str, list[Any]] = {"input_ids": [tokens.input_ids for tokens in batch]}
+    columns["attention_mask"] = [np.ones(len(tokens), dtype=np.int64) for tokens in batch]
+    if all(tokens.token_type_ids is not None for tokens in batch):
+        columns["token_type_ids"] = [tokens.token_type_ids for tokens in batch]
+    for name in batch[0].other_inputs:
+        columns[name] = [tokens.other_inputs[name] for tokens in batch]
+    _check_ids(loaded, columns)
+    seq = max(len(tokens) for tokens in batch)
+    fill = {"input_ids": getattr(loaded.model.config, "pad_token_id", None) or 0}
+    inputs = {}
+    for name, values in columns.items():
+        if name in accepted:
+            padded = np.full((len(batch), seq), fill.get(name, 0), dtype=np.int64)
+            for row, value in zip(padded, values, strict=True):
+                row[: len(value)] = value
+            inputs[name] = torch.from_numpy(padded).to(loaded.device)
+    return inputs
+
+
+def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
+    """Refuse ids beyond the vocabulary table (a CUDA device would fail for good); drop types beyond the type table."""
+    table = input_table(loaded.model)
+    highest = max(int(ids.max(initial=0)) for ids in columns["input_ids"])
+    if table is not None and highest >= (size := len(table)):
+        raise TextError(
+            f"The tokenizer returned the id {highest:,}, but the vocabulary table of {loaded.name!r} has {size:,} "
+            "rows; use the tokenizer that belongs to the model, or the model that was resized for its added tokens."
+        )
+    types = columns.get("token_type_ids", ())
+    known = getattr(loaded.model.config, "type_vocab_size", None)
+    if known is not None and any(int(type_ids.max(initial=0)) >= known for type_ids in types):
+        del columns["token_type_ids"]
+
+
+def reset_model_state(model: "transformers.PreTrainedModel", seq: int) -> None:
+    """Undo changes of the model's state by earlier texts.
+
+    BigBird switches from sparse to full attention at the first short text, and does not switch back for long ones. The
+    switch replaces the modules with transformers' output capturing hooks, so these are installed again.
+
+    Args:
+        model: a base model, or a class with a task head.
+        seq: tokens of the next text.
+    """
+    config, base = model.config, model.base_model
+    set_type = getattr(base, "set_attention_type", None)
+    if set_type is None or getattr(config, "attention_type", "") != "block_sparse":
+        return
+    full = seq <= (5 + 2 * config.num_random_blocks) * config.block_size
+    attention_type = "original_full" if full else "block_sparse"
+    if base.attention_type != attention_type:
+        set_type(attention_type)
+        capture_anew(base)
+
+
+def input_table(model: "transformers.PreTrainedModel") -> "torch.Tensor | None":
+    """The vocabulary table (vocab, width); None for a model without one row per token, such as CANINE."""
+    try:
+        weight: Any = getattr(model.get_input_embeddings(), "weight", None)
+    except NotImplementedError:
+        return None
+    return weight if weight is not None and weight.ndim == 2 else None
+
 
 TOKENS = 12
 """Tokens of the comparison: enough to exercise every part of the attention, at negligible cost."""

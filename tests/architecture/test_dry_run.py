@@ -1,6 +1,6 @@
 """Shapes of modules without weights equal those recorded by hooks in a real run, for every family.
 
-Covers `bertviz_core/architecture/module_shapes.py`.
+Covers `bertviz_core/architecture/module_tree.py`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bertviz_core.architecture.dry_run import PlainRow
-from bertviz_core.architecture.module_shapes import module_shapes, shapes_of
+from bertviz_core.architecture.module_tree import module_shapes, shapes_of
 from bertviz_core.errors import TextError, UnsupportedModelError
 from tests.helpers.dry_models import dry_tiny
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, tiny_config, tiny_model, tiny_tokenizer

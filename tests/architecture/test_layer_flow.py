@@ -7,13 +7,10 @@ import pytest
 
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dry_run import dry_model, plain_row
-from bertviz_core.architecture.layer_flow import layer_flow
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.module_shapes import shapes_of
-from bertviz_core.architecture.module_tree import module_tree
-from bertviz_core.architecture.results import LayerFlow
+from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.module_tree import module_tree, shapes_of
+from bertviz_core.architecture.results import LayerFlow, Window
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.architecture.structure.results import Window
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.architecture.layer_flow import flow_rows, unused_words
 from bertviz_core.models.sources import ModelSource

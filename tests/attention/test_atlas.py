@@ -1,6 +1,6 @@
 """Thumbnails are max-pools of the maps, measures equal brute force, and rows of the rollout sum to 1.
 
-Covers `bertviz_core/attention/rollout.py`.
+Covers `bertviz_core/attention/maps.py`.
 """
 
 from math import log
@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import MEASURES, attention_atlas, pooled_map
-from bertviz_core.attention.one_head import attention_map
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_map, attention_probs, attention_rollout
 from bertviz_core.attention.results import OF_LAYERS, AttentionMap, MapOptions, Weights
-from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.trace.results import Trace
 from tests.attention.test_merging import WITH_MAPS

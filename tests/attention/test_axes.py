@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import max_pool, pool_starts
-from bertviz_core.attention.axes import (
+from bertviz_core.attention.maps import (
     BLOCKS,
     blocks_of,
     is_punctuation,

@@ -9,8 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from bertviz_core.attention.export import npz_bytes, parquet_bytes
-from bertviz_core.attention.one_head import attention_map
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_map, attention_probs
 from bertviz_core.attention.results import AttentionMap, MapOptions
 from bertviz_core.trace.results import Trace
 from tests.helpers.families_table import family_run

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviz_core.attention.atlas import attention_atlas
-from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.atlas import PROFILE_MEASURES, attention_atlas, head_profile
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
@@ -50,7 +49,8 @@ def test_shares_are_those_of_a_loop(run: Trace) -> None:
 
 
 def test_tiles_change_nothing(run: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bertviz_core.attention import measures, probabilities
+    from bertviz_core.attention import atlas as measures
+    from bertviz_core.attention import maps as probabilities
 
     whole = head_profile(run)
     monkeypatch.setattr(measures, "row_tiles", lambda seq: probabilities.row_tiles(seq, cells=2 * seq))

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.attention.axes import BLOCKS, blocks_of, is_punctuation, token_groups
-from bertviz_core.attention.one_head import attention_map
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import BLOCKS, attention_map, attention_probs, blocks_of, is_punctuation, token_groups
 from bertviz_core.attention.results import Block, MapOptions
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Trace

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attention.one_head import attention_map
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_map, attention_probs
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.trace.results import Trace

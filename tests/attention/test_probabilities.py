@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from bertviz_core.attention.probabilities import attention_probs, attention_rows, row_tiles
+from bertviz_core.attention.maps import attention_probs, attention_rows, row_tiles
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source

@@ -12,10 +12,10 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 from bertviz_core.attention.results import AttentionComparison
-from bertviz_core.attention.two_models import relative_place
+from bertviz_core.attention.value_zeroing import relative_place
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import BertvizError
-from bertviz_core.predictions.two_models.comparison import SAME_MODEL
+from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_frame,

@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.attribution.class_attributions import (
+from bertviz_core.attribution.words import (
     MOST_CLASSES,
     ClassOutputs,
     class_attributions,
     head_classes,
+    leave_one_out,
     probe_classes,
     tag_classes,
 )
-from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.interventions.targets.target import MEASURES, class_target, probe_target, tag_target
+from bertviz_core.interventions.targets import MEASURES, class_target, probe_target, tag_target
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from tests.helpers.tiny_causes import opened

@@ -17,7 +17,7 @@ from bertviz_core.attribution.gradients import (
     integrated_gradients,
 )
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.interventions.targets.target import Target, class_target, word_target
+from bertviz_core.interventions.targets import Target, class_target, word_target
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened, plain_value, tiny_target

@@ -1,6 +1,6 @@
 """Leave one out: every share is the difference of two single runs of transformers itself.
 
-Covers `bertviz_core/attribution/text_units.py`.
+Covers `bertviz_core/attribution/words.py`.
 """
 
 import copy
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.results import WordAttributions
+from bertviz_core.attribution.words import leave_one_out
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.interventions.targets.target import class_target, cosine_target, word_target
+from bertviz_core.interventions.targets import class_target, cosine_target, word_target
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from tests.helpers.tiny_causes import opened, tiny_target

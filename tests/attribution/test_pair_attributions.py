@@ -19,7 +19,7 @@ from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.interventions.hooks import intervening
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.target import cosine_target
+from bertviz_core.interventions.targets import cosine_target
 from bertviz_core.sentences.results import DenseLayer, SentencePlan
 from bertviz_core.settings import MAX_BATCH_BYTES
 from tests.helpers.tiny_causes import opened, plain_value, tiny_target

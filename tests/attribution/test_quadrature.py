@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bertviz_core.attribution.quadrature import clenshaw_curtis, refined
+from bertviz_core.attribution.gradients import clenshaw_curtis, refined
 from bertviz_core.errors import SupersededError
 
 

@@ -12,8 +12,8 @@ import pytest
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.interventions.two_models import words_compared_figure
-from bertviz_core.interventions.targets.parsing import parse_target
-from bertviz_core.predictions.two_models.comparison import SAME_MODEL
+from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.same_target import second_options
 from bertviz_core.questions.interventions.targets import target_of

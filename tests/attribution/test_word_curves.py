@@ -5,11 +5,10 @@ import pytest
 import torch
 
 from bertviz_core.attribution.gradients import integrated_gradients
-from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.results import WordAttributions, WordCurves
-from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS, word_curves
+from bertviz_core.attribution.words import MOST_STEPS, RANDOM_ORDERS, leave_one_out, word_curves
 from bertviz_core.errors import SupersededError
-from bertviz_core.interventions.targets.target import class_target
+from bertviz_core.interventions.targets import class_target
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened, tiny_target
 from tests.helpers.tiny_heads import tiny_head

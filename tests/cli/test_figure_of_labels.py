@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.probing.probe import probe_bytes
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.figures import all_figures
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import HIDDEN

@@ -1,6 +1,6 @@
 """An opened corpus returns what was written to it; a damaged one is refused with one message.
 
-Covers `bertviz_core/corpus/column_values.py`.
+Covers `bertviz_core/corpus/folder.py`.
 """
 
 import gc
@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertviz_core.corpus import folder, writing
-from bertviz_core.corpus.column_values import column_kind, matching, plain_values
-from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
+from bertviz_core.corpus.folder import VECTORS_FILE, column_kind, matching, open_corpus, plain_values, shard_path
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.writing import write_table
 from bertviz_core.errors import CorpusError

@@ -16,8 +16,8 @@ from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FILE, write_manifest
 from bertviz_core.corpus.writing import read_footer, read_shard, stored_nbytes, unpacked
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.store.vector_rows import VectorFile
-from bertviz_core.tables.row_groups import row_group_rows
+from bertviz_core.sentences.store.vectors import VectorFile
+from bertviz_core.tables.parquet import row_group_rows
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, made_columns, made_corpus
 
 LONG = "a text of a hundred kilobytes " * 3_400

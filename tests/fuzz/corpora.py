@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bertviz_core.corpus.analysis.column_groups import column_values
+from bertviz_core.corpus.analysis.duplicates import column_values
 from bertviz_core.corpus.analysis.row_samples import texts_of
 from bertviz_core.corpus.corpora_folder import corpus_folder, corpus_names, stamp
 from bertviz_core.corpus.folder import VECTORS_FILE, Corpus, open_corpus, shard_path
-from bertviz_core.corpus.search.index import FACTS_FILE, INDEX_FILE, index_folder, make_index, open_index
-from bertviz_core.corpus.search.query import search
+from bertviz_core.corpus.search import FACTS_FILE, INDEX_FILE, index_folder, make_index, open_index, search
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
 from tests.fuzz.cases import Brought, Case

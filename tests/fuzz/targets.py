@@ -21,20 +21,19 @@ import pyarrow as pa
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.checkpoints.training.log import STATE_FILE, log_of
 from bertviz_core.errors import LessonError, TextError
-from bertviz_core.interventions.targets.hidden_states import file_direction
-from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.interventions.targets import file_direction
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.parameters.adapters.updates import adapter_updates
+from bertviz_core.parameters.adapters import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
-from bertviz_core.predictions.probing.probe import ABOUT, introduction, probe_bytes, read_probe
+from bertviz_core.predictions.late_interaction import InteractionEncoder, late_interaction
+from bertviz_core.predictions.late_interaction_plan import interaction_plan
 from bertviz_core.predictions.probing.results import Probe
-from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
-from bertviz_core.predictions.scoring.late_interaction.plan import interaction_plan
-from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction
+from bertviz_core.predictions.probing.scores import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.sentences.reading.lists import read_upload
+from bertviz_core.sentences.lists import read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, escape_markdown
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize

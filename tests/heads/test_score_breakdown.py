@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.results import CellBreakdown
 from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads

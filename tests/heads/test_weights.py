@@ -1,7 +1,7 @@
 """Projections split into heads: as in the model, undone by the inverse, with numbers that add up.
 
-Covers `bertviz_core/heads/projections.py`, `bertviz_core/heads/fused_products.py`,
-`bertviz_core/heads/layer_inputs.py`.
+Covers `bertviz_core/heads/projections.py`, `bertviz_core/heads/weights.py`,
+`bertviz_core/heads/projections.py`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +13,19 @@ import pytest
 import torch
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads import fused_products
-from bertviz_core.heads.fused_products import compare_fused_and_per_head, plausible, time_products
-from bertviz_core.heads.layer_inputs import capture_layer_io
+from bertviz_core.heads import weights as fused_products
+from bertviz_core.heads.projections import capture_layer_io
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.heads.weights import (
     block_norms,
+    compare_fused_and_per_head,
     head_parameters,
     head_projections,
     merge_columns,
+    plausible,
     split_columns,
     split_rows,
+    time_products,
 )
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.components import layer_numbers

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from bertviz_core.architecture.dry_run import DryModel, dry_model
-from bertviz_core.models.transformers_internals import set_attention
+from bertviz_core.models.skeleton import set_attention
 from tests.helpers.tiny_models import tiny_config, tiny_model
 
 OWN_WAY = ("fnet", "markuplm", "splinter")

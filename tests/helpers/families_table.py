@@ -17,10 +17,10 @@ from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource, folder_source
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from bertviz_core.trace.verification import model_inputs
 from tests.helpers.tiny_heads import NOT_RUN, families_with, head_difference
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 

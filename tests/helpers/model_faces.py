@@ -4,17 +4,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bertviz_core.architecture.cost.multiply_adds import operation_terms
-from bertviz_core.architecture.cost.results import OperationTerms
+from bertviz_core.architecture.cost import operation_terms
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.layer_flow import layer_flow
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.module_shapes import module_shapes
-from bertviz_core.architecture.module_tree import tree_of
-from bertviz_core.architecture.results import Architecture, Design, LayerFlow, ModuleTree
+from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.module_tree import module_shapes, tree_of
+from bertviz_core.architecture.results import Architecture, Design, LayerFlow, ModelFacts, ModuleTree, OperationTerms
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.figures.architecture.box_rows import Picture
 from bertviz_core.figures.architecture.model_stack import stack_picture
 from bertviz_core.models.skeleton import build_skeleton

@@ -11,7 +11,7 @@ import torch
 
 from bertviz_core.heads.projections import LayerProjections, layer_projections
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.target import Target, cosine_target
+from bertviz_core.interventions.targets import Target, cosine_target
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.sentences.results import SentencePlan

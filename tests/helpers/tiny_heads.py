@@ -13,14 +13,12 @@ import transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.loading import HeadModel, load_head
-from bertviz_core.predictions.run import WordHead, row_outputs
+from bertviz_core.predictions.run import HeadModel, WordHead, load_head, row_outputs
 from bertviz_core.settings import Settings
-from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
-from bertviz_core.trace.verification import check_batches
+from bertviz_core.trace.verification import check_batches, model_inputs
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, saved_once, tiny_config, tiny_tokenizer
 
 SETTINGS = Settings.from_environment()

@@ -1,6 +1,6 @@
 """Norms, cosines, paths and one word's vectors: properties on arrays, and on traces of tiny models.
 
-Covers `bertviz_core/hidden_states/archive.py`.
+Covers `bertviz_core/hidden_states/geometry.py`.
 """
 
 from io import BytesIO
@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import zscore
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.geometry import (
     change_by_layer,
@@ -20,14 +19,15 @@ from bertviz_core.hidden_states.geometry import (
     cosine,
     cosine_to_embedding,
     cosine_to_previous,
+    hidden_states_npz,
     largest_value,
     most_alike,
     norms,
+    occurrences,
     outlier_dimensions,
     token_cosines,
     token_paths,
 )
-from bertviz_core.hidden_states.occurrences import occurrences
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings

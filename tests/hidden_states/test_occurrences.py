@@ -7,7 +7,7 @@ import pytest
 from tokenizers import normalizers
 from transformers import PreTrainedTokenizerFast
 
-from bertviz_core.hidden_states.occurrences import occurrences, shared_word, word_spans
+from bertviz_core.hidden_states.geometry import occurrences, shared_word, word_spans
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import tiny_tokenizer

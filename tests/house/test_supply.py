@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from bertviz_core.lazy_imports import EXTRAS
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.sentences.projection import umap_available
+from bertviz_core.sentences.similarity import umap_available
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TextError
-from bertviz_core.interventions.ablation_curves import (
+from bertviz_core.interventions.ablation import (
     ablation_curve,
     ablation_curves,
+    ablation_effects,
     accuracy_curve,
     accuracy_curves,
     accuracy_steps,
@@ -17,10 +18,9 @@ from bertviz_core.interventions.ablation_curves import (
     joint_ablation,
     random_orders,
 )
-from bertviz_core.interventions.ablation_effects import ablation_effects
-from bertviz_core.interventions.gates import head_gates
+from bertviz_core.interventions.hooks import head_gates
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.target import class_target
+from bertviz_core.interventions.targets import class_target
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import cut_head, opened, plain_value, tiny_runs, tiny_target

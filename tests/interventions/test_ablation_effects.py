@@ -1,6 +1,6 @@
 """Effects equal the target with the part changed minus clean; the estimate is the slope of central differences.
 
-Covers `bertviz_core/interventions/mean_activations.py`.
+Covers `bertviz_core/interventions/hooks.py`.
 """
 
 from dataclasses import replace
@@ -11,12 +11,11 @@ import torch
 
 from bertviz_core.errors import SupersededError, TextError
 from bertviz_core.figures.interventions.effect_maps import effect_columns
-from bertviz_core.interventions.ablation_effects import ablation_effects, all_effects, compared, effect_spread
-from bertviz_core.interventions.gates import Gated, head_gates
-from bertviz_core.interventions.mean_activations import mean_activations, reference_texts
+from bertviz_core.interventions.ablation import ablation_effects, all_effects, compared, effect_spread
+from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations, reference_texts
 from bertviz_core.interventions.results import EffectComparison
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.target import Target, class_target, word_target
+from bertviz_core.interventions.targets import Target, class_target, word_target
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import ATTENDING, cut_head, opened, plain_value, tiny_runs, tiny_target

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bertviz_core.errors import SupersededError, TextError
-from bertviz_core.interventions.activation_patching import Donor, Patched, patches
 from bertviz_core.interventions.hooks import Intervention
+from bertviz_core.interventions.runs import Donor, Patched, patches
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import ATTENDING, opened, tiny_runs

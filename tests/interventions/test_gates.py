@@ -1,6 +1,6 @@
 """Gates of 0 equal zeroed weights in every family with attention; gates of 1 change nothing.
 
-Covers `bertviz_core/interventions/hooks.py`, `bertviz_core/interventions/parts.py` and
+Covers `bertviz_core/interventions/hooks.py`, `bertviz_core/interventions/hooks.py` and
 `bertviz_core/interventions/runs.py`.
 """
 
@@ -13,8 +13,7 @@ import torch
 
 from bertviz_core.errors import BertvizError, SupersededError, TextError
 from bertviz_core.heads.projections import layer_projections
-from bertviz_core.interventions.gates import Gated, head_gates
-from bertviz_core.interventions.mean_activations import mean_activations
+from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations
 from bertviz_core.interventions.runs import InterventionRuns, chosen
 from bertviz_core.trace.run import RUN_LOCK
 from tests.helpers.tiny_causes import ATTENDING, WITHOUT_PLACES, cut_head, opened, plain_value, tiny_runs, tiny_target

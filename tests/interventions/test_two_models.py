@@ -12,7 +12,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.figures.interventions.two_models import effects_compared_figure
 from bertviz_core.interventions.results import TwoModelEffects
-from bertviz_core.predictions.two_models.comparison import SAME_MODEL
+from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.interventions.single_text import zero_effects
 from bertviz_core.questions.interventions.two_models import compared_effects
 from bertviz_core.questions.parameters import Options

@@ -1,7 +1,7 @@
 """An untrusted config is built in a process with limits before it is built here; the verdict is cached.
 
 Covers `bertviz_core/isolation/config_trials.py`, `bertviz_core/isolation/pool.py`,
-`bertviz_core/isolation/sanitized/terms.py`, `bertviz_core/architecture/dataflow/trial.py`.
+`bertviz_core/isolation/sanitized/terms.py`, `bertviz_core/architecture/dataflow/derive.py`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bertviz_core.architecture.dataflow import bundled
+from bertviz_core.architecture.dataflow import derive as bundled
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.checkpoints.load_report.report import source_load_report

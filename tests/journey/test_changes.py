@@ -15,7 +15,7 @@ import torch
 
 from bertviz_core import open_model
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.interventions.mean_activations import reference_texts
+from bertviz_core.interventions.hooks import reference_texts
 from bertviz_core.journey.changes import masked_tokens
 from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.questions.interventions.journey_change import changed_journey

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.heads.layer_inputs import capture_layer_io
-from bertviz_core.interventions.parts import feed_forward_maps, is_convolution
-from bertviz_core.journey.feed_forward import feed_forward_run, mixing_output
+from bertviz_core.heads.projections import capture_layer_io
+from bertviz_core.interventions.hooks import feed_forward_maps, is_convolution
+from bertviz_core.journey.steps import feed_forward_run, mixing_output
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened

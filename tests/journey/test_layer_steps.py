@@ -2,8 +2,8 @@
 
 import pytest
 
-from bertviz_core.architecture.structure.results import Block, LayerFacts
-from bertviz_core.journey.layer_steps import layer_steps
+from bertviz_core.architecture.results import Block, LayerFacts
+from bertviz_core.journey.steps import layer_steps
 from bertviz_core.parameters.results import Parameter
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import OpenedModel

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.journey.numbers import bin_edges, binned, ribbons, strongest_weights, token_entropy
+from bertviz_core.journey.steps import bin_edges, binned, ribbons, strongest_weights, token_entropy
 from bertviz_core.questions.interventions.journey_file import journey_page
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options

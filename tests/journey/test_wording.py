@@ -1,6 +1,6 @@
 """An edited text is compared with the text as two independent runs of transformers' own class.
 
-Covers `bertviz_core/journey/wording.py` and `bertviz_core/questions/interventions/journey_change.py`.
+Covers `bertviz_core/journey/steps.py` and `bertviz_core/questions/interventions/journey_change.py`.
 """
 
 from typing import Any

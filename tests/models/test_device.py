@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bertviz_core.errors import BertvizError, CheckpointError
-from bertviz_core.models.device import chosen_device, copy_tensors, device_kind, device_nbytes, wait_for
+from bertviz_core.models.loading import chosen_device, copy_tensors, device_kind, device_nbytes, wait_for
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, gpus: int = 0, mps: bool = False) -> None:

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.models.device import device_nbytes, fast_formats
-from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.loading import LoadedModel, device_nbytes, fast_formats, load_model
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.predictions.loading import load_head
-from bertviz_core.predictions.logit_lens import logit_lens
-from bertviz_core.predictions.masked_lm import predicted_words, word_shift
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
-from bertviz_core.predictions.terms import term_weights
+from bertviz_core.predictions.classes import term_weights
+from bertviz_core.predictions.masked_lm import logit_lens, predicted_words, word_shift
+from bertviz_core.predictions.run import load_head
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings

@@ -1,6 +1,6 @@
 """Internal APIs of other libraries, each used in one place: the first tests to fail after an upgrade.
 
-Covers `bertviz_core/models/torch_internals.py`, `bertviz_core/models/transformers_internals.py`.
+Covers `bertviz_core/models/recording.py`, `bertviz_core/models/skeleton.py`.
 """
 
 import ast
@@ -23,7 +23,8 @@ from transformers import (
 from transformers.models.auto import tokenization_auto
 from transformers.utils import output_capturing
 
-from bertviz_core.models import torch_internals, transformers_internals
+from bertviz_core.models import recording as torch_internals
+from bertviz_core.models import skeleton as transformers_internals
 from tests.helpers.tiny_models import tiny_config
 
 ROOT = Path(__file__).parents[2]

@@ -29,8 +29,7 @@ from transformers.utils import logging
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.device import copy_tensors
-from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.loading import LoadedModel, copy_tensors, load_model
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings

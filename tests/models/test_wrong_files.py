@@ -1,7 +1,7 @@
 """A file of a model's folder that is of another kind gets one sentence, in words about the file and not of Python.
 
 Covers `bertviz_core/isolation/regular_files.py`, `bertviz_core/models/skeleton.py`,
-`bertviz_core/models/safetensors/folder.py`, `bertviz_core/predictions/loading.py`.
+`bertviz_core/models/safetensors/folder.py`, `bertviz_core/predictions/run.py`.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import bundled_folder, folder_source
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.run import load_head
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings

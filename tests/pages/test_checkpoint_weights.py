@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.values import PIECE_NUMBERS
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.views.checkpoint_texts import HISTOGRAM, WEIGHTS

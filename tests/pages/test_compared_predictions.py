@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.run import HeadModel
 from bertviz_core.settings import Settings
 from tests.pages.labels import CONTEXT, QUESTION, TEXT
 from tests.pages.opened import opened, visible_text

@@ -21,7 +21,7 @@ from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.corpus.corpora_folder import example_folder, make_example
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.search.query import query_vector
+from bertviz_core.corpus.search import query_vector
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import BertvizError, open_model
-from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
+from bertviz_core.checkpoints.rounding import COPIES, Rounding
 from bertviz_core.predictions.probing.reading import example_set
 from tests.checkpoints.rounding.test_scaled import by_loop
 from tests.helpers.tiny_heads import save_tiny_head

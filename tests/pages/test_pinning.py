@@ -17,7 +17,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import FIRST, PAGES
-from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
+from bertviz_core.trace.pieces import REFERENCE_TOKENIZERS
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped

@@ -17,7 +17,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.views.predictions import VIEWS, offered
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head

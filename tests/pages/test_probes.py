@@ -13,9 +13,14 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.probing.fitting import fitted_probe, layer_vectors, probe_scores
-from bertviz_core.predictions.probing.probe import probe_bytes, probe_predictions
 from bertviz_core.predictions.probing.results import LabelledTexts
+from bertviz_core.predictions.probing.scores import (
+    fitted_probe,
+    layer_vectors,
+    probe_bytes,
+    probe_predictions,
+    probe_scores,
+)
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.tiny_heads import save_tiny_head

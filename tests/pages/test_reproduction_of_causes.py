@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.probing.probe import probe_bytes
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.pages.labels import NAMES, save_heads

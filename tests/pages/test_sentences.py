@@ -22,10 +22,10 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.questions.views import sentences as views
-from bertviz_core.sentences import projection
+from bertviz_core.sentences import similarity as projection
 from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.settings import Settings
-from bertviz_core.trace.subwords.reference_tokenizers import BYTES, reference_tokenizer
+from bertviz_core.trace.pieces import BYTES, reference_tokenizer
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny

@@ -17,7 +17,7 @@ from bertviz_core import BertvizError, open_model
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.tables.two_models.sentences import what_changed, where_pairs_lie
-from bertviz_core.sentences.two_models.comparison import sentence_comparison
+from bertviz_core.sentences.two_models import sentence_comparison
 from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers.tiny_models import save_tiny

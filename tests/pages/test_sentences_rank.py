@@ -16,7 +16,7 @@ from bertviz_core import open_model
 from bertviz_core.cli.app import main
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.sentences.ranking import moved_words, rise_text
-from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.results import Ranking
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 from tests.pages.opened import opened, visible_text

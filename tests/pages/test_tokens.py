@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import resolve
 from bertviz_core.questions.views.tokens import tokenizer_lines as reproduction
-from bertviz_core.trace.subwords.reference_tokenizers import BYTES, REFERENCE_TOKENIZERS, SMALL
+from bertviz_core.trace.pieces import BYTES, REFERENCE_TOKENIZERS, SMALL
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
 from tests.pages.opened import _decoded, metrics, opened, visible_text

@@ -1,7 +1,7 @@
 """The ledger, the load report, the number formats and a run of one file say the same, or say why not.
 
 For every family of docs/families.md and every damage to its files; the reference is transformers' own from_pretrained.
-Covers `bertviz_core/parameters/expected.py`.
+Covers `bertviz_core/parameters/ledger.py`.
 """
 
 import json

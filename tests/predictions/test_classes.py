@@ -1,6 +1,6 @@
 """Classes, tags and next sentences against transformers' pipelines, misleading names, and groups by hand.
 
-Covers `bertviz_core/predictions/tags.py`.
+Covers `bertviz_core/predictions/classes.py`.
 """
 
 import dataclasses
@@ -15,9 +15,8 @@ from tokenizers import processors
 from transformers import AutoModelForTokenClassification, PreTrainedTokenizerFast, pipeline
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.classes import class_predictions, entities, surest_tag, tag_predictions
 from bertviz_core.predictions.results import STRATEGIES, Entity, Strategy
-from bertviz_core.predictions.tags import entities, surest_tag, tag_predictions
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import opened_head, tiny_head
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_config

@@ -19,7 +19,7 @@ from bertviz_core.figures.predictions.answers import answer_frame
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
-from bertviz_core.predictions.two_models.comparison import compared_spans
+from bertviz_core.predictions.two_models import compared_spans
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_lines

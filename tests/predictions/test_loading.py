@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.predictions.loading import PREDICTED, load_head, stored_task
 from bertviz_core.predictions.masked_lm import predicted_words
+from bertviz_core.predictions.run import PREDICTED, load_head, stored_task
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize

@@ -1,7 +1,7 @@
 """Words at masks and elsewhere against transformers' fill-mask pipeline and simple loops; refusals with one message.
 
-Covers `bertviz_core/predictions/logit_lens.py`, `bertviz_core/predictions/scoring/surprise.py`,
-`bertviz_core/predictions/terms.py`, `bertviz_core/trace/subwords/words_in_context.py`.
+Covers `bertviz_core/predictions/masked_lm.py`, `bertviz_core/predictions/scoring.py`,
+`bertviz_core/predictions/classes.py`, `bertviz_core/trace/words_in_context.py`.
 """
 
 import math
@@ -17,20 +17,20 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import bundled_folder, resolve
-from bertviz_core.predictions.loading import HeadModel, load_head
-from bertviz_core.predictions.logit_lens import logit_lens
+from bertviz_core.predictions.classes import term_ledger, term_weights
 from bertviz_core.predictions.masked_lm import (
     BLOCK,
     best_words,
     compared_word,
+    logit_lens,
     predicted_words,
     read_masked,
     shift_position,
     word_shift,
     words_of,
 )
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
-from bertviz_core.predictions.terms import term_ledger, term_weights
+from bertviz_core.predictions.run import HeadModel, load_head
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import term_weights as terms_of

@@ -8,14 +8,10 @@ import torch
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.predictions.answers import predicted_answers
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.loading import PREDICTED
-from bertviz_core.predictions.logit_lens import logit_lens
-from bertviz_core.predictions.masked_lm import predicted_words
-from bertviz_core.predictions.run import WordHead
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
-from bertviz_core.predictions.tags import tag_predictions
-from bertviz_core.predictions.terms import term_weights
+from bertviz_core.predictions.classes import class_predictions, tag_predictions, term_weights
+from bertviz_core.predictions.masked_lm import logit_lens, predicted_words
+from bertviz_core.predictions.run import PREDICTED, WordHead
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.families_table import DOCUMENT, heads_part
 from tests.helpers.tiny_heads import NOT_RUN, families_with, head_difference, tiny_head

@@ -3,7 +3,7 @@
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from bertviz_core.resources.blas import one_blas_thread
+from bertviz_core.resources import one_blas_thread
 
 
 def threads() -> set[int]:

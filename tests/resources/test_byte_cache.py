@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bertviz_core.parameters.results import Parameter
-from bertviz_core.resources.byte_cache import ByteCache, retained_nbytes
+from bertviz_core.resources import ByteCache, retained_nbytes
 
 
 def block(nbytes: int) -> bytes:

@@ -1,7 +1,7 @@
 """Sentence vectors: independent of the rest of the list, equal to sentence-transformers', stored and read again.
 
-Covers `bertviz_core/sentences/batches.py`, `bertviz_core/sentences/pooling.py`,
-`bertviz_core/sentences/pooling_comparison.py`.
+Covers `bertviz_core/sentences/encoding.py`, `bertviz_core/sentences/pooling.py`,
+`bertviz_core/sentences/similarity.py`.
 """
 
 import threading
@@ -17,18 +17,16 @@ import pytest
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource, bundled_folder, folder_source, resolve
-from bertviz_core.sentences import batches as sentences_batches
-from bertviz_core.sentences.batches import batches, edge_tokens, sentence_tokens, tokenized
-from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences import encoding as sentences_batches
+from bertviz_core.sentences.encoding import batches, edge_tokens, sentence_tokens, sentence_vectors, tokenized
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.pooling_comparison import pooling_comparison
 from bertviz_core.sentences.results import POOLINGS, EdgeTokens, Pooling, SentencePlan
-from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.similarity import pooling_comparison, similarity_matrix
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
+from bertviz_core.trace.pieces import BYTES, reference_tokenizer
 from bertviz_core.trace.run import RUN_LOCK, trace
-from bertviz_core.trace.subwords.reference_tokenizers import BYTES, reference_tokenizer
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from tests.helpers.families_table import family_run
 from tests.helpers.tiny_models import FAMILIES, HIDDEN, LAYERS, TEXT, save_tiny

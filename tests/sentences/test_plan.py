@@ -11,8 +11,7 @@ import torch
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.sentences.batches import read_text
-from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.encoding import read_text, sentence_vectors
 from bertviz_core.sentences.plan import adapted, offered_prompts, prompt_named, recommended
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings

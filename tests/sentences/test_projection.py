@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.sentences import projection
-from bertviz_core.sentences.projection import sentence_map
+from bertviz_core.sentences import similarity as projection
+from bertviz_core.sentences.similarity import sentence_map
 
 GROUPS, EACH = 3, 12
 

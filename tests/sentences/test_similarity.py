@@ -11,9 +11,15 @@ from sklearn.decomposition import PCA
 
 from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.sentences import similarity
-from bertviz_core.sentences.projection import sentence_map
 from bertviz_core.sentences.results import MEASURES, Measure
-from bertviz_core.sentences.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.similarity import (
+    block_summary,
+    closest_pairs,
+    cluster_order,
+    nearest,
+    sentence_map,
+    similarity_matrix,
+)
 
 COUNT, DIMENSIONS = 23, 7
 

@@ -9,12 +9,11 @@ import pytest
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
-from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
-from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.encoding import prompt_tokens, sentence_tokens, sentence_vectors
 from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.pooling import token_pair_shares
 from bertviz_core.sentences.results import ADDITIVE_POOLINGS, DenseLayer, Pooling, SentencePlan, TokenPairShares
 from bertviz_core.sentences.similarity import similarity_matrix
-from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bertviz_core.errors import SupersededError, TextError
-from bertviz_core.sentences.reading.lists import read_sentences, read_upload
+from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.tables.columns import unique_names
 from tests.helpers import hostile_tables

@@ -1,7 +1,7 @@
 """A frame that pandas wrote has the same cells in every format and for every reader of tables.
 
-Covers `bertviz_core/tables/cells.py`, `bertviz_core/tables/text_tables.py`, `bertviz_core/tables/lines.py`,
-`bertviz_core/corpus/reading/survey.py`.
+Covers `bertviz_core/tables/cells.py`, `bertviz_core/tables/text_tables.py`, `bertviz_core/tables/text_tables.py`,
+`bertviz_core/corpus/reading.py`.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bertviz_core.corpus.column_values import matching, plain_values
-from bertviz_core.corpus.reading.survey import shard_table, survey
+from bertviz_core.corpus.folder import matching, plain_values
+from bertviz_core.corpus.reading import shard_table, survey
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.predictions.probing.reading import gold_column
-from bertviz_core.sentences.reading.lists import read_sentences, read_upload
+from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.settings import Settings
-from bertviz_core.tables import lines, row_groups
+from bertviz_core.tables import parquet as row_groups
+from bertviz_core.tables import text_tables as lines
 from bertviz_core.tables.cells import label_text
 
 SETTINGS = Settings.from_environment()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertviz_core.architecture.dataflow.derive import model_facts
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.figures.hidden_states.lines import embedding_lengths
 from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
 from bertviz_core.models.catalog import type_facts

@@ -12,12 +12,11 @@ from transformers.modeling_outputs import BaseModelOutput
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source
-from bertviz_core.sentences.batches import SentenceRow
-from bertviz_core.sentences.encoding import SentenceRun
+from bertviz_core.sentences.encoding import SentenceRow, SentenceRun
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
-from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.run import trace
+from bertviz_core.trace.verification import forward, hidden_states
 from tests.helpers.made_traces import tokens_of
 from tests.helpers.tiny_models import HIDDEN, tiny_model
 

@@ -1,7 +1,7 @@
 """Runs are separate and correctly labelled, and their cache stays within its budget.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/recorded_arrays.py`,
-`bertviz_core/trace/cost.py`, `bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
+Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/run.py`,
+`bertviz_core/trace/cost.py`, `bertviz_core/trace/verification.py`, `ui/cache/traces.py`.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import pytest
 import torch
 from transformers import AutoModel, ViTConfig, ViTModel
 
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.models.loading import LoadedModel, load_model

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from bertviz_core.errors import BusyError
-from bertviz_core.trace.run_queue import RunQueue
+from bertviz_core.trace.run import RunQueue
 
 
 def test_turns_come_in_the_order_of_asking() -> None:

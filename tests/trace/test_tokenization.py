@@ -15,7 +15,7 @@ from transformers import BertConfig, BlenderbotSmallConfig, CanineConfig, Canine
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
-from bertviz_core.sentences.batches import tokenized
+from bertviz_core.sentences.encoding import tokenized
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import MAX_TOKENS, Settings
 from bertviz_core.trace.run import trace

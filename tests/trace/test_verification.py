@@ -7,14 +7,14 @@ import pytest
 import torch
 from transformers import Gemma2Config, Gemma2Model, GptOssConfig, GptOssModel, GraniteSWAConfig, GraniteSWAModel
 
-from bertviz_core.architecture.capabilities import capabilities
 from bertviz_core.architecture.dataflow.derive import model_facts
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.architecture.sizes import capabilities
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import NAME, RecordingCheck, register
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
-from bertviz_core.sentences.batches import batches
+from bertviz_core.sentences.encoding import batches
 from bertviz_core.trace.run import RUN_LOCK, trace, trace_unlocked
 from bertviz_core.trace.verification import check_batches, check_recording, may_wait, receipt
 from tests.helpers.made_traces import tokens_of

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from bertviz_core.attention.axes import token_groups
-from bertviz_core.hidden_states.occurrences import occurrences
+from bertviz_core.attention.maps import token_groups
+from bertviz_core.hidden_states.geometry import occurrences
+from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from bertviz_core.trace.word_alignment import Word, words
 

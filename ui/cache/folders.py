@@ -7,7 +7,7 @@ from typing import TypeVar
 from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, run_folder, training_run
 from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
 from bertviz_core.corpus.folder import Corpus, open_corpus
-from bertviz_core.corpus.search.index import SearchIndex, open_index
+from bertviz_core.corpus.search import SearchIndex, open_index
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.settings import Settings

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
-from bertviz_core.resources.byte_cache import ByteCache, retained_nbytes
+from bertviz_core.resources import ByteCache, retained_nbytes
 from ui.cache.memoize import logged, results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, SupersededError, is_out_of_memory
-from bertviz_core.resources.byte_cache import ByteCache, retained_nbytes
+from bertviz_core.resources import ByteCache, retained_nbytes
 from ui.session import settings
 
 P = ParamSpec("P")

@@ -7,14 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding.formats import Rounding
-from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
+from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.loading import HeadModel, load_head
-from bertviz_core.resources.byte_cache import ByteCache
-from bertviz_core.trace.recorded_arrays import give_back_memory
+from bertviz_core.predictions.run import HeadModel, load_head
+from bertviz_core.resources import ByteCache
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import give_back_memory
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.memoize import cached_by_bytes
 from ui.cache.sources import SourceKey, source, source_key

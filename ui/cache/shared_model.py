@@ -9,15 +9,15 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding.formats import Rounding
+from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.opened import Opened, OpenedSubject
 from bertviz_core.questions.question import Answer, question_name
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer

@@ -6,7 +6,7 @@ from threading import Timer
 from bertviz_core.errors import Progress, SupersededError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import RecordingCheck
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 from bertviz_core.trace.verification import check_recording, may_wait

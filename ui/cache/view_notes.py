@@ -16,7 +16,7 @@ from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.sections import ReportSection
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 from ui.cache.figures import PER_BYTE, cached_figure
 from ui.cache.memoize import results
 

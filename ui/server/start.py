@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.isolation.walls import missing
-from bertviz_core.models.device import AUTO, chosen_device, device_kind, device_nbytes
 from bertviz_core.models.hub import HUB_NAME
+from bertviz_core.models.loading import AUTO, chosen_device, device_kind, device_nbytes
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted

@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.heads.fused_products import time_products
 from bertviz_core.heads.results import FusedVsPerHead, ProductTimes
+from bertviz_core.heads.weights import time_products
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.heads import MeasuredTimes
 from ui import session

@@ -9,7 +9,6 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.results.base import Result
 from bertviz_core.figures.checkpoints.slices import slices_frame
-from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
@@ -21,6 +20,7 @@ from bertviz_core.predictions.results import (
     TermWeights,
     WordPrediction,
 )
+from bertviz_core.predictions.run import HeadModel
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_options
 from bertviz_core.questions.predictions.predict import Prediction

@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 from bertviz_core.api.results.base import Result
 from bertviz_core.figures.sentences.late_interaction import interaction_frame
 from bertviz_core.figures.sentences.ranking import ranking_frame
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
-from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.results import LateInteraction, Ranking
 from bertviz_core.questions.tables.predictions import ranking_json, ranking_lines
 from bertviz_core.questions.tables.sentences import interaction_json, interaction_lines
 

@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.api.arguments import checked
 from bertviz_core.api.results.base import Result
-from bertviz_core.attention.one_head import attention_map
-from bertviz_core.attention.probabilities import attention_probs, require_attention
+from bertviz_core.attention.maps import attention_map, attention_probs, require_attention
 from bertviz_core.attention.results import AttentionMap, MapOptions
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import numbered

@@ -19,9 +19,8 @@ from bertviz_core.questions.tables.sentences import similarity_json, similarity_
 from bertviz_core.questions.tables.two_models.sentences import dimensions_json, dimensions_lines
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.results import Neighbours, SentenceVectors
+from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
-from bertviz_core.sentences.two_models.results import DimensionCurve
 from bertviz_core.text import repair_surrogates
 
 

@@ -9,11 +9,10 @@ from jaxtyping import Float
 
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.results import AttentionComparison
-from bertviz_core.checkpoints.results import Behaviour
-from bertviz_core.checkpoints.rounding.results import NumberFormats
+from bertviz_core.checkpoints.results import Behaviour, NumberFormats
 from bertviz_core.checkpoints.tables import formats_frame, parts_frame
 from bertviz_core.figures.predictions.two_models import comparison_frame
-from bertviz_core.predictions.two_models.results import PredictionComparison
+from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.questions.tables.two_models.number_formats import number_formats_json, number_formats_lines
 from bertviz_core.questions.tables.two_models.predictions import (
     prediction_comparison_json,

@@ -14,8 +14,7 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.checkpoints.tables import adapter_frame, keys_frame
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.parameters.adapters.results import AdapterUpdates
-from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.results import AdapterUpdates, Ledger
 from bertviz_core.parameters.tables import parameters_frame
 from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines
 from bertviz_core.questions.tables.heads import heads_json, heads_lines

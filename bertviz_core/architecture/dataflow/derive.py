@@ -1,37 +1,33 @@
-"""Derive facts about a model from the dataflow of a run without weights."""
+"""Derive the flow of data through a layer from a run; the facts about the default model are packaged."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from bertviz_core.architecture.dataflow import stepwise
-from bertviz_core.architecture.dataflow.chain import (
-    ADDITIONS,
-    STEPS,
-    crosses,
-    descendants,
-    modules_between,
-    product,
-    residual,
-    role,
-    types_enter,
-)
-from bertviz_core.architecture.dataflow.stepwise import encoder_path, inner_ends, token_types
+import msgspec
+
+from bertviz_core.architecture.dataflow import values as stepwise
 from bertviz_core.architecture.dataflow.values import (
     DISTANCE,
+    IDS,
     POSITION,
+    STREAM,
     TURNED,
     TYPE,
     Flow,
     Value,
     ancestors,
+    encoder_path,
     flow_of,
+    inner_ends,
     record_inputs,
+    token_types,
 )
 from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.structure.results import (
+from bertviz_core.architecture.layer_flow import layer_paths
+from bertviz_core.architecture.results import (
     AttentionFacts,
     Block,
     BlockKind,
@@ -39,15 +35,137 @@ from bertviz_core.architecture.structure.results import (
     ModelFacts,
     Position,
     StreamTable,
+    Types,
     Window,
 )
+from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.config_trials import BuildRequest, Preparation, config_trial
+from bertviz_core.isolation.regular_files import CONFIG_FILE
+from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
+from bertviz_core.isolation.walls import confine_files
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
-from bertviz_core.models.skeleton import build_skeleton
-from bertviz_core.models.transformers_internals import set_attention
+from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.skeleton import build_skeleton, set_attention
+from bertviz_core.models.sources import bundled_folder
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.settings import DEFAULT_MODEL
+
+ADDITIONS = ("add", "sub")
+STEPS = frozenset(("norm", "map"))
+"""Normalisations, and maps with parameters."""
+
+
+def modules_between(value: Value, start: Value | None) -> tuple[str, ...]:
+    """Maps and normalisations between `start` and a value, in the order of the run."""
+    inside = ancestors(value, stop=start)
+    if start is not None and id(start) not in inside:
+        return ()
+    names = [each.name for each in inside.values() if each.op in STEPS and each is not start]
+    return tuple(dict.fromkeys(reversed(names)))
+
+
+def crosses(value: Value, from_start: set[int]) -> bool:
+    """Whether a product combines vectors of the layer with those of another stack."""
+    own = [id(each) in from_start for each in value.parents]
+    others = [STREAM in each.sources for each in value.parents if id(each) not in from_start]
+    return value.op == "bmm" and any(own) and any(others)
+
+
+def descendants(values: Iterable[Value], start: Value) -> set[int]:
+    """Ids of the values that depend on `start`, including itself."""
+    reached = {id(start)}
+    waiting = [each for each in values if each is not start]
+    while True:
+        new = [each for each in waiting if any(id(parent) in reached for parent in each.parents)]
+        if not new:
+            return reached
+        reached |= {id(each) for each in new}
+        waiting = [each for each in waiting if id(each) not in reached]
+
+
+def residual(added: Value, from_start: set[int]) -> tuple[Value, list[Value]] | None:
+    """(residual stream, branches added to it) of a sum; the branches depend on the stream."""
+    terms = _terms(added, from_start)
+    for stream in terms:
+        others = [each for each in terms if each is not stream]
+        if others and all(id(stream) in ancestors(each) for each in others):
+            return stream, others
+    return None
+
+
+def _terms(value: Value, from_start: set[int]) -> list[Value]:
+    """The terms of a sum of results of the layer; sums of independent branches are expanded.
+
+    In x + (attention + feed-forward) neither term of the inner sum depends on the other.
+    """
+    if value.op not in ADDITIONS or not all(id(each) in from_start for each in value.parents):
+        return [value]
+    terms = [each for each in value.parents if id(each) in from_start]
+    if len(terms) != 2 or id(terms[0]) in ancestors(terms[1]) or id(terms[1]) in ancestors(terms[0]):
+        inner = terms
+    else:
+        return [each for term in terms for each in _terms(term, from_start)]
+    # (x + attention) + feed-forward, with both computed from x: the first term is a sum, not the stream.
+    expanded: list[Value] = []
+    for term in inner:
+        is_sum = term.op in ADDITIONS and len(inner) == 2
+        other = next((each for each in inner if each is not term), None)
+        apart = is_sum and other is not None and id(term) not in ancestors(other)
+        expanded += _terms(term, from_start) if apart else [term]
+    return expanded
+
+
+def product(scores: Value, from_start: set[int]) -> tuple[Value | None, float]:
+    """(the product of queries and keys behind scores, the total scaling factor)."""
+    waiting: list[tuple[Value, float]] = [(scores, 1.0)]
+    visited: set[int] = set()
+    while waiting:
+        value, factor = waiting.pop(0)
+        if id(value) in visited or id(value) not in from_start:
+            continue
+        visited.add(id(value))
+        if value.op == "bmm" and all(id(each) in from_start for each in value.parents):
+            for operand in value.parents:
+                factor *= _scale_behind(operand)
+            return value, factor
+        if value.op in STEPS:
+            continue
+        waiting += [(parent, factor * (value.factor if value.op == "scale" else 1.0)) for parent in value.parents]
+    return None, 1.0
+
+
+def _scale_behind(value: Value) -> float:
+    """Scaling factor of queries or keys after their projection."""
+    factor = 1.0
+    while value.op not in STEPS and value.op != "layer" and value.parents:
+        factor *= value.factor if value.op == "scale" else 1.0
+        value = value.parents[0]
+    return factor
+
+
+def role(lookup: Value) -> Literal["word", "position", "token type", "other"]:
+    """The role of a lookup by the sources of its indices."""
+    sources = lookup.parents[1].sources
+    if IDS in sources and POSITION not in sources:
+        return "word"
+    if POSITION in sources:
+        return "position"
+    return "token type" if TYPE in sources else "other"
+
+
+def types_enter(tables: Iterable[StreamTable], layers: Iterable[LayerFacts], flow: Flow) -> Types:
+    """How token types enter the model."""
+    looked_up = [value for value in flow.lookups if TYPE in value.parents[1].sources]
+    words = {table.name for table in tables if table.role == "word"}
+    if any(value.name not in words for value in looked_up):
+        return "table"
+    if looked_up:
+        return "words"
+    return "scores" if any(row.attention and row.attention.types for row in layers) else ""
+
 
 Place = tuple[str, int]
 """Stack and layer."""
@@ -339,3 +457,75 @@ class _Reader:
 def _per_token(shape: Sequence[int]) -> bool:
     """Whether a shape has an axis of at least one vector per token."""
     return PROBE_TOKENS in shape or max(shape[:-1], default=0) >= PROBE_TOKENS
+
+
+class BuildOutcome(msgspec.Struct, frozen=True):
+    """Facts about a model that was built."""
+
+    facts: ModelFacts | None
+    """Derived facts; None if it cannot be run without weights."""
+    refusal: str = ""
+    """Why it cannot be run."""
+
+
+def answered(request: bytes) -> bytes:
+    """The packed BuildOutcome for a packed BuildRequest; empty for the Preparation, which is the first request.
+
+    Raises:
+        CheckpointError: there are too many modules, or the values of the config are inconsistent.
+        UnsupportedModelError: the family has no class for the task.
+    """
+    message = msgspec.msgpack.decode(request, type=Preparation | BuildRequest)
+    if isinstance(message, Preparation):
+        confine_files(scratch=Path(message.scratch))
+        return b""
+    config = OpenedConfig(message.config, Terms(message.max_layers, message.max_labels))
+    with _at_most(message.max_modules):
+        build_skeleton(message.name, config, message.task)
+    try:
+        outcome = BuildOutcome(model_facts(message.name, config, message.task))
+    except BertvizError as error:  # the family cannot be run without weights
+        outcome = BuildOutcome(None, str(error))
+    return msgspec.msgpack.encode(outcome)
+
+
+@contextmanager
+def _at_most(modules: int) -> Iterator[None]:
+    """Limit the number of modules that are built inside the block."""
+    left = iter(range(modules))
+
+    def count(*_: object) -> None:
+        if next(left, None) is None:
+            raise CheckpointError(f"it asks for more than {modules:,} modules (INSIDE_BERT_MAX_MODULES)")
+
+    hook = torch.nn.modules.module.register_module_module_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+FILE = Path(__file__).with_name("bundled.json")
+TASK = "base"
+
+
+def facts_of(name: str, config: Mapping[str, Any], task: str) -> ModelFacts:
+    """The facts about a model: packaged, from the trial of its config in another process, or derived now.
+
+    Raises:
+        BertvizError: the facts cannot be derived, or the trial failed.
+    """
+    if name == DEFAULT_MODEL and task == TASK and dict(config) == read_json(bundled_folder(), CONFIG_FILE):
+        return msgspec.json.decode(FILE.read_bytes(), type=ModelFacts)
+    packed = config_trial(name, config, task)
+    if packed is None:
+        return model_facts(name, config, task)
+    outcome = msgspec.msgpack.decode(packed, type=BuildOutcome)
+    if outcome.facts is None:
+        raise UnsupportedModelError(outcome.refusal)
+    return outcome.facts
+
+
+if __name__ == "__main__":
+    FACTS = model_facts(DEFAULT_MODEL, read_json(bundled_folder(), CONFIG_FILE), TASK)
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(FACTS), indent=1) + b"\n")

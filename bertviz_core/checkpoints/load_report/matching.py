@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bertviz_core.lazy_imports import torch, transformers
-from bertviz_core.models.transformers_internals import leave_out_ignored
+from bertviz_core.models.skeleton import leave_out_ignored
 from bertviz_core.parameters.components import TASK_HEAD, component_of
 
 Shape = tuple[int, ...]

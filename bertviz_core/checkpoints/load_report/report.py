@@ -15,9 +15,8 @@ from typing import Any
 
 import msgspec
 
-from bertviz_core.checkpoints.load_report.advice import VALUES_NOTE, suggestion
+from bertviz_core.checkpoints.load_report.advice import VALUES_NOTE, best_repair, renamed_key, suggestion
 from bertviz_core.checkpoints.load_report.matching import KeyMatch, KeyMatcher, Shape
-from bertviz_core.checkpoints.load_report.prefix_repair import best_repair, renamed_key
 from bertviz_core.checkpoints.load_report.results import (
     ComponentShare,
     KeyRow,

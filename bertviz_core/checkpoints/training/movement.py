@@ -8,7 +8,7 @@ from jaxtyping import Float
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.tensor_statistics import dot, standard_deviations
-from bertviz_core.checkpoints.training.folder import TrainingRun
+from bertviz_core.checkpoints.training.folder import RunCheckpoint, TrainingRun
 from bertviz_core.checkpoints.training.results import (
     ALL_PARTS,
     GROWTH,
@@ -18,7 +18,6 @@ from bertviz_core.checkpoints.training.results import (
     CheckpointSums,
     TrainingMovement,
 )
-from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, is_readable, numbers, raw_pieces, same_bytes
 from bertviz_core.errors import CheckpointError
 from bertviz_core.parameters.components import ATTENTION_PARTS

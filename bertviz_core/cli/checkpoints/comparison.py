@@ -11,7 +11,7 @@ from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app,
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.reading import gold_column
-from bertviz_core.predictions.probing.slices import COLUMN
+from bertviz_core.predictions.probing.table import COLUMN
 from bertviz_core.questions.models.checkpoints import OTHER, behaviours, checkpoint_comparison
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened, OpenedModel

@@ -22,7 +22,7 @@ from bertviz_core.questions.predictions.followed_states import followed_states
 from bertviz_core.questions.question import Answer, Question, Silent
 from bertviz_core.questions.tables.training.followed import followed_json, followed_lines
 from bertviz_core.questions.tables.training.log_and_movement import log_lines, movement_lines, training_json
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 

@@ -10,8 +10,7 @@ from bertviz_core.cli.opened import opened_folder
 from bertviz_core.cli.options import JsonOption, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.search.index import SearchIndex, index_facts, make_index, open_index
-from bertviz_core.corpus.search.query import MAX_HITS
+from bertviz_core.corpus.search import MAX_HITS, SearchIndex, index_facts, make_index, open_index
 from bertviz_core.errors import CorpusError
 from bertviz_core.questions.corpora import searched
 from bertviz_core.questions.tables.corpora import hit_lines, hits_json

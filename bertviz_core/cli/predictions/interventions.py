@@ -9,8 +9,8 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.cli.texts.tokens import PairOption, TextArgument
 from bertviz_core.interventions.results import EFFECT_KINDS
-from bertviz_core.interventions.targets.parsing import FORMS
-from bertviz_core.interventions.targets.target import MEASURES
+from bertviz_core.interventions.target_parsing import FORMS
+from bertviz_core.interventions.targets import MEASURES
 from bertviz_core.questions.interventions.single_text import KIND, ablation_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options

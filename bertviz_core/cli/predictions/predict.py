@@ -9,9 +9,9 @@ from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.loading import PREDICTED
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
+from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.predictions.predict import (

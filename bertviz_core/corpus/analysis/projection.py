@@ -7,9 +7,9 @@ from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.corpus.analysis.row_samples import blocks, sampled_rows
 from bertviz_core.errors import Progress
 from bertviz_core.lazy_imports import torch
-from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
-from bertviz_core.sentences.store.vector_rows import Vectors
+from bertviz_core.sentences.similarity import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
+from bertviz_core.sentences.store.vectors import Vectors
 
 SUMMED_ROWS = 8_192
 """Number of rows summed in float32 before the float64 sum, small enough for sufficient precision."""

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.errors import CorpusError
 from bertviz_core.lazy_imports import torch
-from bertviz_core.sentences.store.vector_rows import Vectors
+from bertviz_core.sentences.store.vectors import Vectors
 from bertviz_core.text import quoted
 
 BLOCK_ROWS = 16_384

@@ -10,9 +10,8 @@ from jaxtyping import Float
 
 from bertviz_core.corpus.shards import Encoder
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.models.device import fast_formats
-from bertviz_core.sentences.batches import SentenceRow, batches, prompt_tokens, tokenized
-from bertviz_core.sentences.encoding import SentenceRun
+from bertviz_core.models.loading import fast_formats
+from bertviz_core.sentences.encoding import SentenceRow, SentenceRun, batches, prompt_tokens, tokenized
 from bertviz_core.sentences.results import SentenceDtype
 from bertviz_core.text import counted
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.cost.results import (
+from bertviz_core.architecture.results import (
     ActivationMemory,
     Crossover,
     MultiplyAdds,

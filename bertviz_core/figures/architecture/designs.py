@@ -7,8 +7,7 @@ from functools import partial
 import pandas as pd
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
-from bertviz_core.architecture.structure.results import Order, Window
+from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind, Order, Window
 from bertviz_core.figures.architecture.drawing import Drawing, Edges, broken, fitted_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape

@@ -8,8 +8,7 @@ from math import isclose
 import pandas as pd
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import FlowRemainder, FlowStep, LayerFlow, Shape
-from bertviz_core.architecture.structure.results import Block, Window
+from bertviz_core.architecture.results import Block, FlowRemainder, FlowStep, LayerFlow, Shape, Window
 from bertviz_core.figures.architecture.box_rows import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme

@@ -6,8 +6,7 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import Architecture
-from bertviz_core.architecture.structure.results import Block, LayerFacts, ModelFacts
+from bertviz_core.architecture.results import Architecture, Block, LayerFacts, ModelFacts
 from bertviz_core.figures.architecture.box_rows import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme

@@ -6,7 +6,7 @@ from bertviz_core.checkpoints.results import TensorGrid
 from bertviz_core.checkpoints.tables import adapter_frame
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
-from bertviz_core.parameters.adapters.results import AdapterUpdates
+from bertviz_core.parameters.results import AdapterUpdates
 from bertviz_core.text import digits
 
 RELATIVE, STABLE = "norm of the update", "stable rank"

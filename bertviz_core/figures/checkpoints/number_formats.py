@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart
+from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, RoundedPart
 from bertviz_core.checkpoints.tables import parts_frame
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.spec import FigureSpec, figure

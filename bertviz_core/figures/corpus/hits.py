@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.axes import HOVERED, sentence_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout

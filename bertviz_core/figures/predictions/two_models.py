@@ -14,8 +14,7 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layo
 from bertviz_core.figures.base.text_width import shortened_label
 from bertviz_core.figures.predictions.change import LEGEND, PAIR_ROW, signed
 from bertviz_core.figures.predictions.classes import AROUND, MOST, add_lying_bars, name_bars, number_words
-from bertviz_core.predictions.results import Scoring
-from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
+from bertviz_core.predictions.results import ComparedKind, PredictionComparison, Scoring
 from bertviz_core.text import escape_controls, shortened
 
 TITLES: Mapping[ComparedKind, str] = {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
-from bertviz_core.sentences.two_models.results import DimensionCurve
+from bertviz_core.sentences.results import DimensionCurve
 from bertviz_core.text import counted
 
 HEIGHT = 380

@@ -10,7 +10,7 @@ from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.base.text_width import shortened_label
-from bertviz_core.sentences.two_models.results import GoldCosines, GoldPairs
+from bertviz_core.sentences.results import GoldCosines, GoldPairs
 from bertviz_core.text import counted, decimals
 
 HEIGHT, BESIDE = 400, 64

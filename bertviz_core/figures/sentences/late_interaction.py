@@ -13,7 +13,7 @@ from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.base.text_width import label_width
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
+from bertviz_core.predictions.results import LateInteraction
 from bertviz_core.text import counted, decimals, shortened
 
 ROW, SMALLEST, LARGEST = 24, 330, 640

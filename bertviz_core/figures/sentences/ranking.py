@@ -11,7 +11,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.labels import SIZE, name_rows, sentence_names
-from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.results import Ranking
 from bertviz_core.text import counted, decimals, shortened, tied
 
 ROW, ROWS = 34, 20

@@ -17,7 +17,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
 from bertviz_core.figures.base.text_width import shortened_label
 from bertviz_core.figures.sentences.labels import SIZE, name_rows, sentence_names
-from bertviz_core.sentences.two_models.results import CosineRange, SentenceComparison, off_diagonal
+from bertviz_core.sentences.results import CosineRange, SentenceComparison, off_diagonal
 from bertviz_core.text import counted, decimals
 
 ROW, SMALLEST, LARGEST = 34, 120, 420

@@ -23,8 +23,16 @@ import orjson
 from bertviz_core.lazy_imports import import_libraries, torch, transformers
 from bertviz_core.models.catalog import entries
 from bertviz_core.models.families import FAMILIES
-from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, quietly, task_class
-from bertviz_core.models.transformers_internals import declares_attention_function, knows, not_saved, tied_names
+from bertviz_core.models.skeleton import (
+    BUILD_LOCK,
+    TASK_CLASSES,
+    declares_attention_function,
+    knows,
+    not_saved,
+    quietly,
+    task_class,
+    tied_names,
+)
 
 TABLE = Path(__file__).with_name("library.json")
 TENSORS_TABLE = Path(__file__).with_name("tensors.json")

@@ -4,16 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviz_core.attribution.class_attributions import (
-    MOST_CLASSES,
-    ClassOutputs,
-    head_classes,
-    probe_classes,
-    tag_classes,
-)
-from bertviz_core.attribution.class_attributions import class_attributions as shares_of_classes
 from bertviz_core.attribution.gradients import GRADIENT_METHODS, LEAST_NODES
-from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.pair_attributions import LEAST_NODES as PAIR_NODES
 from bertviz_core.attribution.pair_attributions import pair_attributions as ledger_of
 from bertviz_core.attribution.results import (
@@ -26,22 +17,32 @@ from bertviz_core.attribution.results import (
     WordAttributions,
     WordCurves,
 )
-from bertviz_core.attribution.text_units import has_mask
-from bertviz_core.attribution.word_curves import MOST_STEPS, RANDOM_ORDERS
-from bertviz_core.attribution.word_curves import word_curves as curves_of
+from bertviz_core.attribution.words import (
+    MOST_CLASSES,
+    MOST_STEPS,
+    RANDOM_ORDERS,
+    ClassOutputs,
+    has_mask,
+    head_classes,
+    leave_one_out,
+    probe_classes,
+    tag_classes,
+)
+from bertviz_core.attribution.words import class_attributions as shares_of_classes
+from bertviz_core.attribution.words import word_curves as curves_of
 from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.figures.interventions.word_curves import METHOD_NAMES
-from bertviz_core.interventions.targets.parsing import OF_PLACES, parse_target
-from bertviz_core.interventions.targets.target import MEASURES, Target
+from bertviz_core.interventions.target_parsing import OF_PLACES, parse_target
+from bertviz_core.interventions.targets import MEASURES, Target
+from bertviz_core.predictions.classes import surest_tag, tag_predictions
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, all_classes, chosen_probe, read_tokens, target
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.text import escape_controls
-from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.tokenization import longest_piece
 
 BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}

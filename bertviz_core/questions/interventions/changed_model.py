@@ -4,12 +4,12 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding.formats import Rounding
+from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.journey.changes import Change, ablated_model, ablated_trace, masked_tokens
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.run import HeadModel
 from bertviz_core.questions.opened import Opened
 from bertviz_core.trace.results import Tokens, Trace
 

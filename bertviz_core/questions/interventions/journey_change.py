@@ -9,11 +9,11 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.journey.payload import DrawnChange
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.interventions.results import MeanActivations
-from bertviz_core.interventions.targets.parsing import parse_target
-from bertviz_core.interventions.targets.target import Target
+from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.interventions.targets import Target
 from bertviz_core.journey.changes import Change, changed_value
 from bertviz_core.journey.results import ChangedJourney
-from bertviz_core.journey.wording import compare_wordings
+from bertviz_core.journey.steps import compare_wordings
 from bertviz_core.questions.interventions.changed_model import ChangedModel
 from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bertviz_core.errors import TextError
-from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS, accuracy_steps
-from bertviz_core.interventions.ablation_curves import accuracy_curves as accuracies_of
-from bertviz_core.interventions.ablation_effects import ablation_effects as effects_of
-from bertviz_core.interventions.ablation_effects import effect_spread as spread_of
+from bertviz_core.interventions.ablation import RANDOM_ORDERS, accuracy_steps
+from bertviz_core.interventions.ablation import ablation_effects as effects_of
+from bertviz_core.interventions.ablation import accuracy_curves as accuracies_of
+from bertviz_core.interventions.ablation import effect_spread as spread_of
 from bertviz_core.interventions.results import AblationCurve, AblationEffects, EffectSpread
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.parsing import parse_target
-from bertviz_core.interventions.targets.target import Target, class_target, probe_target
+from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.interventions.targets import Target, class_target, probe_target
 from bertviz_core.predictions.classes import class_predictions, output_names, output_scoring
-from bertviz_core.predictions.probing.probe import probe_predictions
 from bertviz_core.predictions.probing.reading import config_classes, drawn, example_set, fitting_set, optional_labels
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe
+from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.questions.interventions.single_text import (
     COUNT,
     IN_PLACE,
@@ -38,7 +38,7 @@ from bertviz_core.questions.interventions.targets import (
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bertviz_core.errors import BertvizError, CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, TargetSpec, needed_task, parse_target
-from bertviz_core.interventions.targets.target import Target
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS, TargetSpec, needed_task, parse_target
+from bertviz_core.interventions.targets import Target
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import output_names
-from bertviz_core.predictions.loading import stored_tasks
 from bertviz_core.predictions.probing.comparison import label_spelling
+from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.interventions.targets import TARGET, target
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.two_tokenizers import covered, shared_spans
+from bertviz_core.trace.two_tokenizers import covered, shared_spans
 
 SHOWN = 30
 """Most characters of a token in a message."""

@@ -4,15 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, Progress, TextError
-from bertviz_core.interventions.ablation_curves import RANDOM_ORDERS
-from bertviz_core.interventions.ablation_curves import ablation_curves as curves_of
-from bertviz_core.interventions.ablation_curves import joint_ablation as joint_of
-from bertviz_core.interventions.ablation_effects import ablation_effects as effects_of
-from bertviz_core.interventions.ablation_effects import all_effects, gradient_nbytes
-from bertviz_core.interventions.activation_patching import patches as patches_of
-from bertviz_core.interventions.gates import head_gates
-from bertviz_core.interventions.mean_activations import mean_activations as means_of
-from bertviz_core.interventions.mean_activations import reference_texts
+from bertviz_core.interventions.ablation import RANDOM_ORDERS, all_effects, gradient_nbytes
+from bertviz_core.interventions.ablation import ablation_curves as curves_of
+from bertviz_core.interventions.ablation import ablation_effects as effects_of
+from bertviz_core.interventions.ablation import joint_ablation as joint_of
+from bertviz_core.interventions.hooks import head_gates, reference_texts
+from bertviz_core.interventions.hooks import mean_activations as means_of
 from bertviz_core.interventions.results import (
     EFFECT_KINDS,
     AblationCurve,
@@ -24,7 +21,8 @@ from bertviz_core.interventions.results import (
     MeanActivations,
 )
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
+from bertviz_core.interventions.runs import patches as patches_of
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.targets import (
     MEASURE,

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS, needed_task, open_target, parse_target
-from bertviz_core.interventions.targets.target import MEASURES, Target
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.probing.probe import probe_predictions
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS, needed_task, open_target, parse_target
+from bertviz_core.interventions.targets import MEASURES, Target
+from bertviz_core.predictions.classes import class_predictions, tag_predictions, token_classes
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.tags import tag_predictions, token_classes
 from bertviz_core.questions.models.parameters import architecture
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice

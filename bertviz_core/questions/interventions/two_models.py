@@ -3,9 +3,9 @@
 from typing import Any, TypeVar
 
 from bertviz_core.attribution.results import AttributionComparison
-from bertviz_core.attribution.two_models import compared_attributions
+from bertviz_core.attribution.words import compared_attributions
 from bertviz_core.interventions.results import TwoModelEffects
-from bertviz_core.predictions.two_models.comparison import comparison_notices
+from bertviz_core.predictions.two_models import comparison_notices
 from bertviz_core.questions.interventions.attributions import IN_PLACE, METHOD, UNITS, word_attributions
 from bertviz_core.questions.interventions.same_target import first_options, second_options
 from bertviz_core.questions.interventions.single_text import zero_effects

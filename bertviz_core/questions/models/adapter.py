@@ -6,8 +6,8 @@ from bertviz_core.checkpoints.results import TensorGrid
 from bertviz_core.checkpoints.tensor_map import locations, tensor_grid
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.figures.checkpoints.adapter_updates import UPDATE_MEASURES, update_numbers
-from bertviz_core.parameters.adapters.results import AdapterUpdates
-from bertviz_core.parameters.adapters.updates import adapter_updates as measured_updates
+from bertviz_core.parameters.adapters import adapter_updates as measured_updates
+from bertviz_core.parameters.results import AdapterUpdates
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, question

@@ -3,33 +3,34 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bertviz_core.architecture.cost.activation_memory import activation_memory
-from bertviz_core.architecture.cost.counting import counted
-from bertviz_core.architecture.cost.multiply_adds import (
+from bertviz_core.architecture.cost import (
     BATCHES,
     STATED_TOKENS,
     accounts_for,
+    activation_memory,
     checked_lengths,
+    counted,
     crossover,
     curve_lengths,
     doubling_lengths,
     multiply_adds,
     operation_terms,
 )
-from bertviz_core.architecture.cost.results import (
-    ActivationMemory,
-    Crossover,
-    Holding,
-    MultiplyAdds,
-    OperationTerms,
-)
 from bertviz_core.architecture.design import design_of
 from bertviz_core.architecture.dry_run import DryWay, dry_way, runnable_task
-from bertviz_core.architecture.layer_flow import layer_flow
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.module_shapes import module_shapes
-from bertviz_core.architecture.module_tree import module_tree
-from bertviz_core.architecture.results import Design, LayerFlow, ModuleTree, ShapeRun
+from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.module_tree import module_shapes, module_tree
+from bertviz_core.architecture.results import (
+    ActivationMemory,
+    Crossover,
+    Design,
+    Holding,
+    LayerFlow,
+    ModuleTree,
+    MultiplyAdds,
+    OperationTerms,
+    ShapeRun,
+)
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.parameters.ledger import config_ledger

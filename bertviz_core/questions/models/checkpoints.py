@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
-from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.health import diagnose_weights
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
@@ -17,7 +17,7 @@ from bertviz_core.checkpoints.results import (
     Histogram,
     TensorGrid,
 )
-from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding
+from bertviz_core.checkpoints.rounding import COPIES, Rounding
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, tensor_histogram
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics as measured_statistics

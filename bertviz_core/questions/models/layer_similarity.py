@@ -2,16 +2,16 @@
 
 from bertviz_core.checkpoints.layer_similarity import layer_similarity as compared_layers
 from bertviz_core.checkpoints.results import LayerSimilarity
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import TextError
 from bertviz_core.figures.checkpoints.layer_similarity import LAYER_MEASURES
-from bertviz_core.predictions.probing.fitting import layer_vectors
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
+from bertviz_core.predictions.probing.scores import layer_vectors
 from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 
 LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layers that is drawn", "Of two layers")

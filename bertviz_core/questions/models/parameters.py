@@ -1,9 +1,8 @@
 """Questions about parameters: by component, by layer, as a tree, and in comparison with other models."""
 
-from bertviz_core.architecture.dataflow.bundled import facts_of as facts_of_class
-from bertviz_core.architecture.results import Architecture
+from bertviz_core.architecture.dataflow.derive import facts_of as facts_of_class
+from bertviz_core.architecture.results import Architecture, ModelFacts
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.checkpoints.load_report.report import compared_ledger
 from bertviz_core.errors import BertvizError, Named, TextError
 from bertviz_core.figures.parameters.tree import FORMS

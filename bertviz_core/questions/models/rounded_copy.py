@@ -3,11 +3,11 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding.formats import COPIES, Rounding, copy_name
+from bertviz_core.checkpoints.rounding import COPIES, Rounding, copy_name
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.loading import HeadModel, stored_task
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.checkpoints import other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options

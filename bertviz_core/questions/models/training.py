@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bertviz_core.checkpoints.training.folder import (
+    RunCheckpoint,
     TrainingRun,
     files_stamp,
     run_folder,
@@ -17,14 +18,13 @@ from bertviz_core.checkpoints.training.log import log_of
 from bertviz_core.checkpoints.training.movement import checkpoint_sums, require_two
 from bertviz_core.checkpoints.training.movement import training_movement as movement_of
 from bertviz_core.checkpoints.training.results import MOVED_PARTS, CheckpointSums, TrainingLog, TrainingMovement
-from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
 from bertviz_core.questions.opened import ANSWERS_NBYTES, OpenedSubject, Store
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.probing.comparison import answer_comparison, not_compared
 from bertviz_core.predictions.probing.reading import config_classes, example_set, fitting_set
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers, TextPredictions
-from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, check_division, sliced_answers
-from bertviz_core.predictions.probing.table import text_predictions
+from bertviz_core.predictions.probing.table import COLUMN, LENGTH, check_division, sliced_answers, text_predictions
+from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, flag
@@ -26,7 +25,7 @@ from bertviz_core.questions.question import (
     long_question,
     question,
 )
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 
 WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
 SLICES = Param("slices", "text", "how the texts are divided: length, word:WORD, or column for a value after each text")

@@ -8,12 +8,12 @@ import numpy as np
 
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedText
 from bertviz_core.errors import Named, Progress, TextError, UnsupportedModelError
-from bertviz_core.predictions.loading import stored_task
 from bertviz_core.predictions.masked_lm import mask_id
 from bertviz_core.predictions.probing.results import TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import text_predictions
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
+from bertviz_core.predictions.run import stored_task
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -22,7 +22,7 @@ from bertviz_core.questions.predictions.followed_checkpoints import Followed, fo
 from bertviz_core.questions.predictions.labelled_texts import PAIRED
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, shows_answers
 from bertviz_core.questions.texts.sentences import own_plan
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.text import quoted

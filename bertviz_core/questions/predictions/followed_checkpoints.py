@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
+from bertviz_core.checkpoints.training.folder import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
+from bertviz_core.attention.atlas import PROFILE_MEASURES, head_profile
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
+from bertviz_core.checkpoints.training.folder import RunCheckpoint
 from bertviz_core.checkpoints.training.results import FollowedStates
-from bertviz_core.checkpoints.training.run_checkpoint import RunCheckpoint
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.followed.states import ENTROPIES
 from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly
-from bertviz_core.predictions.probing.fitting import layer_vectors
+from bertviz_core.predictions.probing.scores import layer_vectors
 from bertviz_core.questions.models.layer_similarity import compared_texts
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import OpenedModel

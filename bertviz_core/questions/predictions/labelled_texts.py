@@ -5,21 +5,26 @@ from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.models.catalog.example_run import TEXTS_FILE
-from bertviz_core.predictions.loading import stored_task
-from bertviz_core.predictions.probing.fitting import fitted_probe, fold_count, layer_vectors, probed_layers
-from bertviz_core.predictions.probing.fitting import probe_scores as scored
-from bertviz_core.predictions.probing.probe import probe_predictions
 from bertviz_core.predictions.probing.reading import example_set, gold_column, typed_labels
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
+from bertviz_core.predictions.probing.scores import (
+    fitted_probe,
+    fold_count,
+    layer_vectors,
+    probe_predictions,
+    probed_layers,
+)
 from bertviz_core.predictions.probing.scores import gold_scores as compared_with_gold
+from bertviz_core.predictions.probing.scores import probe_scores as scored
 from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy
+from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
-from bertviz_core.resources.byte_cache import retained_nbytes
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.resources import retained_nbytes
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import counted, escape_controls, quoted
 

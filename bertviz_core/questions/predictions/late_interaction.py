@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
-from bertviz_core.predictions.scoring.late_interaction.plan import InteractionPlan, interaction_plan
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
-from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction as compared
+from bertviz_core.predictions.late_interaction import InteractionEncoder
+from bertviz_core.predictions.late_interaction import late_interaction as compared
+from bertviz_core.predictions.late_interaction_plan import InteractionPlan, interaction_plan
+from bertviz_core.predictions.results import LateInteraction
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, question

@@ -6,8 +6,9 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.logit_lens import HOVERED_WORDS, MEASURES
-from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.logit_lens import logit_lens as lens_of
+from bertviz_core.predictions.classes import sparse_notices
+from bertviz_core.predictions.classes import term_ledger as ledger_of
+from bertviz_core.predictions.classes import term_weights as weights_of
 from bertviz_core.predictions.masked_lm import (
     MAX_MASKS,
     MaskedReading,
@@ -17,6 +18,7 @@ from bertviz_core.predictions.masked_lm import (
     shift_position,
     words_of,
 )
+from bertviz_core.predictions.masked_lm import logit_lens as lens_of
 from bertviz_core.predictions.masked_lm import word_shift as shift_of
 from bertviz_core.predictions.results import (
     ComparedWord,
@@ -27,17 +29,15 @@ from bertviz_core.predictions.results import (
     WordPrediction,
     WordShift,
 )
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
-from bertviz_core.predictions.terms import sparse_notices
-from bertviz_core.predictions.terms import term_ledger as ledger_of
-from bertviz_core.predictions.terms import term_weights as weights_of
+from bertviz_core.predictions.run import HeadModel
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.text import escape_controls
+from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import longest_piece
 
 TOP, MOST_TERMS, FIRST_TERMS = 10, 50, 12

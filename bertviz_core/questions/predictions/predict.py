@@ -5,10 +5,8 @@ from typing import Any
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.predictions.answers import predicted_answers
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.logit_lens import logit_lens
-from bertviz_core.predictions.masked_lm import predicted_words
+from bertviz_core.predictions.classes import class_predictions, entities, tag_predictions, term_ledger
+from bertviz_core.predictions.masked_lm import logit_lens, predicted_words
 from bertviz_core.predictions.results import (
     STRATEGIES,
     AnswerPrediction,
@@ -21,9 +19,8 @@ from bertviz_core.predictions.results import (
     TermWeights,
     WordPrediction,
 )
-from bertviz_core.predictions.scoring.surprise import pseudo_likelihood
-from bertviz_core.predictions.tags import entities, tag_predictions
-from bertviz_core.predictions.terms import term_ledger
+from bertviz_core.predictions.run import HeadModel
+from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.masked_lm import own_weights

@@ -7,16 +7,16 @@ import numpy as np
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.classes import output_names
-from bertviz_core.predictions.loading import HeadModel, stored_tasks
-from bertviz_core.predictions.scoring.late_interaction.scores import interaction_scores
-from bertviz_core.predictions.scoring.ranking import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
-from bertviz_core.predictions.scoring.results import LATE_INTERACTION, Ranking
+from bertviz_core.predictions.late_interaction import interaction_scores
+from bertviz_core.predictions.results import LATE_INTERACTION, Ranking
+from bertviz_core.predictions.run import HeadModel, stored_tasks
+from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.late_interaction import interaction_encoder, own_interaction
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import counted, quoted, repair_surrogates
 

@@ -4,10 +4,9 @@ from typing import TypeVar
 
 from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.classes import class_predictions, entities, tag_predictions
 from bertviz_core.predictions.results import STRATEGIES, AnswerPrediction, ClassPrediction, Strategy, TagPrediction
-from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question

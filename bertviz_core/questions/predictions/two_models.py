@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
-from bertviz_core.predictions.loading import stored_task, stored_tasks
-from bertviz_core.predictions.tags import entities
-from bertviz_core.predictions.two_models.comparison import (
+from bertviz_core.predictions.classes import entities
+from bertviz_core.predictions.masks_of_two_models import MaskedPlace, best_words, compared_words, place_text, same_place
+from bertviz_core.predictions.results import PredictionComparison
+from bertviz_core.predictions.run import stored_task, stored_tasks
+from bertviz_core.predictions.two_models import (
     SEARCHED_ANSWERS,
     compared_classes,
+    compared_entities,
     compared_lens,
     compared_spans,
     compared_surprise,
     compared_tags,
 )
-from bertviz_core.predictions.two_models.entities import compared_entities
-from bertviz_core.predictions.two_models.masks import MaskedPlace, best_words, compared_words, place_text, same_place
-from bertviz_core.predictions.two_models.results import PredictionComparison
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened

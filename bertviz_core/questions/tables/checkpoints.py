@@ -5,7 +5,7 @@ from typing import Any
 
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
 from bertviz_core.checkpoints.tables import CHANGES, UPDATES, values_text
-from bertviz_core.parameters.adapters.results import AdapterUpdates
+from bertviz_core.parameters.results import AdapterUpdates
 from bertviz_core.questions.tables.lines import aligned, number_cell
 from bertviz_core.text import escape_controls, shortened
 

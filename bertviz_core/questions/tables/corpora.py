@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.search.results import CorpusHits
+from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, escape_controls
 

@@ -12,13 +12,13 @@ from bertviz_core.predictions.results import (
     ClassPrediction,
     LogitLens,
     PseudoLikelihood,
+    Ranking,
     Scoring,
     TagPrediction,
     TermLedger,
     TermWeights,
     WordPrediction,
 )
-from bertviz_core.predictions.scoring.results import Ranking
 from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token

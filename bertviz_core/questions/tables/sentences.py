@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
+from bertviz_core.predictions.results import LateInteraction
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.text import escape_controls, quoted

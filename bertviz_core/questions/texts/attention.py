@@ -8,8 +8,8 @@ from jaxtyping import Float
 
 from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.atlas import pooled_map as pooled
-from bertviz_core.attention.one_head import attention_map as map_of
-from bertviz_core.attention.probabilities import require_attention
+from bertviz_core.attention.maps import attention_map as map_of
+from bertviz_core.attention.maps import attention_rollout, require_attention
 from bertviz_core.attention.results import (
     OF_LAYERS,
     AttentionAtlas,
@@ -19,7 +19,6 @@ from bertviz_core.attention.results import (
     PooledMap,
     Weights,
 )
-from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.attention.value_zeroing import value_zeroing
 from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.heads.weights import value_norms

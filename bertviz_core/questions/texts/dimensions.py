@@ -8,8 +8,8 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.sentences import VECTORS, sentence_vectors, vector_options
-from bertviz_core.sentences.two_models.dimensions import dimension_curve, trained_dimensions
-from bertviz_core.sentences.two_models.results import DimensionCurve
+from bertviz_core.sentences.dimensions import dimension_curve, trained_dimensions
+from bertviz_core.sentences.results import DimensionCurve
 from bertviz_core.text import escape_controls
 
 DIMENSIONS = Param("dimensions", "text", "numbers of dimensions, after commas; powers of two and all by default")

@@ -4,11 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.figures.heads.weight_matrix import CUTS
-from bertviz_core.heads.fused_products import compare_fused_and_per_head
-from bertviz_core.heads.layer_inputs import capture_layer_io
+from bertviz_core.heads.projections import capture_layer_io
 from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections, LayerRun
 from bertviz_core.heads.score_breakdown import LayerHeads, break_down_cell, layer_heads
-from bertviz_core.heads.weights import block_norms, head_projections
+from bertviz_core.heads.weights import block_norms, compare_fused_and_per_head, head_projections
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question

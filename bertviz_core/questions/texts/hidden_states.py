@@ -17,10 +17,10 @@ from bertviz_core.hidden_states.geometry import (
     cosine_to_previous,
     first_tokens,
     norms,
+    occurrences,
 )
 from bertviz_core.hidden_states.geometry import token_cosines as cosines_of
 from bertviz_core.hidden_states.geometry import token_paths as paths_of
-from bertviz_core.hidden_states.occurrences import occurrences
 from bertviz_core.hidden_states.results import PoolerCheck, TokenPaths, WordComparison
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice

@@ -7,17 +7,24 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.attention.axes import readable, token_groups
+from bertviz_core.attention.maps import readable, token_groups
 from bertviz_core.errors import MissingFilesError, UnsupportedModelError
 from bertviz_core.heads.score_breakdown import break_down_cell
 from bertviz_core.heads.weights import head_output_norms, head_projections
 from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import change_by_layer, norms
-from bertviz_core.journey.feed_forward import feed_forward_run, mixing_output
-from bertviz_core.journey.numbers import embedding_opening, ribbons, strips_of, strongest_weights, token_entropy
-from bertviz_core.journey.numbers import layer_opening as opening_of
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, Stage
-from bertviz_core.journey.stages import stages_of
+from bertviz_core.journey.steps import (
+    embedding_opening,
+    feed_forward_run,
+    mixing_output,
+    ribbons,
+    stages_of,
+    strips_of,
+    strongest_weights,
+    token_entropy,
+)
+from bertviz_core.journey.steps import layer_opening as opening_of
 from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice

@@ -10,18 +10,15 @@ from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
 from bertviz_core.figures.sentences.token_pairs import Unit
-from bertviz_core.models.device import fast_formats
+from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
-from bertviz_core.resources.byte_cache import retained_nbytes
-from bertviz_core.sentences.batches import edge_tokens, prompt_tokens, sentence_tokens
+from bertviz_core.resources import retained_nbytes
+from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors as encoded
 from bertviz_core.sentences.plan import NO_PROMPT, adapted, offered_prompts, prompt_named, recommended
-from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.pooling_comparison import pooling_comparison as compared_poolings
-from bertviz_core.sentences.projection import sentence_map as map_of
-from bertviz_core.sentences.projection import umap_available
+from bertviz_core.sentences.pooling import offered_poolings, token_pair_shares
 from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,
@@ -36,10 +33,11 @@ from bertviz_core.sentences.results import (
     SentenceVectors,
     TokenPairShares,
 )
-from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix, umap_available
 from bertviz_core.sentences.similarity import closest_pairs as most_alike
+from bertviz_core.sentences.similarity import pooling_comparison as compared_poolings
+from bertviz_core.sentences.similarity import sentence_map as map_of
 from bertviz_core.sentences.store.vectors import SentenceStore
-from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.text import escape_controls, repair_surrogates
 
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")

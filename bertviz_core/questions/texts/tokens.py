@@ -7,9 +7,8 @@ from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
+from bertviz_core.trace.pieces import REFERENCE_TOKENIZERS, reference_tokenizer, text_pieces
 from bertviz_core.trace.results import TextPieces, Tokens
-from bertviz_core.trace.subwords.pieces import text_pieces
-from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS, reference_tokenizer
 from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 NEAREST = 10

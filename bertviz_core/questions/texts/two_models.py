@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.checkpoints.layer_similarity import LEAST_TEXTS, NEIGHBOURS, layer_similarity
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.questions.models.checkpoints import OTHER, other_name
 from bertviz_core.questions.opened import Opened
@@ -14,10 +14,14 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
 from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
-from bertviz_core.sentences.results import SentenceVectors
-from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES, evenly_chosen, sentence_comparison
-from bertviz_core.sentences.two_models.gold import check_gold, gold_cosines
-from bertviz_core.sentences.two_models.results import GoldPairs, SentenceComparison
+from bertviz_core.sentences.results import GoldPairs, SentenceComparison, SentenceVectors
+from bertviz_core.sentences.two_models import (
+    LEAST_SENTENCES,
+    check_gold,
+    evenly_chosen,
+    gold_cosines,
+    sentence_comparison,
+)
 from bertviz_core.text import repair_surrogates
 
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from bertviz_core.attention.results import OF_LAYERS, AttentionComparison, AttentionMap
-from bertviz_core.attention.two_models import compared_attention as compared_maps
-from bertviz_core.attention.two_models import relative_place
+from bertviz_core.attention.value_zeroing import compared_attention as compared_maps
+from bertviz_core.attention.value_zeroing import relative_place
 from bertviz_core.checkpoints.behaviour import compared_heads, compared_states, require_same_tokens
 from bertviz_core.checkpoints.results import Behaviour
-from bertviz_core.predictions.two_models.comparison import comparison_notices
+from bertviz_core.predictions.two_models import comparison_notices
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.models.rounded_copy import second_model
 from bertviz_core.questions.opened import Opened

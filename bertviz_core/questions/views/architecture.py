@@ -3,19 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from bertviz_core.architecture import capabilities
-from bertviz_core.architecture.capabilities import window_words
-from bertviz_core.architecture.cost.multiply_adds import CHECKED_RUN, SHORT_RUNS
-from bertviz_core.architecture.cost.results import (
+from bertviz_core.architecture import sizes as capabilities
+from bertviz_core.architecture.cost import CHECKED_RUN, SHORT_RUNS
+from bertviz_core.architecture.dry_run import DryWay
+from bertviz_core.architecture.results import (
     ActivationMemory,
+    Architecture,
     Crossover,
+    Design,
     Growth,
     Holding,
+    LayerFlow,
     MultiplyAdds,
     OperationTerms,
 )
-from bertviz_core.architecture.dry_run import DryWay
-from bertviz_core.architecture.results import Architecture, Design, LayerFlow
+from bertviz_core.architecture.sizes import window_words
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure

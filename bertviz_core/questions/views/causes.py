@@ -28,7 +28,7 @@ from bertviz_core.interventions.results import (
     JointAblation,
     TwoModelEffects,
 )
-from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.many_texts import (

@@ -13,7 +13,7 @@ from bertviz_core.checkpoints.load_report.advice import share_text
 from bertviz_core.checkpoints.load_report.report import LABELLED
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.checkpoints.results import CheckpointComparison, CheckpointStatistics, TensorChange, TensorGrid
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.tables import CHANGES, formats_frame, keys_frame
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
@@ -76,7 +76,7 @@ from bertviz_core.questions.view import (
 from bertviz_core.questions.views import checkpoint_texts as texts
 from bertviz_core.questions.views.parameters import tasks_of
 from bertviz_core.questions.views.training import TRAINING
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, counted, decimals, digits, escape_markdown
 

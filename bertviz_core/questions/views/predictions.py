@@ -27,10 +27,8 @@ from bertviz_core.figures.tokens.box_rows import SPELLED
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import PREDICTS
-from bertviz_core.predictions.loading import PREDICTED, stored_tasks
-from bertviz_core.predictions.logit_lens import TRAINED
-from bertviz_core.predictions.masked_lm import mask_id
-from bertviz_core.predictions.run import word_count
+from bertviz_core.predictions.masked_lm import TRAINED, mask_id
+from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param

@@ -11,7 +11,7 @@ from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import decimals, escape_controls, escape_markdown, isolated
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.text_edits import word_edits
+from bertviz_core.trace.two_tokenizers import word_edits
 
 AROUND = 6
 """Number of unchanged words shown beside a change."""

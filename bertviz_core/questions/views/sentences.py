@@ -28,7 +28,7 @@ from bertviz_core.figures.sentences.token_pairs import token_pairs_figure
 from bertviz_core.figures.sentences.two_models import pair_cosines_figure, sentences_compared_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.scoring.results import Ranking
+from bertviz_core.predictions.results import Ranking
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice, flag
@@ -101,11 +101,11 @@ from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
+    SentenceComparison,
     SentenceVectors,
 )
-from bertviz_core.sentences.store.export import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
-from bertviz_core.sentences.two_models.comparison import LEAST_SENTENCES
-from bertviz_core.sentences.two_models.results import SentenceComparison
+from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
+from bertviz_core.sentences.two_models import LEAST_SENTENCES
 from bertviz_core.text import counted, decimals, escape_markdown
 
 SOURCE = choice("source", ("typed", "file"), "where the sentences come from", "Sentences")

@@ -8,7 +8,7 @@ from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.families import family
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
+from bertviz_core.predictions.results import LateInteraction
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import call_lines, opening_lines

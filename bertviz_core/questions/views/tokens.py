@@ -39,8 +39,8 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.text import count, counted, escape_controls, escape_markdown, shortened
+from bertviz_core.trace.pieces import REFERENCE_TOKENIZERS
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.reference_tokenizers import REFERENCE_TOKENIZERS
 from bertviz_core.trace.tokenization import PADDING_ROW
 
 SHOWN_IN_CODE = 120

@@ -12,7 +12,7 @@ from bertviz_core.attribution.results import (
     ShareMethod,
     WordAttributions,
 )
-from bertviz_core.attribution.text_units import has_mask
+from bertviz_core.attribution.words import has_mask
 from bertviz_core.errors import TextError
 from bertviz_core.figures.interventions.classes import word_classes_figure
 from bertviz_core.figures.interventions.pairs import pair_ledger_figure
@@ -20,7 +20,7 @@ from bertviz_core.figures.interventions.two_models import words_compared_figure
 from bertviz_core.figures.interventions.word_curves import curve_areas, word_curves_figure
 from bertviz_core.figures.interventions.words import word_bars_figure, word_shares_figure
 from bertviz_core.figures.predictions.two_models import signed_difference
-from bertviz_core.interventions.targets.parsing import parse_target
+from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.questions.interventions.attributions import (
     CLASSES,

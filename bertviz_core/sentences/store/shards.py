@@ -1,17 +1,25 @@
-"""Read and write one shard of the store: a Parquet file of vectors of equal length by key."""
+"""Pages and shards of the store, and its export."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from jaxtyping import Bool, Float, Int, UInt64
 from pyarrow.parquet import ParquetFile
 
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.store.keys import KEY_NBYTES
-from bertviz_core.tables.row_groups import take_rows, write_table
-from bertviz_core.text import first_line
+from bertviz_core.tables.parquet import take_rows, write_table
+from bertviz_core.text import first_line, formula_safe
 
 KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")
 
@@ -150,3 +158,302 @@ class KeyIndex:
         there = (self._keys[place] == keys).all(axis=1)
         shard = np.searchsorted(self._starts, place, side="right") - 1
         return np.where(there, shard, -1), place - self._starts[shard]
+
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData
+
+FIRST_NBYTES, MOST_NBYTES = 2_048, 64 * 1024
+"""Bytes read first for a header, and its maximum size; Arrow writes 10 kB at most."""
+MOST_PAGES, MOST_DEPTH = 10_000, 8
+"""Maximum number of pages of a column in a row group, usually of a megabyte each; nesting depth of structs in a
+header."""
+UNPACKED, PACKED, DATA, DICTIONARY, DATA_V2 = 2, 3, 5, 7, 8
+"""Field ids of a header: bytes of the page in memory and in the file, and the structs of each kind of page."""
+VALUES = 1
+"""Field of each kind of page with its number of values."""
+STOP, TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, TEXT, LIST, SET, MAP, STRUCT = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSizes:
+    """Sizes in memory of the pages of one column of one row group."""
+
+    nbytes: int
+    """Size of all pages in memory in bytes."""
+    values: int
+    """Number of decoded values; those of a dictionary page are not counted."""
+    dictionary_nbytes: int
+    """Size of the dictionary page in bytes; 0 if there is none."""
+    dictionary_values: int
+    """Number of values of the dictionary."""
+
+
+def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
+    """Return the sizes stated by the headers of a column's pages.
+
+    Args:
+        descriptor: file descriptor of the open file.
+        column: metadata of the column in the footer.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: there are no valid pages.
+    """
+    at = column.data_page_offset
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
+        at = column.dictionary_page_offset
+    nbytes = values = dictionary_nbytes = dictionary_values = 0
+    for header in _headers(descriptor, at, at + column.total_compressed_size):
+        nbytes += header[UNPACKED]
+        if isinstance(header.get(DICTIONARY), dict):
+            dictionary_nbytes += header[UNPACKED]
+            dictionary_values += _count(header[DICTIONARY])
+        values += sum(_count(header[kind]) for kind in (DATA, DATA_V2) if isinstance(header.get(kind), dict))
+    return PageSizes(nbytes, values, dictionary_nbytes, dictionary_values)
+
+
+def _count(page: dict[int, Any]) -> int:
+    """Return the number of values that a page states."""
+    count = page.get(VALUES)
+    if not isinstance(count, int) or not 0 <= count < 2**31:
+        raise ValueError("one of its pages has no count of values")
+    return count
+
+
+def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
+    """Yield the headers of consecutive pages."""
+    count = 0
+    while at < end:
+        if (count := count + 1) > MOST_PAGES:
+            raise ValueError(f"a column has more than {MOST_PAGES:,} pages")
+        header, length = _header(descriptor, at)
+        sizes = (header.get(UNPACKED), header.get(PACKED))
+        if not all(isinstance(size, int) and 0 <= size < 2**31 for size in sizes):
+            raise ValueError("one of its pages has no size")
+        yield header
+        at += length + header[PACKED]
+
+
+def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
+    """Return the header at an offset of the file, and its length."""
+    length = FIRST_NBYTES
+    while True:
+        raw = os.pread(descriptor, length, at)
+        try:
+            reader = _Compact(raw)
+            return reader.struct(), reader.at
+        except IndexError as error:  # the bytes read end inside the header
+            if len(raw) < length or length >= MOST_NBYTES:
+                raise ValueError("the header of a page is cut off") from error
+            length = min(16 * length, MOST_NBYTES)
+
+
+class _Compact:
+    """Reader of Thrift's compact protocol; reads numbers and structs, skips everything else."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw, self.at = raw, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Read the numbers and structs of a struct by field id.
+
+        Raises:
+            IndexError: the bytes end inside the struct.
+            ValueError: the struct is invalid.
+        """
+        if depth > MOST_DEPTH:
+            raise ValueError("the header of a page is none")
+        fields: dict[int, Any] = {}
+        number = 0
+        while (sign := self._byte()) & 15 != STOP:
+            number = number + (sign >> 4) if sign >> 4 else self._number()
+            kind = sign & 15
+            fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        """Read a value that is not part of its field header."""
+        if kind in (SHORT, INT, LONG):
+            return self._number()
+        if kind == STRUCT:
+            return self.struct(depth + 1)
+        if kind in (BYTE, TRUE, FALSE, DOUBLE):
+            self._pass(8 if kind == DOUBLE else 1)
+        elif kind == TEXT:
+            self._pass(self._varint())
+        elif kind in (LIST, SET):
+            self._list(depth)
+        elif kind == MAP:
+            self._map(depth)
+        else:
+            raise ValueError("the header of a page is none")
+        return None
+
+    def _list(self, depth: int) -> None:
+        sign = self._byte()
+        count = sign >> 4 if sign >> 4 < 15 else self._varint()
+        self._check(count, depth)
+        for _ in range(count):
+            self._value(sign & 15, depth + 1)
+
+    def _map(self, depth: int) -> None:
+        count = self._varint()
+        self._check(count, depth)
+        kinds = self._byte() if count else 0
+        for _ in range(count):
+            self._value(kinds >> 4, depth + 1)
+            self._value(kinds & 15, depth + 1)
+
+    def _check(self, count: int, depth: int) -> None:
+        """Reject deep nesting, and lists longer than the remaining bytes."""
+        if depth > MOST_DEPTH:
+            raise ValueError("the header of a page is none")
+        if count > len(self.raw) - self.at:
+            raise IndexError("cut off")
+
+    def _number(self) -> int:
+        """Read a zigzag-encoded number."""
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+            if shift > 63:
+                raise ValueError("the header of a page is none")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self.raw[self.at - 1]
+
+    def _pass(self, count: int) -> None:
+        self.at += count
+        if self.at > len(self.raw):
+            raise IndexError("cut off")
+
+
+VectorDtype = Literal["float32", "float16"]
+VECTOR_DTYPES: tuple[VectorDtype, ...] = ("float32", "float16")
+"""Number formats of the files."""
+WITH_SIDE_FILE = (".npy", ".csv")
+"""Formats without metadata; it is written to a file with the suffix .json."""
+
+
+def stored_as(vectors: SentenceVectors, dtype: VectorDtype) -> SentenceVectors:
+    """Return the vectors rounded to a number format, for the functions that build files."""
+    return replace(vectors, vectors=vectors.vectors.astype(dtype, copy=False))
+
+
+def about(vectors: SentenceVectors) -> dict[str, Any]:
+    """Return the metadata of the vectors as plain values: model, revision, pooling, layer and more."""
+    return {
+        "model": vectors.model,
+        "revision": vectors.revision,
+        "pooling": vectors.pooling,
+        "layer": vectors.layer,
+        "normalized": vectors.normalized,
+        "prompt": vectors.prompt,
+        "dtype": vectors.dtype,
+        "vector_dtype": str(vectors.vectors.dtype),
+        "sentences": len(vectors.sentences),
+        "dimensions": vectors.dimensions,
+        "truncated": int(vectors.truncated.sum()),
+    }
+
+
+def about_json(vectors: SentenceVectors) -> bytes:
+    """Return the metadata of the vectors as JSON."""
+    return json.dumps(about(vectors), indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def parquet_bytes(vectors: SentenceVectors) -> bytes:
+    """Build a Parquet file: sentence, tokens, truncated, vector (a list of fixed length).
+
+    The schema metadata contain model, revision, pooling and layer under their names, and the output of `about` as JSON
+    under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences are unchanged.
+    """
+    flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())
+    table = pyarrow.table(
+        {
+            "sentence": pyarrow.array([_plain(text) for text in vectors.sentences], type=pyarrow.string()),
+            "tokens": pyarrow.array(vectors.token_counts),
+            "truncated": pyarrow.array(vectors.truncated),
+            "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.dimensions),
+        }
+    )
+    facts = about(vectors)
+    metadata = {name: str(facts[name]) for name in ("model", "revision", "pooling", "layer")}
+    metadata["inside_bert"] = json.dumps(facts, ensure_ascii=False)
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), target)
+    return target.getvalue()
+
+
+def csv_bytes(vectors: SentenceVectors) -> bytes:
+    """Build a CSV file in UTF-8: sentence, tokens, truncated, then one column per dimension (d0, d1, ...).
+
+    A sentence that a spreadsheet would run as a formula is prefixed with an apostrophe.
+    """
+    numbers = pd.DataFrame(vectors.vectors, columns=[f"d{index}" for index in range(vectors.dimensions)])
+    numbers.insert(0, "sentence", [formula_safe(_plain(text)) for text in vectors.sentences])
+    numbers.insert(1, "tokens", vectors.token_counts)
+    numbers.insert(2, "truncated", vectors.truncated)
+    return numbers.to_csv(index=False, lineterminator="\r\n").encode()
+
+
+def npy_bytes(vectors: SentenceVectors) -> bytes:
+    """Build a NumPy file of the vectors, (sentences, dimensions), in their number format."""
+    target = io.BytesIO()
+    np.save(target, vectors.vectors, allow_pickle=False)
+    return target.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Remove lone surrogates, which cannot be encoded."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+FILE_WRITERS: Mapping[str, Callable[[SentenceVectors], bytes]] = {
+    ".parquet": parquet_bytes,
+    ".csv": csv_bytes,
+    ".npy": npy_bytes,
+}
+"""End of a file's name -> what builds the file."""
+
+
+def packed(vectors: SentenceVectors, name: str) -> bytes:
+    """A zip file with the vectors in NumPy's format and their metadata."""
+    target, inside = io.BytesIO(), f"{name}.npy"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(inside, FILE_WRITERS[".npy"](vectors))
+        archive.writestr(f"{inside}.json", about_json(vectors))
+    return target.getvalue()
+
+
+ABOUT_ZIP = "A zip with the vectors as .npy and a JSON file that names model, revision, pooling and layer."
+DOWNLOADS: Mapping[str, tuple[str, str, Callable[[SentenceVectors, str], bytes], str]] = {
+    "Parquet": (".parquet", "application/vnd.apache.parquet", lambda each, _: FILE_WRITERS[".parquet"](each), ""),
+    "NumPy (zip)": ("-npy.zip", "application/zip", packed, ABOUT_ZIP),
+    "CSV": (".csv", "text/csv", lambda each, _: FILE_WRITERS[".csv"](each), ""),
+}
+"""Label -> end of the file's name, media type, builder of the file from vectors and name, help."""

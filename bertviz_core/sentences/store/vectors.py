@@ -1,21 +1,25 @@
-"""Store sentence vectors on disk as Parquet shards, within a limit of bytes."""
+"""The store of vectors: keys, rows, filling."""
 
 import os
 import re
 import secrets
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from filelock import FileLock
-from jaxtyping import Int, UInt64
+from jaxtyping import Bool, Float, Int, UInt64
 
-from bertviz_core.sentences.store.keys import installation_secret, sealed_keys
+from bertviz_core.errors import CorpusError
+from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.isolation.sanitized.npy_header import npy_header
+from bertviz_core.sentences.store.keys import installation_secret, sealed_keys, text_key
 from bertviz_core.sentences.store.shards import (
     DamagedShardError,
     KeyIndex,
@@ -27,6 +31,7 @@ from bertviz_core.sentences.store.shards import (
 )
 from bertviz_core.settings import Settings
 from bertviz_core.tables.atomic_files import remove_leftovers
+from bertviz_core.text import quoted
 
 SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
 SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")
@@ -252,3 +257,186 @@ def _shard_name(made_ns: int) -> str:
 
 def _made_ns(name: str) -> int:
     return int(name.partition("-")[0])
+
+
+SPAN_ROWS, GAP_ROWS = 8_192, 64
+"""Maximum rows per read of rows by number, and maximum gap between two of them that is read along."""
+
+
+class VectorFile:
+    """An array in a file written by np.save, (rows, dimensions); indexing reads a new array.
+
+    The file stays open, so replacing it does not affect an open instance.
+
+    Attributes:
+        path: path of the file.
+        shape: (rows, dimensions).
+        dtype: number format.
+    """
+
+    ndim = 2
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            OSError: the file cannot be opened, or is not a regular file.
+            ValueError: the file is no complete two-dimensional array in row order.
+        """
+        with open_regular(path) as file:
+            shape, fortran_order, self.dtype = npy_header(file)
+            if len(shape) != 2 or fortran_order or self.dtype.kind != "f":
+                raise ValueError("no rows of numbers")
+            self.path, self.shape = path, (shape[0], shape[1])
+            self._begin, self._row_nbytes = file.tell(), shape[1] * self.dtype.itemsize
+            if os.fstat(file.fileno()).st_size < self._begin + shape[0] * self._row_nbytes:
+                raise ValueError("fewer numbers than its header says")
+            self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Float[np.ndarray, "..."]:
+        """Read a row by its number, or several by a slice, a mask or an array of numbers.
+
+        Raises:
+            CorpusError: the file was truncated after it was opened.
+            IndexError: there is no such row.
+        """
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self.fill(start, self._empty(max(0, stop - start)))
+            return self._gathered(np.arange(start, stop, step))
+        numbers = np.asarray(index)
+        if numbers.dtype == bool and numbers.shape == (len(self),):
+            return self._gathered(np.flatnonzero(numbers))
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise IndexError("rows are given by their numbers")
+        numbers = numbers.astype(np.int64)
+        if numbers.size and not -len(self) <= numbers.min() <= numbers.max() < len(self):
+            raise IndexError(f"rows 0 to {len(self) - 1:,} are there")
+        rows = self._gathered(np.where(numbers < 0, numbers + len(self), numbers).reshape(-1))
+        return rows.reshape(*numbers.shape, self.shape[1])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float[np.ndarray, "rows dimensions"]:
+        """Read all rows into memory."""
+        if copy is False:
+            raise ValueError("rows of a file become an array in memory by a copy alone")
+        return self[:] if dtype is None else self[:].astype(dtype, copy=False)
+
+    def fill(self, start: int, rows: Float[np.ndarray, "some dimensions"]) -> Float[np.ndarray, "some dimensions"]:
+        """Fill an array with consecutive rows of the file, from a row on.
+
+        Raises:
+            CorpusError: the file was truncated after it was opened.
+        """
+        rest, place, count = rows.reshape(-1).view(np.uint8), self._begin + start * self._row_nbytes, 1
+        why = "it was cut off while it was read"
+        try:
+            while count and len(rest):
+                count = os.preadv(self._descriptor, [rest.data], place)
+                rest, place = rest[count:], place + count
+        except OSError as error:
+            count, why = 0, error.strerror or str(error)
+        if not count:
+            raise CorpusError(
+                f"{quoted(self.path.name)} of {quoted(self.path.parent.name)} cannot be read ({why}). Try again: it is "
+                "then made from the shards."
+            )
+        return rows
+
+    def _gathered(self, numbers: Int[np.ndarray, " some"]) -> Float[np.ndarray, "some dimensions"]:
+        """Read rows by number in the requested order; nearby rows are read together."""
+        found, order = self._empty(len(numbers)), np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        apart = (np.diff(ordered) > GAP_ROWS) | (np.diff(ordered // SPAN_ROWS) > 0)
+        for span in np.split(np.arange(len(ordered)), np.flatnonzero(apart) + 1):
+            if len(span):
+                first, last = int(ordered[span[0]]), int(ordered[span[-1]])
+                found[order[span]] = self.fill(first, self._empty(last + 1 - first))[ordered[span] - first]
+        return found
+
+    def _empty(self, rows: int) -> Float[np.ndarray, "some dimensions"]:
+        return np.empty((rows, self.shape[1]), self.dtype)
+
+
+Vectors: TypeAlias = np.ndarray | VectorFile
+"""All vectors of a corpus, in memory or read lazily from their file."""
+
+
+WRITE_BATCH_VECTORS = 256
+"""Number of vectors written to the store at once; a kill loses at most these and one batch."""
+
+
+class ListVectors:
+    """Vectors of all distinct texts of a list, in the order of the texts."""
+
+    def __init__(self, texts: list[str], fingerprint: bytes, store: SentenceStore | None) -> None:
+        """Start without vectors.
+
+        Args:
+            texts: distinct texts.
+            fingerprint: identifier of the computation of the vectors.
+            store: cache of vectors; None for no cache.
+        """
+        self.texts, self._store = texts, store
+        self._keys = [text_key(text, fingerprint) for text in texts] if store is not None else []
+        self._vectors: Float[np.ndarray, "texts dimensions"] | None = None
+        self._counts, self._truncated = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
+        self._new: list[tuple[Sequence[int], StoredVectors]] = []
+
+    def read(self) -> list[int]:
+        """Read stored vectors; return the indices of missing ones."""
+        missing = np.ones(len(self.texts), dtype=np.bool_)
+        if self._store is not None:
+            for places, stored in self._store.get(self._keys):
+                if self._take(places, stored):
+                    missing[places] = False
+        return np.flatnonzero(missing).tolist()
+
+    def add(self, places: Sequence[int], stored: StoredVectors) -> None:
+        """Add new vectors; they are written to the store in batches."""
+        self._take(np.asarray(places, dtype=np.int64), stored)
+        if self._store is not None:
+            self._new.append((places, stored))
+            if sum(len(each) for each, _ in self._new) >= WRITE_BATCH_VECTORS:
+                self.write()
+
+    def write(self) -> None:
+        """Write the new vectors to the store."""
+        if self._store is not None and self._new:
+            keys = [self._keys[place] for places, _ in self._new for place in places]
+            self._store.put(keys, StoredVectors.joined([stored for _, stored in self._new]))
+        self._new = []
+
+    def arrays(
+        self, places: list[int]
+    ) -> tuple[
+        Float[np.ndarray, "sentences dimensions"], Int[np.ndarray, " sentences"], Bool[np.ndarray, " sentences"]
+    ]:
+        """Return vectors, token counts and truncation flags at some indices; read-only.
+
+        Raises:
+            ValueError: no text has a vector yet.
+        """
+        if self._vectors is None:
+            raise ValueError("no text has a vector yet")
+        vectors, counts, truncated = self._vectors, self._counts, self._truncated
+        if len(places) != len(self.texts):
+            vectors, counts, truncated = vectors[places], counts[places], truncated[places]
+        for array in (vectors, counts, truncated):
+            array.setflags(write=False)
+        return vectors, counts, truncated
+
+    def _take(self, places: Int[np.ndarray, " places"], stored: StoredVectors) -> bool:
+        """Copy vectors into the array; return False if their length differs from the others'."""
+        dimensions = stored.vectors.shape[1]
+        if self._vectors is None:
+            self._vectors = np.empty((len(self.texts), dimensions), dtype=np.float32)
+        if dimensions != self._vectors.shape[1]:
+            return False
+        self._vectors[places], self._counts[places] = stored.vectors, stored.tokens
+        self._truncated[places] = stored.truncated
+        return True

@@ -12,10 +12,10 @@ import transformers
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.masking_utils import sliding_window_bidirectional_overlay
 
-from bertviz_core.architecture.cost.activation_memory import activation_memory
-from bertviz_core.architecture.cost.counting import counted
-from bertviz_core.architecture.cost.multiply_adds import (
+from bertviz_core.architecture.cost import (
     accounts_for,
+    activation_memory,
+    counted,
     crossover,
     multiply_adds,
     operation_terms,
@@ -23,10 +23,9 @@ from bertviz_core.architecture.cost.multiply_adds import (
     visible_pairs,
     windows,
 )
-from bertviz_core.architecture.cost.results import Crossover, Growth
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dry_run import dry_model, runnable_task
-from bertviz_core.architecture.structure.results import Window
+from bertviz_core.architecture.results import Crossover, Growth, Window
 from bertviz_core.models.catalog import find
 from bertviz_core.models.skeleton import TASK_CLASSES
 from tests.helpers.dry_models import dry_tiny, eager, eager_tiny

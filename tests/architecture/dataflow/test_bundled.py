@@ -3,15 +3,14 @@
 import subprocess
 import sys
 
-from bertviz_core.architecture.dataflow.bundled import facts_of
-from bertviz_core.architecture.dataflow.derive import model_facts
+from bertviz_core.architecture.dataflow.derive import facts_of, model_facts
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
 SETTINGS = Settings.from_environment()
 SCRIPT = """
 import sys
-from bertviz_core.architecture.dataflow.bundled import facts_of
+from bertviz_core.architecture.dataflow.derive import facts_of
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 

@@ -1,7 +1,7 @@
 """Facts derived from a run agree with the model's behaviour, with the papers, and with every page, for all families.
 
-Covers `bertviz_core/architecture/dataflow/*.py`, `bertviz_core/architecture/structure/results.py`,
-`bertviz_core/architecture/capabilities.py`, `bertviz_core/architecture/layer_modules.py`.
+Covers `bertviz_core/architecture/dataflow/*.py`, `bertviz_core/architecture/results.py`,
+`bertviz_core/architecture/sizes.py`, `bertviz_core/architecture/layer_flow.py`.
 """
 
 import re
@@ -12,8 +12,8 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from bertviz_core.architecture.dataflow.derive import model_facts
-from bertviz_core.architecture.dataflow.stepwise import window_of
-from bertviz_core.architecture.structure.results import Window
+from bertviz_core.architecture.dataflow.values import window_of
+from bertviz_core.architecture.results import Window
 from bertviz_core.figures.architecture.box_rows import Row
 from bertviz_core.figures.architecture.layer_flow import flow_rows
 from bertviz_core.models.recording import recording, register

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.corpus.made import KINDS, MadeRunner, linked_corpus, made_corpus, made_vectors, written_input
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import open_corpus
-from bertviz_core.corpus.search.exact import nearest_rows
 
 ROWS, PER_SHARD = 700, 256
 

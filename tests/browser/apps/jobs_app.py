@@ -4,7 +4,7 @@ from threading import Event
 
 import streamlit as st
 
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from ui.cache import jobs
 from ui.cache.jobs import Job, JobBoard
 from ui.widgets.lists.progress import awaited

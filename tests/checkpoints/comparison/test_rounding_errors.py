@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bertviz_core.checkpoints.comparison.rounding_errors import rounded_format
-from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
-from bertviz_core.checkpoints.rounding.formats import COPIES, SCALED, Rounding
-from bertviz_core.checkpoints.rounding.results import RoundedFormat
+from bertviz_core.checkpoints.comparison import compare_checkpoints, rounded_format
+from bertviz_core.checkpoints.results import RoundedFormat
+from bertviz_core.checkpoints.rounding import COPIES, SCALED, Rounding
 from bertviz_core.checkpoints.values import Checkpoint, number_pieces, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings

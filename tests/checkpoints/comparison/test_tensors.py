@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
 from bertviz_core.checkpoints import values as checkpoint_values
-from bertviz_core.checkpoints.comparison.tensors import change_histograms, compare_checkpoints, matched_names
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints, matched_names
 from bertviz_core.checkpoints.results import CheckpointComparison
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices

@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
-from bertviz_core.checkpoints.rounding.formats import COPIES, FORMATS, SCALED, Rounding, rounded, rounded_nbytes
+from bertviz_core.checkpoints.comparison import compare_checkpoints
+from bertviz_core.checkpoints.rounding import COPIES, FORMATS, SCALED, Rounding, rounded, rounded_nbytes
 from bertviz_core.checkpoints.values import number_pieces, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings

@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from bertviz_core.checkpoints.rounding.formats import SCALED, Rounding
-from bertviz_core.checkpoints.rounding.scaled import NF4_LEVELS, groups_of, rounded_pieces
+from bertviz_core.checkpoints.rounding import NF4_LEVELS, SCALED, Rounding, groups_of, rounded_pieces
 
 SHAPES = ((7, 300), (5, 64), (3, 1), (1, 1), (4, 3, 50), (300, 7))
 LARGEST = {8: 127, 4: 7}

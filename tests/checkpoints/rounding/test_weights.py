@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.checkpoints.rounding.formats import COPIES, SCALED, Rounding
-from bertviz_core.checkpoints.rounding.weights import round_parameters, round_weights
+from bertviz_core.checkpoints.rounding import COPIES, SCALED, Rounding, round_parameters, round_weights
 from bertviz_core.checkpoints.values import number_pieces, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.run import load_head
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from bertviz_core.checkpoints.comparison.tensors import compare_checkpoints
+from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.training.folder import training_run
 from bertviz_core.checkpoints.training.movement import (

@@ -1,6 +1,6 @@
 """A run of LoRA adapters as one training run: its movement is NumPy's from the weights that peft merges.
 
-Covers `bertviz_core/checkpoints/training/consistency.py`, with `tests/checkpoints/training/test_folder.py`.
+Covers `bertviz_core/checkpoints/training/folder.py`, with `tests/checkpoints/training/test_folder.py`.
 """
 
 import json

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus.analysis.clusters import corpus_clusters
-from bertviz_core.corpus.analysis.column_groups import column_values
-from bertviz_core.corpus.analysis.density import map_density, whole_window
-from bertviz_core.corpus.analysis.duplicates import duplicate_groups
+from bertviz_core.corpus.analysis.clusters import corpus_clusters, map_density, whole_window
+from bertviz_core.corpus.analysis.duplicates import column_values, duplicate_groups
 from bertviz_core.corpus.analysis.projection import corpus_map
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.figures.base.spec import FigureSpec

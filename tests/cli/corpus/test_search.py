@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bertviz_core.cli.corpus.search import hit_lines, hits_json
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import INDEX_FILE, index_folder
-from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.corpus.results import CorpusHit, CorpusHits
+from bertviz_core.corpus.search import INDEX_FILE, index_folder
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command

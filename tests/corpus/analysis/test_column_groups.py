@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bertviz_core.corpus.analysis.column_groups import column_values
+from bertviz_core.corpus.analysis.duplicates import column_values
 
 
 def chunked(values: list[Any], kind: Any = None) -> Any:

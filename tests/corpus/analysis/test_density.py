@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus.analysis import density
-from bertviz_core.corpus.analysis.column_groups import ColumnValues
-from bertviz_core.corpus.analysis.density import (
+from bertviz_core.corpus.analysis import clusters as density
+from bertviz_core.corpus.analysis.clusters import (
     MAX_CELLS,
     map_density,
     map_points,
@@ -16,6 +15,7 @@ from bertviz_core.corpus.analysis.density import (
     rows_inside,
     whole_window,
 )
+from bertviz_core.corpus.analysis.duplicates import ColumnValues
 from bertviz_core.corpus.analysis.results import MapWindow
 
 ROWS = 3_001

@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bertviz_core.corpus.analysis import probes as probes_module
-from bertviz_core.corpus.analysis.probes import corpus_probe_scores, labelled_sample
+from bertviz_core.corpus.analysis import profiles as probes_module
+from bertviz_core.corpus.analysis.profiles import corpus_probe_scores, labelled_sample
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import DEFAULT_MODEL, resolve
-from bertviz_core.predictions.probing.fitting import layer_vectors, probe_scores
 from bertviz_core.predictions.probing.reading import example_set
+from bertviz_core.predictions.probing.scores import layer_vectors, probe_scores
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
 from tests.helpers.made_corpora import ROWS, made_columns, made_corpus

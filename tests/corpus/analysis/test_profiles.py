@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
+from bertviz_core.attention.atlas import PROFILE_MEASURES, head_profile
 from bertviz_core.corpus.analysis import profiles as profiles_module
 from bertviz_core.corpus.analysis.profiles import head_profiles
 from bertviz_core.corpus.folder import Corpus

@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from bertviz_core.corpus.analysis import projection, row_samples
 from bertviz_core.corpus.analysis.projection import corpus_map
 from bertviz_core.errors import CorpusError, SupersededError, TextError
-from bertviz_core.sentences.projection import sentence_map
+from bertviz_core.sentences.similarity import sentence_map
 
 ROWS, DIMENSIONS = 517, 19
 

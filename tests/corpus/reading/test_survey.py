@@ -1,7 +1,7 @@
 """Input of any kind gives the same rows, in any chunks; what cannot be embedded is refused by its row.
 
-Covers `bertviz_core/corpus/reading/*.py`, `bertviz_core/tables/inputs.py`, `bertviz_core/tables/lines.py`,
-`bertviz_core/tables/row_groups.py`.
+Covers `bertviz_core/corpus/reading/*.py`, `bertviz_core/tables/inputs.py`, `bertviz_core/tables/text_tables.py`,
+`bertviz_core/tables/parquet.py`.
 """
 
 import json
@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from bertviz_core.corpus.reading.cutting import Cut
-from bertviz_core.corpus.reading.survey import shard_table, survey
+from bertviz_core.corpus.reading import Cut, shard_table, survey
 from bertviz_core.corpus.results import InputSurvey
 from bertviz_core.errors import BertvizError, CorpusError
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
-from bertviz_core.tables import lines, row_groups
+from bertviz_core.tables import parquet as row_groups
+from bertviz_core.tables import text_tables as lines
 from bertviz_core.tables.inputs import input_files
 
 ROWS: list[dict[str, Any]] = [

@@ -12,11 +12,9 @@ from bertviz_core.corpus.manifest import read_manifest, write_manifest
 from bertviz_core.corpus.runners import number_format
 from bertviz_core.corpus.runners.number_format import ROUNDS, fastest_format
 from bertviz_core.corpus.shards import Encoder, embed_shards
-from bertviz_core.models.device import INSTRUCTIONS
-from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.loading import INSTRUCTIONS, LoadedModel, load_model
 from bertviz_core.models.sources import resolve
-from bertviz_core.sentences.batches import SentenceRow
-from bertviz_core.sentences.encoding import SentenceRun, sentence_vectors
+from bertviz_core.sentences.encoding import SentenceRow, SentenceRun, sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.results import SentenceDtype, SentencePlan
 from bertviz_core.settings import DEFAULT_MODEL, Settings

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus.search import exact
-from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
+from bertviz_core.corpus import exact_search as exact
+from bertviz_core.corpus.exact_search import exact_cosines, nearest_rows
 from bertviz_core.errors import CorpusError
 
 ROWS, DIMENSIONS = 1_201, 23

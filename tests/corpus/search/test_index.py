@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from bertviz_core.corpus import search as index_module
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path
 from bertviz_core.corpus.manifest import write_manifest
-from bertviz_core.corpus.search import index as index_module
-from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import (
+from bertviz_core.corpus.search import (
     FACTS_FILE,
     INDEX_FILE,
     index_facts,

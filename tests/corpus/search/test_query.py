@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core.corpus import search as query_module
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.search import query as query_module
-from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import make_index, open_index
-from bertviz_core.corpus.search.query import check_weights, query_vector, search
+from bertviz_core.corpus.search import check_weights, make_index, open_index, query_vector, search
 from bertviz_core.errors import CorpusError
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from bertviz_core.models.loading import load_model

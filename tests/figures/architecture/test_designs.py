@@ -16,9 +16,8 @@ from transformers import AutoConfig
 
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.design import CROSS_ATTENTION, design_of
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.results import Design
-from bertviz_core.architecture.structure.results import Window
+from bertviz_core.architecture.layer_flow import layer_paths
+from bertviz_core.architecture.results import Design, Window
 from bertviz_core.figures.architecture.designs import CELL, EXAMPLES, design_figure, encoder_and_decoder
 from bertviz_core.figures.base.style import THEMES, Theme
 from bertviz_core.models.catalog import find

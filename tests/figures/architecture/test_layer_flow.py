@@ -12,9 +12,16 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, MultiplyAdds
-from bertviz_core.architecture.results import Design, FlowStep, LayerFlow
-from bertviz_core.architecture.structure.results import Block, Window
+from bertviz_core.architecture.results import (
+    ActivationMemory,
+    Block,
+    Crossover,
+    Design,
+    FlowStep,
+    LayerFlow,
+    MultiplyAdds,
+    Window,
+)
 from bertviz_core.figures.architecture.cost import (
     binary_bytes,
     cost_curves,

@@ -9,7 +9,7 @@ import msgspec
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.architecture.structure.results import StreamTable
+from bertviz_core.architecture.results import StreamTable
 from bertviz_core.figures.architecture.model_stack import model_stack, stack_picture
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
 from bertviz_core.figures.base.text_width import label_width

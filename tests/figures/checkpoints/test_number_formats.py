@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart, together
+from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, RoundedPart, together
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.figures.checkpoints.number_formats import (
     COMPONENT,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus.analysis.column_groups import ColumnValues
-from bertviz_core.corpus.analysis.density import map_density, whole_window
+from bertviz_core.corpus.analysis.clusters import map_density, whole_window
+from bertviz_core.corpus.analysis.duplicates import ColumnValues
 from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.corpus.density import STEPS, corpus_map_figure, majority_map, value_colours

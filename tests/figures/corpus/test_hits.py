@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.corpus.hits import DRAWN, hits_figure
 

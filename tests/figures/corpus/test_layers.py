@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from bertviz_core.attention.measures import PROFILE_MEASURES
+from bertviz_core.attention.atlas import PROFILE_MEASURES
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.base.style import theme_named

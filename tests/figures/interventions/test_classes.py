@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviz_core.attribution.class_attributions import class_attributions, head_classes
 from bertviz_core.attribution.results import ClassAttributions
+from bertviz_core.attribution.words import class_attributions, head_classes
 from bertviz_core.figures.base.style import LIGHT, theme_named
 from bertviz_core.figures.interventions.classes import MOST_WORDS, word_classes_figure
 from bertviz_core.text import decimals

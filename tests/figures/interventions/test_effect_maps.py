@@ -13,8 +13,8 @@ from bertviz_core.figures.interventions.effect_maps import (
     patched_heads_figure,
     patched_states_figure,
 )
-from bertviz_core.interventions.ablation_effects import ablation_effects, compared
-from bertviz_core.interventions.activation_patching import patches
+from bertviz_core.interventions.ablation import ablation_effects, compared
+from bertviz_core.interventions.runs import patches
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import opened, tiny_runs, tiny_target
 from tests.helpers.tiny_models import HEADS, LAYERS

@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from bertviz_core.figures.interventions.effect_spread import accuracy_figure, effect_spread_figure
-from bertviz_core.interventions.ablation_effects import ablation_effects, effect_spread
+from bertviz_core.interventions.ablation import ablation_effects, effect_spread
 from bertviz_core.interventions.results import AblationCurve
 from bertviz_core.text import decimals
 from tests.helpers.tiny_causes import tiny_target

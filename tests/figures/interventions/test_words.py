@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bertviz_core.attribution.leave_one_out import leave_one_out
 from bertviz_core.attribution.results import WordAttributions
+from bertviz_core.attribution.words import leave_one_out
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.style import DARK, LIGHT, diverging
 from bertviz_core.figures.interventions.words import word_bars_figure, word_shares_figure
-from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.pieces import text_pieces
 from tests.helpers.tiny_causes import opened, tiny_target
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.figures.predictions.classes import MOST
 from bertviz_core.figures.predictions.two_models import drawn_rows, predictions_compared_figure
-from bertviz_core.predictions.two_models.results import ComparedKind, PredictionComparison
+from bertviz_core.predictions.results import ComparedKind, PredictionComparison
 
 
 def compared(kind: ComparedKind, rows: int = 3, **changes: Any) -> PredictionComparison:

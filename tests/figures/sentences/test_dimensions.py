@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, WIDTHS, Theme, theme_named
 from bertviz_core.figures.sentences.dimensions import dimensions_figure
-from bertviz_core.sentences.two_models.results import DimensionCurve
+from bertviz_core.sentences.results import DimensionCurve
 
 COUNTS = np.array([8, 12, 16, 768])
 CURVE = DimensionCurve(

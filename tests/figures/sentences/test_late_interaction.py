@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.figures.base.style import HUES, WIDTHS, theme_named
 from bertviz_core.figures.sentences.late_interaction import late_interaction_figure
-from bertviz_core.predictions.scoring.late_interaction.results import LateInteraction
+from bertviz_core.predictions.results import LateInteraction
 
 
 def made(rows: int, columns: int, mean: bool = False, normalized: bool = True) -> LateInteraction:

@@ -11,8 +11,8 @@ from bertviz_core.figures.sentences.two_models import (
     range_words,
     sentences_compared_figure,
 )
-from bertviz_core.sentences.two_models.comparison import sentence_comparison
-from bertviz_core.sentences.two_models.results import CosineRange, SentenceComparison, off_diagonal
+from bertviz_core.sentences.results import CosineRange, SentenceComparison, off_diagonal
+from bertviz_core.sentences.two_models import sentence_comparison
 
 
 def compared(count: int, first: str = "one", second: str = "two") -> SentenceComparison:

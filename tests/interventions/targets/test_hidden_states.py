@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from bertviz_core.errors import TextError
-from bertviz_core.interventions.targets.hidden_states import direction_target, file_direction, state_target
-from bertviz_core.interventions.targets.parsing import open_target
+from bertviz_core.interventions.target_parsing import open_target
+from bertviz_core.interventions.targets import direction_target, file_direction, state_target
 from bertviz_core.models.sources import folder_source
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import SETTINGS, save_tiny_head, tiny_head

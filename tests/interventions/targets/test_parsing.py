@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.interventions.targets.parsing import TargetSpec, needed_task, open_target, own_answer, parse_target
+from bertviz_core.interventions.target_parsing import TargetSpec, needed_task, open_target, own_answer, parse_target
 from bertviz_core.models.sources import folder_source
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import SETTINGS, save_tiny_head, tiny_head

@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from bertviz_core.errors import TextError
-from bertviz_core.interventions.targets.hidden_states import direction_target, state_target
-from bertviz_core.interventions.targets.target import (
+from bertviz_core.interventions.targets import (
     Target,
     answer_target,
     class_target,
     cosine_target,
+    direction_target,
     probe_target,
+    state_target,
     tag_target,
     word_target,
 )

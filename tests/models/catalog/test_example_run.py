@@ -22,7 +22,7 @@ from bertviz_core.models.catalog.example_run import (
 )
 from bertviz_core.models.catalog.offers import offers
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
 MOST_NBYTES = 1_000_000

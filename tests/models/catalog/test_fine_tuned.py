@@ -9,7 +9,7 @@ import transformers
 
 from bertviz_core.models import catalog
 from bertviz_core.models.skeleton import TASK_CLASSES, build_skeleton
-from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.predictions.run import PREDICTED
 
 ENTRIES = catalog.entries()
 HEADS = {name: entry for name, entry in ENTRIES.items() if entry.task not in ("", "masked-lm")}

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save, save_file
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.safetensors.header import read_file_header
+from bertviz_core.models.safetensors.folder import read_file_header
 
 EIGHT_EB = 2**63
 

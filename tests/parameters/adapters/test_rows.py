@@ -1,6 +1,6 @@
 """The ledger of an adapter counts as peft does: its own parameters are trained, those of the base are frozen.
 
-Covers `bertviz_core/parameters/arithmetic.py`.
+Covers `bertviz_core/parameters/ledger.py`.
 """
 
 from typing import Any

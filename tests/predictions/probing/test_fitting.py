@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from bertviz_core.errors import SupersededError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.probing.fitting import fitted_probe, layer_vectors, probe_scores
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.predictions.probing.results import LabelledTexts, ProbeScores
+from bertviz_core.predictions.probing.scores import fitted_probe, layer_vectors, probe_scores
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 

@@ -19,8 +19,8 @@ from transformers import pipeline
 from bertviz_core.errors import CheckpointError, TextError, UnsupportedModelError
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.masked_lm import predicted_words
-from bertviz_core.predictions.probing.probe import MAX_FILE_NBYTES, probe_bytes, probe_predictions, read_probe
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import MAX_FILE_NBYTES, probe_bytes, probe_predictions, read_probe
 from bertviz_core.predictions.probing.table import mask_text, probe_table, text_predictions
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.tokenization import tokenize

@@ -18,7 +18,7 @@ from bertviz_core.predictions.probing.reading import (
     optional_labels,
     typed_labels,
 )
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 
 SETTINGS = Settings.from_environment()

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.comparison import answer_comparison
 from bertviz_core.predictions.probing.results import AnswerComparison
-from bertviz_core.predictions.probing.slices import MOST_SLICES, OTHERS, sliced_answers
+from bertviz_core.predictions.probing.table import MOST_SLICES, OTHERS, sliced_answers
 from bertviz_core.questions.tables.compared_answers import slices_sentence
 from tests.predictions.probing.test_comparison import drawn, predictions
 

@@ -1,6 +1,6 @@
 """Scores of pairs against sentence-transformers' CrossEncoder, the settings it reads, and refusals.
 
-Covers `bertviz_core/predictions/scoring/activation.py`, `bertviz_core/questions/predictions/ranking.py`.
+Covers `bertviz_core/predictions/scoring.py`, `bertviz_core/questions/predictions/ranking.py`.
 """
 
 import json
@@ -14,7 +14,7 @@ from sentence_transformers import CrossEncoder
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.scoring.ranking import PairScores, pair_scores, ranking_class
+from bertviz_core.predictions.scoring import PairScores, pair_scores, ranking_class
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options

@@ -10,10 +10,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, pipelin
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.two_models import comparison_frame
-from bertviz_core.predictions.results import Entity, TagPrediction
-from bertviz_core.predictions.two_models.comparison import SAME_MODEL
-from bertviz_core.predictions.two_models.entities import compared_entities
-from bertviz_core.predictions.two_models.results import PredictionComparison
+from bertviz_core.predictions.results import Entity, PredictionComparison, TagPrediction
+from bertviz_core.predictions.two_models import SAME_MODEL, compared_entities
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.task_heads import tagged_tokens, tags
 from bertviz_core.questions.predictions.two_models import compared_predictions

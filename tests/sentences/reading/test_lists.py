@@ -1,6 +1,6 @@
 """Reading lists of sentences and writing vectors: nothing is lost silently, unreadable files give a clear message.
 
-Covers `bertviz_core/sentences/store/export.py`, `bertviz_core/sentences/reading/lists.py`,
+Covers `bertviz_core/sentences/store/shards.py`, `bertviz_core/sentences/lists.py`,
 `bertviz_core/tables/cells.py`, `bertviz_core/tables/columns.py`, `bertviz_core/tables/decoding.py`,
 `bertviz_core/tables/text_tables.py`, `bertviz_core/tables/parquet.py`, `bertviz_core/tables/reading.py`.
 """
@@ -17,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceVectors
-from bertviz_core.sentences.store.export import about, csv_bytes, npy_bytes, parquet_bytes, stored_as
+from bertviz_core.sentences.store.shards import about, csv_bytes, npy_bytes, parquet_bytes, stored_as
 from bertviz_core.settings import Settings
 from bertviz_core.tables import decoding
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertviz_core.sentences.store.pages import page_sizes
+from bertviz_core.sentences.store.shards import page_sizes
 
 ROWS, DIMENSIONS = 3_001, 5
 TABLE = pa.table(

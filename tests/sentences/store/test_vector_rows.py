@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertviz_core.corpus import exact_search as exact
+from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import VECTORS_FILE
-from bertviz_core.corpus.search import exact
-from bertviz_core.corpus.search.exact import nearest_rows
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.store import vector_rows as module
-from bertviz_core.sentences.store.vector_rows import VectorFile
+from bertviz_core.sentences.store import vectors as module
+from bertviz_core.sentences.store.vectors import VectorFile
 from tests.helpers.made_corpora import DIMENSIONS, ROWS, made_corpus
 
 

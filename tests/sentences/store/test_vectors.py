@@ -1,6 +1,6 @@
 """The sentence store returns what was stored, within its limit, whatever happens to its files.
 
-Covers `bertviz_core/tables/atomic_files.py`, `bertviz_core/sentences/store/filling.py`,
+Covers `bertviz_core/tables/atomic_files.py`, `bertviz_core/sentences/store/vectors.py`,
 `bertviz_core/sentences/store/keys.py`, `bertviz_core/sentences/store/shards.py`.
 """
 
@@ -20,10 +20,16 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from bertviz_core.sentences.store import vectors as store_vectors
-from bertviz_core.sentences.store.filling import WRITE_BATCH_VECTORS, ListVectors
 from bertviz_core.sentences.store.keys import SECRET_FILE, installation_secret
 from bertviz_core.sentences.store.shards import StoredVectors
-from bertviz_core.sentences.store.vectors import LOCK_FILE, SET_ASIDE, SHARDS_FOLDER, SentenceStore
+from bertviz_core.sentences.store.vectors import (
+    LOCK_FILE,
+    SET_ASIDE,
+    SHARDS_FOLDER,
+    WRITE_BATCH_VECTORS,
+    ListVectors,
+    SentenceStore,
+)
 
 MEGABYTE = 1024**2
 WRITER = """

@@ -7,9 +7,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.sentences.two_models.comparison import MOST_SENTENCES, evenly_chosen, sentence_comparison
-from bertviz_core.sentences.two_models.gold import gold_cosines
-from bertviz_core.sentences.two_models.results import off_diagonal
+from bertviz_core.sentences.results import off_diagonal
+from bertviz_core.sentences.two_models import MOST_SENTENCES, evenly_chosen, gold_cosines, sentence_comparison
 
 NAMES = ("one", "other")
 

@@ -10,8 +10,9 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from bertviz_core import open_model
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.lists import read_sentences
-from bertviz_core.sentences.two_models.gold import (
+from bertviz_core.sentences.lists import read_sentences
+from bertviz_core.sentences.results import GoldPairs
+from bertviz_core.sentences.two_models import (
     SCORE_COLUMNS,
     average_ranks,
     check_gold,
@@ -20,7 +21,6 @@ from bertviz_core.sentences.two_models.gold import (
     typed_pairs,
     usual_column,
 )
-from bertviz_core.sentences.two_models.results import GoldPairs
 from bertviz_core.settings import Settings
 
 SETTINGS = Settings.from_environment()

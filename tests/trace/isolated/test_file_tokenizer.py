@@ -22,7 +22,7 @@ from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.trace.isolated.samples import SAMPLES
+from bertviz_core.trace.isolated.file_tokenizer import SAMPLES
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.tiny_models import save_tiny
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
+from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Piece, PieceRun, Tokens
-from bertviz_core.trace.subwords.pieces import text_pieces
 
 
 def tokens(text: str, spans: list[tuple[int, int]], words: list[int], cut: int = 0) -> Tokens:

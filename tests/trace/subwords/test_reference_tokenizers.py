@@ -9,7 +9,7 @@ from transformers import BertTokenizer, ByT5Tokenizer
 
 from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.trace.subwords.reference_tokenizers import (
+from bertviz_core.trace.pieces import (
     BYTES,
     REFERENCE_TOKENIZERS,
     SMALL,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviz_core.trace.subwords.text_edits import WORD, unchanged_positions, word_edits
+from bertviz_core.trace.two_tokenizers import WORD, unchanged_positions, word_edits
 from tests.helpers.made_traces import spelled
 
 TEXTS = (

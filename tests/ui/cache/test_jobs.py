@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BusyError, Progress, TextError
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.sentences.results import SentenceVectors
 from ui.cache.jobs import Job, JobBoard
 

@@ -17,7 +17,7 @@ import torch
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model

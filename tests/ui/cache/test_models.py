@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.run import stored_tasks
 from tests.helpers.tiny_heads import save_tiny_head
 from ui.cache import models, sources
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from ui.cache import jobs
 from ui.cache.jobs import Job, JobBoard
 from ui.cache.readers import Reader

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.predictions.probing.probe import probe_bytes
 from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.models.architecture import layer
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import USUAL, reported_figures

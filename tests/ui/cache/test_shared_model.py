@@ -13,7 +13,7 @@ from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparis
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
-from bertviz_core.resources.byte_cache import retained_nbytes
+from bertviz_core.resources import retained_nbytes
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny

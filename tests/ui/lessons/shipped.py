@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.maps import attention_probs
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings

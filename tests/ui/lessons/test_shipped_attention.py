@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertviz_core.attention.rollout import attention_rollout
+from bertviz_core.attention.maps import attention_rollout
 from tests.ui.lessons.shipped import SINAN, cosine, lesson, model, number_texts, numbers, run, tokens, weights
 
 STEPS = lesson("attention-and-what-it-is-not").steps

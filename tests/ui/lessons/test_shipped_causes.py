@@ -10,13 +10,12 @@ from torch import nn
 
 from bertviz_core.attribution.gradients import integrated_gradients
 from bertviz_core.attribution.pair_attributions import pair_attributions
-from bertviz_core.interventions.ablation_curves import greedy_order
-from bertviz_core.interventions.ablation_effects import ablation_effects
-from bertviz_core.interventions.mean_activations import mean_activations
+from bertviz_core.interventions.ablation import ablation_effects, greedy_order
+from bertviz_core.interventions.hooks import mean_activations
 from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.interventions.runs import InterventionRuns
-from bertviz_core.interventions.targets.parsing import open_target
-from bertviz_core.interventions.targets.target import Target
+from bertviz_core.interventions.target_parsing import open_target
+from bertviz_core.interventions.targets import Target
 from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings

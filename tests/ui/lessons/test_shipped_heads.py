@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bertviz_core.heads.fused_products import compare_fused_and_per_head
 from bertviz_core.heads.results import Block
+from bertviz_core.heads.weights import compare_fused_and_per_head
 from tests.ui.lessons.shipped import (
     SINAN,
     attention_parameters,

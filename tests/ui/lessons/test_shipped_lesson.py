@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bertviz_core.heads.fused_products import compare_fused_and_per_head
+from bertviz_core.heads.weights import compare_fused_and_per_head
 from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.hidden_states.geometry import token_paths
 from tests.ui.lessons.shipped import (

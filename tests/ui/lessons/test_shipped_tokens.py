@@ -6,9 +6,9 @@ from bertviz_core.hidden_states.embeddings import word_table
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.classes import term_weights
 from bertviz_core.predictions.masked_lm import predicted_words
-from bertviz_core.predictions.terms import term_weights
+from bertviz_core.predictions.run import load_head
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.ui.lessons.shipped import VOCABULARY, lesson, model, number_texts, numbers, run, tokens

@@ -14,7 +14,7 @@ from socket import AF_INET, AF_INET6
 from threading import Thread
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.resources.byte_cache import ByteCache
+from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.version import __version__

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.architecture.cost.multiply_adds import STATED_TOKENS
+from bertviz_core.architecture.cost import STATED_TOKENS
 from bertviz_core.architecture.module_tree import printed
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError

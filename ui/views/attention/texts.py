@@ -1,10 +1,7 @@
 """Texts of the attention page."""
 
-from bertviz_core.attention.axes import PUNCTUATION_RULE, SIDES_RULE
-from bertviz_core.attention.merging import WORDS_RULE
-from bertviz_core.attention.one_head import NORMS_RULE
+from bertviz_core.attention.maps import NORMS_RULE, PUNCTUATION_RULE, ROLLOUT_RULE, SIDES_RULE, WORDS_RULE
 from bertviz_core.attention.results import MapOptions, Weights
-from bertviz_core.attention.rollout import ROLLOUT_RULE
 from bertviz_core.attention.value_zeroing import RULE
 
 LABELS: dict[Weights, str] = {

@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.attention.axes import blocks_of
-from bertviz_core.attention.probabilities import attention_rows
+from bertviz_core.attention.maps import attention_rows, blocks_of
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress

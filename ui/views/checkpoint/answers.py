@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.checkpoints.compared_answers import (
     answers_compared_figure,
@@ -24,7 +24,7 @@ from bertviz_core.predictions.probing.reading import (
     gold_column,
 )
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, TextSlice
-from bertviz_core.predictions.probing.slices import COLUMN, LENGTH, WORD
+from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.compared_answers import answers_by_slice, compared_answers, compared_options
@@ -39,7 +39,7 @@ from bertviz_core.questions.tables.compared_answers import (
 from bertviz_core.questions.view import Ask, Explained, Figure, Metric, Metrics, Notices, Part, Text
 from bertviz_core.questions.views.checkpoint import COMPARED, compared_view
 from bertviz_core.questions.views.checkpoint_texts import ANSWERS, NO_HEAD, NO_LABELS, NO_TEXTS
-from bertviz_core.sentences.reading.lists import read_sentences
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown
 from ui.address.registry import param

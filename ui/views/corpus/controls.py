@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from bertviz_core.attention.results import HeadMeasure
-from bertviz_core.corpus.analysis.column_groups import unlike
+from bertviz_core.corpus.analysis.duplicates import unlike
 from bertviz_core.corpus.analysis.results import CLUSTER_METHODS, ClusterMethod
 from bertviz_core.questions.corpora import (
     ALIKE,

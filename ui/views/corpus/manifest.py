@@ -6,11 +6,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.corpus.column_values import plain_values
 from bertviz_core.corpus.corpora_folder import files_nbytes
-from bertviz_core.corpus.folder import TEXT_COLUMN
+from bertviz_core.corpus.folder import TEXT_COLUMN, plain_values
 from bertviz_core.corpus.results import Manifest
-from bertviz_core.corpus.search.query import check_weights
+from bertviz_core.corpus.search import check_weights
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.corpus.analysis.column_groups import ColumnValues
-from bertviz_core.corpus.analysis.density import MAX_POINTS, map_density, map_points, rows_in_outline, whole_window
+from bertviz_core.corpus.analysis.clusters import MAX_POINTS, map_density, map_points, rows_in_outline, whole_window
+from bertviz_core.corpus.analysis.duplicates import ColumnValues
 from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity, MapWindow
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.figures.corpus.density import corpus_map_figure
@@ -17,7 +17,7 @@ from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
 from bertviz_core.questions.corpora import corpus_map as placed_rows
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.sentences.projection import umap_available
+from bertviz_core.sentences.similarity import umap_available
 from bertviz_core.text import counted
 from ui.address.values import put
 from ui.cache.folders import SharedCorpus

@@ -13,7 +13,7 @@ from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_s
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.sentences.batches import edge_tokens
+from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import Pooling
 from bertviz_core.text import escape_markdown

@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.corpus.folder import TEXT_COLUMN
-from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
 from bertviz_core.questions.parameters import Options

@@ -14,8 +14,8 @@ from bertviz_core.questions.texts.heads import QUERY
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.text_edits import unchanged_positions
 from bertviz_core.trace.tokenization import longest_piece
+from bertviz_core.trace.two_tokenizers import unchanged_positions
 from ui.address.query import whole
 from ui.address.values import put
 from ui.cache.shared_model import SharedModel

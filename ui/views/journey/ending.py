@@ -7,7 +7,7 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.journey.payload import Ending
-from bertviz_core.interventions.targets.parsing import OF_TWO_TEXTS
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
 from bertviz_core.journey.results import Journey, StageKind
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.single_text import zero_effects

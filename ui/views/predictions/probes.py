@@ -11,7 +11,6 @@ from bertviz_core.figures.predictions.classes import classes_figure
 from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.probing.probe import check_model, probe_bytes, read_probe
 from bertviz_core.predictions.probing.reading import (
     EXAMPLE_SET,
     MAX_CLASSES,
@@ -22,7 +21,7 @@ from bertviz_core.predictions.probing.reading import (
     typed_labels,
 )
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
-from bertviz_core.predictions.probing.scores import most_accurate
+from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
@@ -40,9 +39,9 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views import predictions_texts as texts
-from bertviz_core.sentences.batches import edge_tokens
+from bertviz_core.sentences.encoding import edge_tokens
+from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.reading.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_markdown
 from ui.address.widgets import choice, select, whole

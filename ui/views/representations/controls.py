@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from bertviz_core.hidden_states.geometry import first_tokens
-from bertviz_core.hidden_states.occurrences import shared_word
+from bertviz_core.hidden_states.geometry import first_tokens, shared_word
 from bertviz_core.questions.texts.hidden_states import FIRST, MOST_PATHS, TOKENS, WIDTH, WINDOW
 from bertviz_core.questions.texts.hidden_states import PICKED as PICKED_TOKENS
 from bertviz_core.trace.results import Tokens, Trace

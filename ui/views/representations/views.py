@@ -18,8 +18,8 @@ from bertviz_core.figures.hidden_states.heatmaps import (
     values_figure,
 )
 from bertviz_core.figures.hidden_states.lines import paths_figure
-from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.geometry import (
+    hidden_states_npz,
     largest_value,
     most_alike,
     outlier_dimensions,

@@ -11,7 +11,7 @@ from bertviz_core.questions.view import Ask, Part
 from bertviz_core.questions.views.sentences import GOLD_FROM, OF_LIST, TWO_MODELS_OF, gold_view, list_view, of_both
 from bertviz_core.questions.views.sentences_texts import NO_PAIRS
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.sentences.two_models.gold import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
+from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import escape_markdown
 from ui.address.widgets import choice
 from ui.session import stored

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
-from bertviz_core.sentences.reading.lists import read_sentences, read_upload
+from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_controls, escape_markdown
 from ui.address.widgets import keep_among

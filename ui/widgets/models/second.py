@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog.bundled import FINE_TUNED
 from bertviz_core.models.catalog.example_run import OFFERED

@@ -6,14 +6,12 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.interventions.targets.hidden_states import BETWEEN
-from bertviz_core.interventions.targets.parsing import TargetKind, predicted_position
-from bertviz_core.interventions.targets.target import MEASURES, Measure
-from bertviz_core.predictions.classes import output_scoring
-from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.interventions.target_parsing import TargetKind, predicted_position
+from bertviz_core.interventions.targets import BETWEEN, MEASURES, Measure
+from bertviz_core.predictions.classes import output_scoring, surest_tag, token_classes
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.tags import surest_tag, token_classes
+from bertviz_core.predictions.run import HeadModel
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import probe_answer

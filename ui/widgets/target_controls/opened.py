@@ -5,9 +5,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.interventions.targets.hidden_states import BETWEEN
-from bertviz_core.interventions.targets.parsing import TargetKind, parse_target
-from bertviz_core.interventions.targets.target import Measure
+from bertviz_core.interventions.target_parsing import TargetKind, parse_target
+from bertviz_core.interventions.targets import BETWEEN, Measure
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
@@ -25,7 +24,7 @@ class ChosenTarget(NamedTuple):
     """A chosen target as plain values, which can be part of a cache key."""
 
     name: str
-    """See bertviz_core.interventions.targets.parsing: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION",
+    """See bertviz_core.interventions.target_parsing: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION",
     "word:WORD@POSITION", "answer"; for a probe "probe:CLASS"."""
     measure: Measure
     """Measure of a class, a tag or a probe."""

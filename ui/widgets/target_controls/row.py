@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
-from bertviz_core.interventions.targets.parsing import OF_PLACES, OF_TWO_TEXTS, TargetKind
+from bertviz_core.interventions.target_parsing import OF_PLACES, OF_TWO_TEXTS, TargetKind
 from bertviz_core.models.catalog.example_run import OFFERED
-from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
 from bertviz_core.questions.predictions.late_interaction import own_interaction
 from bertviz_core.text import escape_markdown

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bertviz_core.checkpoints.rounding.results import NumberFormats, RoundedFormat, RoundedPart
+from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, RoundedPart
 from bertviz_core.checkpoints.tables import PARTS, least_cosine, mean_cosine
 from bertviz_core.figures.checkpoints.number_formats import mebibytes
 from bertviz_core.questions.tables.lines import aligned, number_cell

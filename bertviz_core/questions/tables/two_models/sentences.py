@@ -8,7 +8,7 @@ from bertviz_core.figures.sentences.gold import gold_frame
 from bertviz_core.figures.sentences.two_models import pair_frame, range_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.sentences.two_models.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
+from bertviz_core.sentences.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
 from bertviz_core.text import counted, decimals, escape_controls
 
 MAX_PAIRS = 30

@@ -1,6 +1,6 @@
 """Merged adapters equal those of peft (merge_and_unload), tensor by tensor and in what the model computes.
 
-Covers `bertviz_core/models/safetensors/adapters/config.py`, `bertviz_core/models/safetensors/values.py`.
+Covers `bertviz_core/models/safetensors/adapters/contents.py`, `bertviz_core/models/safetensors/folder.py`.
 """
 
 import dataclasses
@@ -20,10 +20,9 @@ from transformers import (
 
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.safetensors.values import TensorReader
+from bertviz_core.models.safetensors.folder import TensorReader, read_header
 from bertviz_core.models.sources import resolve
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.run import load_head
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.helpers.made_adapters import random_class, save_adapter, saved_base

@@ -1,6 +1,6 @@
 """What a checkpoint says about late interaction, and one sentence for each damaged one.
 
-Covers `bertviz_core/predictions/scoring/late_interaction/modules.py`.
+Covers `bertviz_core/predictions/late_interaction_modules.py`.
 """
 
 import json
@@ -14,10 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.scoring.late_interaction import modules
-from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
-from bertviz_core.predictions.scoring.late_interaction.plan import UNTRAINED, interaction_plan
-from bertviz_core.predictions.scoring.late_interaction.scores import late_interaction
+from bertviz_core.predictions import late_interaction_modules as modules
+from bertviz_core.predictions.late_interaction import InteractionEncoder, late_interaction
+from bertviz_core.predictions.late_interaction_plan import UNTRAINED, interaction_plan
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.sentences import pooling
 from bertviz_core.settings import Settings

@@ -1,7 +1,7 @@
 """Late interaction against sentence-transformers' MultiVectorEncoder and against its published definition.
 
-Covers `bertviz_core/predictions/scoring/late_interaction/encoding.py`,
-`bertviz_core/predictions/scoring/late_interaction/results.py`.
+Covers `bertviz_core/predictions/late_interaction.py`,
+`bertviz_core/predictions/results.py`.
 """
 
 import json
@@ -18,9 +18,8 @@ from sentence_transformers.util import maxsim
 from transformers import AutoTokenizer, BertModel
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.scoring.late_interaction.encoding import InteractionEncoder
-from bertviz_core.predictions.scoring.late_interaction.plan import UNTRAINED, interaction_plan
-from bertviz_core.predictions.scoring.late_interaction.scores import interaction_scores, late_interaction, max_sims
+from bertviz_core.predictions.late_interaction import InteractionEncoder, interaction_scores, late_interaction, max_sims
+from bertviz_core.predictions.late_interaction_plan import UNTRAINED, interaction_plan
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.settings import Settings
 from tests.helpers.multi_vector import DIMENSIONS, DOCUMENT, EXPANDED, save_multi_vector, save_pylate, save_stanford

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import attention_atlas
-from bertviz_core.attention.one_head import attention_map
+from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import MapOptions
 from tests.helpers.made_traces import random_trace
 from ui.components.attention.view_options import ViewOptions

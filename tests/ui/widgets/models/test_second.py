@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.checkpoints.rounding.formats import COPIES
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.settings import DEFAULT_MODEL

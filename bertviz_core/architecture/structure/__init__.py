@@ -1,1 +1,0 @@
-"""Results about the structure of a model: blocks, normalisations, positions, attention."""

@@ -1,1 +1,0 @@
-"""Compare two checkpoints, or a checkpoint with its rounded copy."""

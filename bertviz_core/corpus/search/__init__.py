@@ -1,1 +1,0 @@
-"""Search in a corpus: exact, or by an approximate index with measured recall."""

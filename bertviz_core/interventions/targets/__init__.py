@@ -1,1 +1,0 @@
-"""Targets: the number of a model that interventions and attributions measure."""

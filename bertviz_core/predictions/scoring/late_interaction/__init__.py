@@ -1,1 +1,0 @@
-"""Late interaction of a query and a document: every token of the query with every token of the document."""

@@ -1,0 +1,353 @@
+"""Answers of two models to one text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.classes import OUTSIDE
+from bertviz_core.predictions.probing.comparison import label_spelling, unmatched_labels
+from bertviz_core.predictions.results import (
+    NO_ANSWER,
+    AnswerPrediction,
+    AnswerSpan,
+    ClassPrediction,
+    Entity,
+    LogitLens,
+    PredictionComparison,
+    PseudoLikelihood,
+    Scoring,
+    TagPrediction,
+)
+from bertviz_core.text import counted, decimals
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.two_tokenizers import SharedSpan, covered, shared_spans, shared_words, text_of
+
+SHOWN_ANSWERS, SEARCHED_ANSWERS = 5, 1_000
+"""Number of best answers of each model that are listed; number among which the other model's answers are searched."""
+SAME_MODEL = "The same model twice: every difference is exactly 0."
+KINDS: dict[Scoring, str] = {
+    "softmax": "classes that exclude each other",
+    "sigmoid": "classes that are each likely or not by themselves",
+    "number": "a number and no probability",
+}
+"""How the heads of two models may differ."""
+
+
+def compared_classes(first: ClassPrediction, second: ClassPrediction) -> PredictionComparison:
+    """Classes of two models, matched by name, in the order of the first; then those that only the second has.
+
+    Raises:
+        UnsupportedModelError: only one of the heads returns probabilities.
+    """
+    if (first.probabilities is None) != (second.probabilities is None):
+        number, other = (first, second) if first.probabilities is None else (second, first)
+        raise UnsupportedModelError(
+            f"The head of {number.model!r} returns a number and that of {other.model!r} probabilities, so the two "
+            "are not compared."
+        )
+    spelling = label_spelling(first.labels, second.labels)
+    sides = [
+        dict(zip(labels, (each.logits if each.probabilities is None else each.probabilities).tolist(), strict=True))
+        for each, labels in ((first, first.labels), (second, tuple(spelling.values())))
+    ]
+    names = tuple(dict.fromkeys((*sides[0], *sides[1])))
+    notices = unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
+    if first.scoring != second.scoring:
+        notices.append(f"{first.model} predicts {KINDS[first.scoring]}, {second.model} {KINDS[second.scoring]}.")
+    return PredictionComparison(
+        first=first.model,
+        second=second.model,
+        kind="classes",
+        unit="value" if first.probabilities is None else "probability",
+        where="",
+        names=names,
+        first_answers=("",) * len(names),
+        second_answers=("",) * len(names),
+        first_numbers=_numbers([sides[0].get(name) for name in names]),
+        second_numbers=_numbers([sides[1].get(name) for name in names]),
+        answers=(first.labels[first.best], spelling[second.labels[second.best]]),
+        notices=_notices(first, second, notices),
+    )
+
+
+def compared_tags(first: TagPrediction, second: TagPrediction) -> PredictionComparison:
+    """Tag and probability of every word in two models.
+
+    The tag of a word is the likeliest of its first token that covers a character of it, as with transformers'
+    aggregation_strategy="first". Where
+    the models cut the text into different words, these are joined until both have them.
+
+    Raises:
+        TextError: a tokenizer does not return the characters of its tokens.
+    """
+    spelling = label_spelling(first.labels, second.labels)
+    read = shared_words(first.tokens, second.tokens)
+    ones = [_tag(first, word.first) for word in read]
+    others = [_tag(second, word.second) for word in read]
+    renamed = tuple(spelling.get(label, "") for label, _ in others)
+    notices = unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
+    return PredictionComparison(
+        first=first.model,
+        second=second.model,
+        kind="tags",
+        unit="probability",
+        where="",
+        names=tuple(word.text for word in read),
+        first_answers=tuple(label for label, _ in ones),
+        second_answers=renamed,
+        first_numbers=_numbers([number for _, number in ones]),
+        second_numbers=_numbers([number for _, number in others]),
+        answers=(_tagged([label for label, _ in ones]), _tagged(renamed)),
+        notices=_notices(first, second, [*notices, *unread_parts(first.model, second.model, read)]),
+    )
+
+
+def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> PredictionComparison:
+    """The best answers of both models to one question, matched by their characters in the context.
+
+    Args:
+        first: answers of the first model, at least SEARCHED_ANSWERS where there are as many.
+        second: answers of the second model to the same question in the same context.
+    """
+    sides = [{_place(each, prediction): each for each in prediction.answers} for prediction in (first, second)]
+    listed = [list(side)[:SHOWN_ANSWERS] for side in sides]
+    places = list(dict.fromkeys((*listed[0], *listed[1])))
+    texts = [first.context[start:end] for start, end in places]
+    names = [text if texts.count(text) == 1 else f"{text} ({start}:{end})" for text, (start, end) in zip(
+        texts, places, strict=True)]  # fmt: skip
+    missing = [
+        f"{counted(len(absent), 'answer')} of the other model {'is' if len(absent) == 1 else 'are'} not among the "
+        f"{SEARCHED_ANSWERS:,} best of {prediction.model}."
+        for side, prediction in zip(sides, (first, second), strict=True)
+        if (absent := [place for place in places if place not in side])
+    ]
+    numbers = [[side[place].score if place in side else None for place in places] for side in sides]
+    if first.is_null or second.is_null:
+        names = [*names, NO_ANSWER]
+        numbers = [[*each, side.null_score] for each, side in zip(numbers, (first, second), strict=True)]
+        missing += [each.null_words() for each in (first, second) if not each.is_null]
+    return PredictionComparison(
+        first=first.model,
+        second=second.model,
+        kind="answers",
+        unit="score",
+        where="",
+        names=tuple(names),
+        first_answers=("",) * len(names),
+        second_answers=("",) * len(names),
+        first_numbers=_numbers(numbers[0]),
+        second_numbers=_numbers(numbers[1]),
+        answers=(first.answer.strip(), second.answer.strip()),
+        notices=_notices(first, second, missing),
+    )
+
+
+def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> PredictionComparison:
+    """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats.
+
+    Raises:
+        TextError: a tokenizer does not return the characters of its tokens.
+    """
+    parts = shared_spans(first.tokens, second.tokens)
+    numbers = [
+        _numbers([_sum(result.surprise, positions) for positions in places])
+        for result, places in (
+            (first, [part.first for part in parts]),
+            (second, [part.second for part in parts]),
+        )
+    ]
+    both = ~np.isnan(numbers[0]) & ~np.isnan(numbers[1])
+    totals = [f"{decimals(float(each[both].astype(np.float64).sum()), 3)} nats" for each in numbers]
+    notices = list(unread_parts(first.model, second.model, parts))
+    if any(len(part.first) != len(part.second) for part in parts):
+        notices.append("Where one model has several tokens for the same characters, their surprise is added up.")
+    return PredictionComparison(
+        first=first.model,
+        second=second.model,
+        kind="surprise",
+        unit="nats",
+        where="",
+        names=tuple(part.text for part in parts),
+        first_answers=("",) * len(parts),
+        second_answers=("",) * len(parts),
+        first_numbers=numbers[0],
+        second_numbers=numbers[1],
+        answers=(totals[0], totals[1]),
+        notices=_notices(first, second, notices),
+    )
+
+
+def compared_lens(
+    lenses: tuple[LogitLens, LogitLens],
+    places: tuple[int, int],
+    words: tuple[Sequence[str], Sequence[str]],
+    where: str,
+    notices: Sequence[str] = (),
+) -> PredictionComparison:
+    """The best word at one place after every layer of two models, with its probability.
+
+    Rows are the hidden states by number; a model with fewer layers has no word in the last rows.
+
+    Args:
+        lenses: the logit lens of both models.
+        places: position of the same characters in each.
+        words: the best word of every state at that position, of each model.
+        where: the characters of the place.
+        notices: notices about the place.
+    """
+    count = max(map(len, words))
+    answers = [(*side, *("",) * (count - len(side))) for side in words]
+    numbers = [
+        _numbers([*np.exp(lens.top_log_probability[:, place, 0]).tolist(), *[None] * (count - len(side))])
+        for lens, place, side in zip(lenses, places, words, strict=True)
+    ]
+    first, second = lenses
+    sizes = [len(side) - 1 for side in words]
+    uneven = [] if sizes[0] == sizes[1] else [f"{first.model} has {sizes[0]} layers, {second.model} {sizes[1]}."]
+    return PredictionComparison(
+        first=first.model,
+        second=second.model,
+        kind="lens",
+        unit="probability",
+        where=where,
+        names=tuple(state_name(entry) for entry in range(count)),
+        first_answers=answers[0],
+        second_answers=answers[1],
+        first_numbers=numbers[0],
+        second_numbers=numbers[1],
+        answers=(words[0][-1], words[1][-1]),
+        notices=_notices(first, second, [*uneven, *notices]),
+    )
+
+
+def comparison_notices(first: str, second: str, notices: Sequence[str]) -> tuple[str, ...]:
+    """The notices of a comparison, with one where both models are the same."""
+    return tuple(dict.fromkeys((*([SAME_MODEL] if first == second else []), *notices)))
+
+
+def _notices(first: Any, second: Any, notices: Sequence[str]) -> tuple[str, ...]:
+    return comparison_notices(first.model, second.model, [*notices, *first.notices, *second.notices])
+
+
+def _numbers(values: Sequence[float | None]) -> Float[np.ndarray, " rows"]:
+    array = np.array([np.nan if value is None else value for value in values], dtype=np.float32)
+    array.setflags(write=False)
+    return array
+
+
+def _sum(surprise: Float[np.ndarray, " seq"], positions: Sequence[int]) -> float | None:
+    return float(surprise[list(positions)].astype(np.float64).sum()) if positions else None
+
+
+def _tag(prediction: TagPrediction, positions: Sequence[int]) -> tuple[str, float | None]:
+    """Tag of a word and its probability; ("", None) for a word that the model does not read."""
+    if not positions:
+        return "", None
+    spans = ((place, covered(prediction.tokens, place)) for place in positions)
+    row = prediction.probabilities[next((place for place, span in spans if span and span[0] < span[1]), positions[0])]
+    best = int(row.argmax())
+    return prediction.labels[best], float(row[best])
+
+
+def _tagged(labels: Sequence[str]) -> str:
+    inside = sum(label not in ("", OUTSIDE) for label in labels)
+    return f"{inside} of {counted(len(labels), 'word')} tagged"
+
+
+def _place(answer: AnswerSpan, prediction: AnswerPrediction) -> tuple[int, int]:
+    """The characters of an answer, without white space around them."""
+    text = prediction.context[answer.start : answer.end]
+    return answer.start + len(text) - len(text.lstrip()), answer.end - len(text) + len(text.rstrip())
+
+
+def unread_parts(first: str, second: str, parts: Sequence[SharedSpan]) -> list[str]:
+    """Notices about parts of the text that only one of two models reads, whose names are given."""
+    notices = []
+    for model, only in ((first, [not part.second for part in parts]), (second, [not part.first for part in parts])):
+        if any(only):
+            count = sum(only)
+            notices.append(
+                f"{counted(count, 'part')} of the text {'is' if count == 1 else 'are'} read by {model} alone."
+            )
+    return notices
+
+
+Found = tuple[TagPrediction, tuple[Entity, ...]]
+"""The tags of a model, and the entities that they form."""
+Place = tuple[int, int, int, str]
+"""Sequence, first character and end of an entity without white space around it, and its label."""
+
+
+def compared_entities(first: Found, second: Found) -> PredictionComparison:
+    """Entities that both models find, and those that only one finds, in the order of the text.
+
+    Two entities are the same if they cover the same characters and have the same label, regardless of case where that
+    is unambiguous. The number of a row is the entity's score in each model, NaN where a model does not find it.
+
+    Args:
+        first: tags and entities of the first model.
+        second: tags and entities of the second model for the same text, joined by the same strategy.
+
+    Raises:
+        TextError: a tokenizer does not return the characters of its tokens.
+    """
+    (one, ones), (other, others) = first, second
+    spelling = label_spelling(one.labels, other.labels)
+    short = label_spelling(
+        tuple(dict.fromkeys(each.label for each in ones)), tuple(dict.fromkeys(each.label for each in others))
+    )
+    sides = _placed(one.tokens, ones, {}), _placed(other.tokens, others, short)
+    places = sorted({*sides[0], *sides[1]})
+    notices = unmatched_labels((one.model, other.model), one.labels, tuple(spelling.values()))
+    return PredictionComparison(
+        first=one.model,
+        second=other.model,
+        kind="entities",
+        unit="probability",
+        where="",
+        names=tuple(_name(one.tokens, place) for place in places),
+        first_answers=tuple(place[3] if place in sides[0] else "" for place in places),
+        second_answers=tuple(place[3] if place in sides[1] else "" for place in places),
+        first_numbers=_entities_numbers(sides[0], places),
+        second_numbers=_entities_numbers(sides[1], places),
+        answers=(number_of_entities(len(ones)), number_of_entities(len(others))),
+        notices=comparison_notices(one.model, other.model, [*notices, *one.notices, *other.notices]),
+    )
+
+
+def number_of_entities(count: int) -> str:
+    """The count and its noun."""
+    return f"{count:,} {'entity' if count == 1 else 'entities'}"
+
+
+def _placed(tokens: Tokens, listed: tuple[Entity, ...], spelling: Mapping[str, str]) -> dict[Place, float]:
+    """Place of each entity -> its score."""
+    placed = {}
+    for each in listed:
+        if each.start is None or each.end is None:
+            raise TextError(
+                "The entities of two models are matched by their characters, and one of these tokenizers does not "
+                "return the characters of its tokens; choose a model with a fast tokenizer."
+            )
+        part = text_of(tokens, each.sequence)[each.start : each.end]
+        start = each.start + len(part) - len(part.lstrip())
+        end = max(start, each.end - len(part) + len(part.rstrip()))
+        placed[each.sequence, start, end, spelling.get(each.label, each.label)] = each.score
+    return placed
+
+
+def _name(tokens: Tokens, place: Place) -> str:
+    """The characters of an entity, and where they are."""
+    sequence, start, end, _ = place
+    where = f"{start}:{end}" if tokens.pair is None else f"{('first', 'second')[sequence]} text, {start}:{end}"
+    return f"{text_of(tokens, sequence)[start:end]} ({where})"
+
+
+def _entities_numbers(scores: Mapping[Place, float], places: list[Place]) -> Float[np.ndarray, " rows"]:
+    array = np.array([scores.get(place, np.nan) for place in places], dtype=np.float32)
+    array.setflags(write=False)
+    return array

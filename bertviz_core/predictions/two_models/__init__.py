@@ -1,1 +1,0 @@
-"""Predictions of two models for one text, matched by labels, characters and words."""

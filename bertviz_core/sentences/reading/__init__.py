@@ -1,1 +1,0 @@
-"""Read lists of sentences from text, CSV, TSV and Parquet files."""

@@ -1,1 +1,0 @@
-"""Two models beside each other: cosines of the same sentences, and agreement with gold similarities."""

@@ -1,1 +1,0 @@
-"""Subwords: pieces of a text, edits, words in context, and reference tokenizers."""
