@@ -9,15 +9,9 @@ from starlette.middleware import Middleware
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import Settings
-from ui.server.access_control import Entrance
-from ui.server.auth import check_sign_in
-from ui.server.index_page import IndexPage
-from ui.server.monitoring.log import notify, start_log
-from ui.server.monitoring.metrics import start_metrics
-from ui.server.monitoring.readiness import Readiness
-from ui.server.preload import lifespan
-from ui.server.start import check_models, check_places, device_notice, memory_notice, walls_notice
-from ui.server.unknown_pages import UnknownPages
+from ui.server.access import Entrance, UnknownPages, check_sign_in
+from ui.server.monitoring import Readiness, notify, start_log, start_metrics
+from ui.server.start import IndexPage, check_models, check_places, device_notice, lifespan, memory_notice, walls_notice
 
 # Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep
 # those that they wait for from a processor: two sentences' pairs took 44 s on a busy machine, and 1.2 s with this.

@@ -20,7 +20,7 @@ PAGE = "overview"
 ANSWER_S = 3.0
 DRAWING_S = 25.0
 MARK = re.compile(r"\\([!-/:-@\[-`{-~])")
-"""A mark that ui.widgets.formatting.plain has escaped."""
+"""A mark that ui.widgets.heading.plain has escaped."""
 
 
 def main() -> int:

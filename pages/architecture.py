@@ -2,6 +2,6 @@
 
 from bertviz_core.questions.views.architecture import VIEWS, about_architecture
 from ui.engine import show_page
-from ui.views.architecture.tree import tree_view
+from ui.views.architecture import tree_view
 
 show_page("architecture", VIEWS, about_architecture, special={"Module tree": tree_view})

@@ -6,11 +6,10 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.text import escape_markdown
 from ui.views.attention import cache
 from ui.views.attention.views import VIEWS, heads_view
-from ui.widgets import text_fields
+from ui.widgets import models as fields
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import run_words
-from ui.widgets.heading import heading, unshown
-from ui.widgets.models import fields, run_model
+from ui.widgets.heading import heading, run_words, unshown
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("attention")

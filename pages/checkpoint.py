@@ -2,8 +2,7 @@
 
 from bertviz_core.questions.views.checkpoint import VIEWS, about_checkpoint
 from ui.engine import show_page
-from ui.views.checkpoint.answers import compare_view
-from ui.views.checkpoint.training import training_view
+from ui.views.checkpoint import compare_view, training_view
 
 SPECIAL = {"Compare with base": compare_view, "Training run": training_view}
 show_page("checkpoint", VIEWS, about_checkpoint, special=SPECIAL)

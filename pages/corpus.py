@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from ui.views.corpus.choosing import chosen_corpus
-from ui.views.corpus.texts import RUN_ANEW
+from ui.views.corpus.controls import RUN_ANEW, chosen_corpus
 from ui.views.corpus.views import VIEWS
+from ui.widgets import models as fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.heading import heading
-from ui.widgets.models import fields
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("corpus")

@@ -3,18 +3,18 @@
 import streamlit as st
 
 from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.text import escape_markdown
-from ui.cache import sources
+from ui.cache import models as sources
 from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
+from ui.widgets import models as fields
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
 from ui.widgets.heading import heading, unshown
-from ui.widgets.models import fields
 
 FIELD = 100
 """Pixels of the field with the reader's text."""

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.architecture.model_stack import stack_figure
+from bertviz_core.figures.architecture.layers import stack_figure
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
 from bertviz_core.text import bytes_text, count, escape_markdown
@@ -11,12 +11,11 @@ from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
+from ui.widgets import models as fields
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR
-from ui.widgets.heading import heading
-from ui.widgets.models import fields
+from ui.widgets.heading import BERT_IN_FIVE, BERT_IS_FOR, heading
 
 HALF = 0.55
 """Share of the page's width taken by the figure."""

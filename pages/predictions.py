@@ -1,14 +1,13 @@
 """Predictions: what does the model answer?"""
 
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.predictions import SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
-from ui.views.predictions.heads import offered_views
 from ui.views.predictions.probes import train_view
-from ui.views.predictions.several import several_view
+from ui.views.predictions.several import offered_views, several_view
 
 
 def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> None:

@@ -4,13 +4,11 @@ import streamlit as st
 
 from bertviz_core.text import escape_markdown
 from ui.views.representations import controls as representations_controls
-from ui.views.representations.input_views import pooler_view
-from ui.views.representations.views import VIEWS
-from ui.widgets import text_fields
+from ui.views.representations.views import VIEWS, pooler_view
+from ui.widgets import models as fields
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import run_words
-from ui.widgets.heading import heading, unshown
-from ui.widgets.models import fields, run_model
+from ui.widgets.heading import heading, run_words, unshown
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("representations")

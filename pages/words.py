@@ -3,6 +3,6 @@
 from bertviz_core.questions.views.words import about_words
 from ui.engine import show_page
 from ui.views.words import SPECIAL, VIEWS
-from ui.widgets.target_controls.opened import shared_model_of
+from ui.widgets.target_controls import shared_model_of
 
 show_page("words", VIEWS, about_words, special=SPECIAL, open_model=shared_model_of)

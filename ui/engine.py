@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.parameters import Options, Param, joined_names
+from bertviz_core.questions.question import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,
@@ -38,8 +38,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.text import escape_markdown
-from ui.address.registry import TYPED
-from ui.address.values import put
+from ui.address.registry import TYPED, put
 from ui.address.widgets import (
     choice,
     edited,
@@ -54,23 +53,19 @@ from ui.address.widgets import (
     whole,
     words,
 )
+from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
-from ui.cache.sources import tasks
 from ui.components import step_links
 from ui.components.cell_click import cell_click
 from ui.session import store, stored
-from ui.widgets import text_fields
-from ui.widgets.cell_controls import head_select, put_token, several_tokens, toggle_token, token_select
+from ui.widgets import models as fields
+from ui.widgets import run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
 from ui.widgets.heading import heading, unshown
-from ui.widgets.lists.open_text import open_row, text_select
-from ui.widgets.lists.progress import answer
-from ui.widgets.lists.uploads import within_upload
-from ui.widgets.models import fields, run_model
-from ui.widgets.models.beside import beside
-from ui.widgets.models.second import needs_second, second_name
-from ui.widgets.models.select import bundled_instead
+from ui.widgets.lists import answer, open_row, text_select, within_upload
+from ui.widgets.models import beside, bundled_instead, needs_second, second_name
+from ui.widgets.text_fields import head_select, put_token, several_tokens, toggle_token, token_select
 from ui.widgets.view_and_layer import layer_select, open_view, state_select, store_state, view_choice
 
 FLAG = ("false", "true")
@@ -218,7 +213,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
             return select(param, param.label, list(allowed), format_func=shown, help=_sentence(param))
         case "names" if allowed:
             with st.popover(param.label):
-                return joined_names(several(param, param.label, list(allowed), param.options))
+                return joined_names(several(param, param.label, param.options, list(allowed)))
         case "names":
             return fields.models_control(param, opened.name)
         case "model":

@@ -8,28 +8,27 @@ import streamlit as st
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.pages import FIRST, PAGES
 from bertviz_core.text import escape_markdown
-from ui import own_texts, session, share
-from ui.address import navigation, query
+from ui import session, share
+from ui import share as own_texts
+from ui.address import navigation
+from ui.address import registry as query
 from ui.address.registry import TYPED
-from ui.cache.memoize import logged
-from ui.cache.view_notes import noted
+from ui.cache.figures import logged, noted
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.components.presenter import LARGER, presenter
-from ui.lessons import drawing, handout, pinning, pins, tour
-from ui.server import logo
-from ui.server.auth import require_sign_in
-from ui.server.monitoring.log import model_fact
-from ui.server.unknown_pages import ABSENT, absent_words, nearest_page
-from ui.views.corpus.texts import SIDEBAR
+from ui.lessons import handout, pinning, pins, tour
+from ui.lessons import handout as drawing
+from ui.server import start as logo
+from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
+from ui.server.monitoring import model_fact
+from ui.views.corpus.controls import SIDEBAR
 from ui.widgets import text_fields
 from ui.widgets.errors import no_such_page, shown_to_user
-from ui.widgets.files.report import PageReport
-from ui.widgets.heading import beside_title
-from ui.widgets.models.second import second_select
-from ui.widgets.models.select import model_select
-from ui.widgets.panel import panel
+from ui.widgets.files import PageReport
+from ui.widgets.heading import beside_title, panel
+from ui.widgets.models import model_select, second_select
 from ui.widgets.view_and_layer import reads_text
 
 REPORT = "report_open"

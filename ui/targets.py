@@ -3,13 +3,20 @@
 from collections.abc import Sequence
 from functools import partial
 
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.view import Ask, TargetView, View
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw_parts, with_controls
-from ui.widgets.target_controls.kinds import Texts
-from ui.widgets.target_controls.opened import ChosenTarget, target_options, target_words
-from ui.widgets.target_controls.row import TargetRow, class_row, folded_row, target_row
+from ui.widgets.target_controls import (
+    ChosenTarget,
+    TargetRow,
+    Texts,
+    class_row,
+    folded_row,
+    target_options,
+    target_row,
+    target_words,
+)
 
 
 def targeted(views: Sequence[View]) -> Specials:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import TypeVar, overload
 
-from bertviz_core.api.arguments import Texts, answered_texts, checked
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.figures import ModelFigures
+from bertviz_core.api.own_model import Texts, answered_texts, checked
 from bertviz_core.api.results.answers import AnswerComparisonResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
@@ -18,15 +18,19 @@ from bertviz_core.api.results.two_models import (
 from bertviz_core.errors import TextError
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.compared_answers import compared_answers, compared_options
-from bertviz_core.questions.predictions.task_heads import JOINED, JOINS
-from bertviz_core.questions.predictions.two_models import VIEW, VIEWS, compared_predictions
-from bertviz_core.questions.question import Question
+from bertviz_core.questions.predictions.predict import JOINED, JOINS
+from bertviz_core.questions.predictions.two_models import (
+    VIEW,
+    VIEWS,
+    compared_answers,
+    compared_options,
+    compared_predictions,
+)
+from bertviz_core.questions.question import Options, Question
 from bertviz_core.questions.texts.attention import WORDS
-from bertviz_core.questions.texts.heads import HEAD, LAYER
+from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats
-from bertviz_core.questions.texts.two_runs import (
+from bertviz_core.questions.texts.two_models import (
     OTHER_HEAD,
     OTHER_LAYER,
     changed_heads,

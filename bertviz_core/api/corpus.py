@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.questions.corpora import searched
 from bertviz_core.questions.opened import OpenedFolder
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.corpora import hit_lines, hits_json, info_json, info_lines
+from bertviz_core.questions.question import Options
+from bertviz_core.questions.tables.texts import hit_lines, hits_json, info_json, info_lines
 from bertviz_core.settings import Settings
 
 

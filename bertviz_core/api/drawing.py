@@ -10,16 +10,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.caption import caption_of
-from bertviz_core.figures.base.export import MEDIA, WIDTH
+from bertviz_core.figures.base.export import MEDIA, WIDTH, caption_of
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
-from bertviz_core.questions.parameters import COMMON, Options
-from bertviz_core.questions.question import all_questions
+from bertviz_core.questions.question import COMMON, Options, all_questions
 from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted

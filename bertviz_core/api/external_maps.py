@@ -10,15 +10,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import drawn, require_file, save_figure
+from bertviz_core.api.own_model import checked
 from bertviz_core.attention.external_maps import atlas_of, head_map, head_measures, labelled, stacked, uneven
-from bertviz_core.figures.attention.atlas import atlas_heatmap
-from bertviz_core.figures.attention.heatmap import attention_heatmap
-from bertviz_core.figures.attention.lines import attention_lines
+from bertviz_core.figures.attention.maps import atlas_heatmap, attention_heatmap, attention_lines
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.questions.figures import no_figure
-from bertviz_core.questions.parameters import numbered
+from bertviz_core.questions.question import numbered
 from bertviz_core.text import escape_controls
 
 

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import overload
 
-from bertviz_core.api.arguments import Texts, checked, paired
+from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
-from bertviz_core.api.lists import ModelOfLists
-from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, library_model
-from bertviz_core.api.results.answers import PredictionResult
-from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.journey import JourneyResult
-from bertviz_core.api.results.runs import TokensResult, TraceResult
+from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, checked, library_model, paired
+from bertviz_core.api.results.answers import LateInteractionResult, PredictionResult, RankingResult, SentencesResult
+from bertviz_core.api.results.runs import JourneyResult, TokensResult, TraceResult
+from bertviz_core.api.results.two_models import EffectsResult, WordsResult
 from bertviz_core.api.results.weights import (
     AdapterResult,
     ArchitectureResult,
@@ -22,17 +20,86 @@ from bertviz_core.api.results.weights import (
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS, quietly
 from bertviz_core.questions.interventions.attributions import share_values, word_attributions
-from bertviz_core.questions.interventions.single_text import ablation_effects
-from bertviz_core.questions.models.adapter import adapter_updates
-from bertviz_core.questions.models.checkpoints import load_report_of
-from bertviz_core.questions.models.parameters import architecture, parameters
-from bertviz_core.questions.parameters import Options, numbered
+from bertviz_core.questions.interventions.effects import ablation_effects
+from bertviz_core.questions.models.architecture import architecture, parameters
+from bertviz_core.questions.models.checkpoints import adapter_updates, load_report_of
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
-from bertviz_core.questions.texts.heads import head_matrices
-from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
+from bertviz_core.questions.question import Options, numbered
+from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
+from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
+
+
+class ModelOfLists(ModelComparisons):
+    """Methods of a model for lists of texts, comparisons, and figures."""
+
+    @checked
+    def sentences(
+        self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
+    ) -> SentencesResult:
+        """Embed sentences [sentences, dimensions], with the cosine similarity of every pair.
+
+        Args:
+            sentences: texts, at least one.
+            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; defaults to that of the checkpoint.
+            layer: index of the hidden states to pool, 0 for the embedding output; defaults to the last.
+
+        Raises:
+            BertvizError: the weights are not on this machine, there is no such pooling or layer, or the list is empty.
+        """
+        if not sentences:
+            raise TextError("sentences is an empty list; give at least one text.")
+        values = {} if pooling is None else {"pooling": pooling}
+        values |= {} if layer is None else {"layer": str(layer)}
+        return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
+
+    @checked
+    def rank(
+        self,
+        query: str,
+        texts: Sequence[str],
+        *,
+        ranked_by: str | None = None,
+        label: str | None = None,
+        beside: str | PathLike[str] | None = None,
+    ) -> RankingResult:
+        """Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.
+
+        Args:
+            query: the query, which the head reads as the first text of each pair.
+            texts: the texts, at least one.
+            ranked_by: "head" or "late interaction"; defaults to the head, and to late interaction for a model without
+                a head that was trained for it (ColBERT).
+            label: the class whose probability orders the texts; defaults to "entailment". A head with one output, a
+                cross-encoder, needs none: its score is the activation of its settings, the sigmoid by default.
+            beside: sentence model of the cosines; defaults to the bundled one, and "own" is the model's own encoder.
+
+        Raises:
+            BertvizError: the model has no such head or class, the query is blank, or there are no texts.
+        """
+        named = "" if beside is None else fspath(beside)
+        options = ranking_options(query, texts, label or "", named, self.task, ranked_by or "")
+        return self._ask(ranked, RankingResult, options)
+
+    @checked
+    def late_interaction(self, query: str, document: str) -> LateInteractionResult:
+        """Compare every token of a query with every token of a document, as ColBERT does.
+
+        The score is the sum, over the tokens of the query, of the largest cosine with a token of the document. Markers,
+        masks that fill the query up, projection and skip list are those of the checkpoint; a model that was not
+        trained for it is compared by its last hidden states, and a notice says so.
+
+        Args:
+            query: the query.
+            document: the text that it is compared with.
+
+        Raises:
+            BertvizError: a text is blank or has no token, or a file of the checkpoint is missing or damaged.
+        """
+        return self._ask(late_interaction, LateInteractionResult, interaction_options(query, document))
 
 
 class Model(ModelOfLists):

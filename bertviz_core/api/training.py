@@ -7,19 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from bertviz_core.api.arguments import Texts, answered_texts, checked
 from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.api.own_model import Texts, answered_texts, checked
 from bertviz_core.api.results.base import Result
-from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
+from bertviz_core.api.results.two_models import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
 from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.compared_answers import labelled_columns
-from bertviz_core.questions.predictions.followed_answers import followed_labels, followed_text
-from bertviz_core.questions.predictions.followed_states import followed_states
-from bertviz_core.questions.tables.training.log_and_movement import (
+from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
+from bertviz_core.questions.predictions.two_models import labelled_columns
+from bertviz_core.questions.question import Options
+from bertviz_core.questions.tables.training import (
     broken_frame,
     log_json,
     log_lines,

@@ -1,15 +1,20 @@
-"""The typer application, with which commands register themselves, and shared arguments.
-
-What is imported here is all that `--help` needs, so it is no library of arrays, tables or models.
-"""
+"""Arguments and options that several commands have, and their output."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.tables.lines import json_bytes
+from bertviz_core.sentences.lists import read_sentences
+from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.settings import Settings
+from bertviz_core.tables.atomic_files import write_whole
+from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 from bertviz_core.version import __version__
 
 
@@ -88,3 +93,90 @@ def _read() -> bytes:
     if not data.strip():
         raise TextError("The standard input, requested by -, is empty or was read already; give one text that way.")
     return data
+
+
+MINUS = "−"
+
+
+def print_notices(notices: Sequence[str]) -> None:
+    """Print each notice as a line on stderr."""
+    for notice in notices:
+        sys.stderr.write(f"{escape_controls(notice)}\n")
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print lines as UTF-8, regardless of the encoding of the terminal, since vocabularies contain all scripts.
+
+    Minus signs become hyphens if the terminal cannot show them.
+    """
+    text = "".join(f"{line.rstrip()}\n" for line in lines).translate(NO_TEXT)
+    if sys.stdout.isatty() and not _shows(MINUS):
+        text = text.replace(MINUS, "-")
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.flush()
+
+
+def _shows(sign: str) -> bool:
+    """Whether the encoding of the terminal supports a character."""
+    try:
+        sign.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
+    """Print a JSON object; arrays become lists.
+
+    Args:
+        value: the object.
+        notices: notices of the answer, which may have more than the result.
+    """
+    whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
+    text = json_escaped(json_bytes(whole).decode("utf-8"))
+    sys.stdout.buffer.write(f"{text}\n".encode())
+    sys.stdout.flush()
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically.
+
+    Raises:
+        BertvizError: the disk is full or not writable.
+    """
+    try:
+        write_whole(path, lambda file: file.write(content))
+    except OSError as error:
+        raise BertvizError(f"{quoted(path.name)} cannot be written ({error.strerror}).") from error
+
+
+def opened_model(name: str, task: str | None = None) -> OpenedModel:
+    """Open a model with the settings of the environment; its parts are loaded when they are first needed.
+
+    Args:
+        name: its name, looked up when it is first needed.
+        task: default task of the head; None for that of the head that it was saved with.
+    """
+    return OpenedModel(name, Settings.from_environment(any_folder=True), task)
+
+
+def opened_folder(folder: Path) -> OpenedFolder:
+    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed.
+
+    Raises:
+        CorpusError: there is none, or it is damaged.
+    """
+    return OpenedFolder(folder, Settings.from_environment(any_folder=True))
+
+
+def opened_table(file: Path, column: str) -> SentenceTable:
+    """Read the texts of a file, or of the standard input for `-`.
+
+    Args:
+        file: the file.
+        column: its column with the texts; "" for the one that is found.
+
+    Raises:
+        BertvizError: the file cannot be read, or has no such column.
+    """
+    return read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)

@@ -1,6 +1,6 @@
 """Wrong arguments are refused with one message, for every public method and every argument.
 
-Covers `bertviz_core/api/arguments.py`.
+Covers `bertviz_core/api/own_model.py`.
 """
 
 import copy
@@ -19,18 +19,28 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
-from bertviz_core.api.results.answers import AnswerComparisonResult, PredictionResult, SlicedAnswersResult
-from bertviz_core.api.results.followed import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
-from bertviz_core.api.results.interventions import EffectsResult, WordsResult
-from bertviz_core.api.results.ranking import LateInteractionResult, RankingResult
+from bertviz_core.api.results.answers import (
+    AnswerComparisonResult,
+    DimensionsResult,
+    LateInteractionResult,
+    NearestResult,
+    PredictionResult,
+    RankingResult,
+    SentencesResult,
+    SlicedAnswersResult,
+)
 from bertviz_core.api.results.runs import TraceResult
-from bertviz_core.api.results.sentences import DimensionsResult, NearestResult, SentencesResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
+    EffectsResult,
+    FollowedLabelsResult,
+    FollowedStatesResult,
+    FollowedTextResult,
     NumberFormatsResult,
     PredictionComparisonResult,
     StateComparisonResult,
+    WordsResult,
 )
 from bertviz_core.api.results.weights import (
     AdapterResult,
@@ -41,7 +51,7 @@ from bertviz_core.api.results.weights import (
 )
 from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.sources import bundled_folder
-from bertviz_core.questions.parameters import COMMON
+from bertviz_core.questions.question import COMMON
 
 MODEL, TEXT, ROUNDED, RUN = "all-MiniLM-L6-v2", "a b", "itself, rounded to float8_e4m3fn", "runs/my-run"
 WRONG: tuple[Any, ...] = (

@@ -16,32 +16,29 @@ from bertviz_core import Model, open_corpus, open_model, open_training
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.runs import TraceResult
 from bertviz_core.api.results.weights import HeadsResult
-from bertviz_core.cli.commands import COMMANDS
-from bertviz_core.cli.corpus.group import corpus_app
+from bertviz_core.cli.app import COMMANDS
+from bertviz_core.cli.corpus import corpus_app
 from bertviz_core.cli.options import app
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
-from bertviz_core.questions.interventions.single_text import ablation_effects
-from bertviz_core.questions.models.adapter import adapter_updates
-from bertviz_core.questions.models.checkpoints import checkpoint_comparison, load_report_of
-from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.interventions.effects import ablation_effects
+from bertviz_core.questions.models.architecture import parameters
+from bertviz_core.questions.models.checkpoints import adapter_updates, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.late_interaction import late_interaction
 from bertviz_core.questions.predictions.predict import predictions
-from bertviz_core.questions.predictions.ranking import ranked, ranking_options
+from bertviz_core.questions.predictions.ranking import late_interaction, ranked, ranking_options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.checkpoints import compare_json
 from bertviz_core.questions.tables.interventions import pairs_json
 from bertviz_core.questions.tables.lines import json_object
-from bertviz_core.questions.tables.training.log_and_movement import training_json
+from bertviz_core.questions.tables.training import training_json
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
-from bertviz_core.questions.texts.heads import head_matrices
-from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
-from bertviz_core.questions.texts.two_runs import changed_heads, compared_attention, cosines_of_states
+from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
 from tests.api.conftest import Printed
 from tests.helpers.same_results import assert_same

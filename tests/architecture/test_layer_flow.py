@@ -12,7 +12,7 @@ from bertviz_core.architecture.module_tree import module_tree, shapes_of
 from bertviz_core.architecture.results import LayerFlow, Window
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.figures.architecture.layer_flow import flow_rows, unused_words
+from bertviz_core.figures.architecture.layers import flow_rows, unused_words
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
 from tests.helpers.decoders import LAYOUTS, decoder_config

@@ -1,6 +1,6 @@
 """Attention, heads and states of two models: each side is the answer about that model alone, differences are exact.
 
-Covers `bertviz_core/questions/texts/two_runs.py` and `bertviz_core/questions/tables/two_models/runs.py`.
+Covers `bertviz_core/questions/texts/two_models.py` and `bertviz_core/questions/tables/two_models/runs.py`.
 """
 
 from itertools import pairwise
@@ -16,7 +16,7 @@ from bertviz_core.attention.value_zeroing import relative_place
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import BertvizError
 from bertviz_core.predictions.two_models import SAME_MODEL
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_frame,
     attention_comparison_json,
@@ -29,7 +29,7 @@ from bertviz_core.questions.tables.two_models.runs import (
 )
 from bertviz_core.questions.texts.attention import attention_map
 from bertviz_core.questions.texts.hidden_states import run
-from bertviz_core.questions.texts.two_runs import (
+from bertviz_core.questions.texts.two_models import (
     SAME_STATES,
     changed_heads,
     compared_attention,

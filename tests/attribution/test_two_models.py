@@ -1,6 +1,6 @@
 """Attributions of two models: each side is the answer about that model alone, words meet by their characters.
 
-Covers `bertviz_core/questions/interventions/two_models.py`, `bertviz_core/questions/interventions/same_target.py`,
+Covers `bertviz_core/questions/interventions/attributions.py`, `bertviz_core/questions/interventions/attributions.py`,
 `bertviz_core/questions/tables/two_models/interventions.py`.
 """
 
@@ -11,14 +11,12 @@ import pytest
 
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.interventions.two_models import words_compared_figure
+from bertviz_core.figures.interventions.effects import words_compared_figure
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.predictions.two_models import SAME_MODEL
-from bertviz_core.questions.interventions.attributions import word_attributions
-from bertviz_core.questions.interventions.same_target import second_options
+from bertviz_core.questions.interventions.attributions import compared_words, second_options, word_attributions
 from bertviz_core.questions.interventions.targets import target_of
-from bertviz_core.questions.interventions.two_models import compared_words
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.views.words import shares_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT

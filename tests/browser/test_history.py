@@ -1,6 +1,6 @@
 """Back and forward restore each view as it was left, the first tap on a link works, a reload keeps typed texts.
 
-Covers `ui/address/navigation.py`, `ui/own_texts.py`.
+Covers `ui/address/navigation.py`, `ui/share.py`.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Links from the drawing of the Journey to each page, and from each page to its place in the drawing.
 
-Covers `ui/components/journey/show.py` and `ui/address/journey_place.py`.
+Covers `ui/components/journey/show.py` and `ui/address/navigation.py`.
 """
 
 from collections.abc import Callable

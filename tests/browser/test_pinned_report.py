@@ -14,8 +14,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from tests.browser.conftest import COLD_MS, Fresh, Watch, until
 from tests.browser.test_pinning import pin
-from ui.lessons.library import SHIPPED
-from ui.lessons.reading import parse_lesson
+from ui.lessons.library import SHIPPED, parse_lesson
 
 pytestmark = pytest.mark.browser
 QUERY = 5

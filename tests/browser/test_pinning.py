@@ -14,7 +14,7 @@ from bertviz_core.figures.pages import PAGES
 from tests.browser.conftest import COLD_MS, Fresh, until
 from tests.browser.test_accessibility import findings
 from tests.browser.test_tokens import click, picture, title
-from ui.lessons.reading import parse_lesson
+from ui.lessons.library import parse_lesson
 
 pytestmark = pytest.mark.browser
 NOTE = "The head reads the word before: no."

@@ -1,6 +1,6 @@
 """The report of a page: created, saved, and opened without a network.
 
-Covers `ui/widgets/files/report.py`, `ui/cache/report.py`, `ui/widgets/files/drawn.py`.
+Covers `ui/widgets/files.py`, `ui/cache/report.py`, `ui/widgets/files.py`.
 """
 
 import re

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Fresh
-from ui.lessons.reading import Step, read_lesson
+from ui.lessons.library import Step, read_lesson
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]

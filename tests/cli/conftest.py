@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from bertviz_core.cli import app
-from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.cli import figure as figure_command
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.lazy_imports import import_libraries
 from bertviz_core.models.loading import LoadedModel

@@ -7,8 +7,8 @@ from inspect import getdoc
 
 import pytest
 
-from bertviz_core.cli.commands import COMMANDS
-from bertviz_core.cli.corpus.group import corpus
+from bertviz_core.cli.app import COMMANDS
+from bertviz_core.cli.corpus import corpus
 from bertviz_core.cli.options import app
 from tests.cli.conftest import Command, alone
 

@@ -1,6 +1,6 @@
 """Every command's JSON, for every task and many families: one JSON object or one message, never a traceback.
 
-Covers `bertviz_core/cli/output.py`.
+Covers `bertviz_core/cli/options.py`.
 """
 
 import json

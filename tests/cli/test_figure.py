@@ -25,7 +25,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.figures.attention.lines import STEPS
+from bertviz_core.figures.attention.maps import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
@@ -35,10 +35,9 @@ from bertviz_core.questions import figures
 from bertviz_core.questions import question as question_module
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, figure_questions, question
+from bertviz_core.questions.question import Answer, Options, figure_questions, question
 from bertviz_core.questions.report import image_files as figure_files
-from bertviz_core.questions.texts.heads import QUERY
+from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.questions.views import sentences as similarity
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command
@@ -49,7 +48,7 @@ from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
 from ui.widgets import figure_block
-from ui.widgets.lists import progress
+from ui.widgets import lists as progress
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"

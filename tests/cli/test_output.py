@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.cli.app import main
-from bertviz_core.cli.output import write_file
+from bertviz_core.cli.options import write_file
 from bertviz_core.errors import BertvizError
 
 
@@ -55,7 +55,7 @@ def test_a_full_device_is_one_sentence() -> None:
 @pytest.mark.parametrize(("encoding", "sign"), [("ascii", "-"), ("utf-8", "−"), ("latin-1", "-")])
 def test_a_terminal_that_has_no_minus_gets_a_hyphen(encoding: str, sign: str) -> None:
     reader, terminal = os.openpty()
-    code = "from bertviz_core.cli.output import print_lines; print_lines(['−0.5'])"
+    code = "from bertviz_core.cli.options import print_lines; print_lines(['−0.5'])"
     subprocess.run(
         [sys.executable, "-c", code], stdout=terminal, env={**os.environ, "PYTHONIOENCODING": encoding}, check=True
     )

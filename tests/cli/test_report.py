@@ -1,6 +1,6 @@
 """A report contains the numbers of the commands, no tags from a user's texts, and no external addresses.
 
-Covers `bertviz_core/cli/figure/report_command.py`, `bertviz_core/questions/report/*.py`.
+Covers `bertviz_core/cli/figure.py`, `bertviz_core/questions/report/*.py`.
 """
 
 import html

@@ -48,12 +48,9 @@ from tests.helpers.multi_vector import save_pylate, save_stanford
 from tests.helpers.tiny_models import save_tiny
 from tests.helpers.written_adapters import write_adapter
 from ui.address.navigation import left_query
-from ui.address.query import whole
-from ui.address.registry import TYPED
-from ui.lessons.library import lesson_file, lesson_names
+from ui.address.registry import TYPED, whole
+from ui.lessons.library import file_name, lesson_file, lesson_names, lesson_yaml, parse_lesson, read_lesson
 from ui.lessons.pins import PinnedViews
-from ui.lessons.reading import parse_lesson, read_lesson
-from ui.lessons.writing import file_name, lesson_yaml
 
 PAGES = sorted({page for page, _ in VIEWS})
 LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons" / "shipped").glob("*.yaml"))

@@ -3,7 +3,7 @@
 import math
 
 from bertviz_core.architecture.results import Architecture, Block, BlockKind, LayerFacts, ModelFacts, StreamTable
-from bertviz_core.figures.parameters.bars import LAYER_PARTS
+from bertviz_core.figures.parameters import LAYER_PARTS
 from bertviz_core.parameters.results import ComponentCount, LayerCount, Ledger, Parameter, TreeNode
 
 ACTIVE = "<b>hi</b>&"

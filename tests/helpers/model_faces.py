@@ -11,8 +11,8 @@ from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
 from bertviz_core.architecture.module_tree import module_shapes, tree_of
 from bertviz_core.architecture.results import Architecture, Design, LayerFlow, ModelFacts, ModuleTree, OperationTerms
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.figures.architecture.box_rows import Picture
-from bertviz_core.figures.architecture.model_stack import stack_picture
+from bertviz_core.figures.architecture.drawing import Picture
+from bertviz_core.figures.architecture.layers import stack_picture
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import module_ledger

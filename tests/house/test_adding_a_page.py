@@ -101,7 +101,7 @@ from typing import Any
 from bertviz_core.hidden_states.piece_lengths import piece_lengths
 from bertviz_core.hidden_states.results import PieceLengths
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, flag
+from bertviz_core.questions.question import Options, flag
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.tokens import tokens
@@ -130,7 +130,7 @@ def lengths_lines(result: PieceLengths) -> list[str]:
     "pages/lengths.py": '''"""Lengths: how long is a token?"""
 
 from bertviz_core.figures.tokens.lengths import lengths_figure
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
 from ui.cache import sources
@@ -210,7 +210,7 @@ class PieceLengths:
     characters: tuple[int, ...]
     """Their characters."""
 ''',
-    "bertviz_core/cli/texts/hidden_states.py": '''
+    "bertviz_core/cli/texts.py": '''
 
 @app.command()
 def lengths(
@@ -269,7 +269,7 @@ AFTER = {
         r'    PageEntry\("tokens".*\n',
         '    PageEntry("lengths", "Lengths", "How long is a token?", READS, "straighten", ()),\n',
     ),
-    "bertviz_core/cli/commands.py": (
+    "bertviz_core/cli/app.py": (
         r'    "tokens": Command.*\n',
         '    "lengths": Command("texts.hidden_states", "Count the characters of every token of a text."),\n',
     ),
@@ -306,7 +306,7 @@ IMPORTS = {
 TAKEN = ("docs/images/lengths.webp",)
 """Images that `make screenshots` takes of the page."""
 VIEW_APPENDED = {
-    "bertviz_core/figures/parameters/bars.py": '''
+    "bertviz_core/figures/parameters.py": '''
 
 def format_sizes(ledger: Ledger) -> dict[str, int]:
     """Parameters in each number format."""
@@ -334,7 +334,7 @@ def formats_figure(ledger: Ledger) -> FigureSpec:
     "tests/figures/parameters/test_bars.py": """
 
 def test_bars_of_formats_add_up_and_count_tied_parameters_once() -> None:
-    from bertviz_core.figures.parameters.bars import format_bars
+    from bertviz_core.figures.parameters import format_bars
 
     rows = (parameter("a", (2, 3), "encoder"), parameter("b", (5,), "pooler"), parameter("c", (2, 3), "encoder", "a"))
     assert list(format_bars(ledger("tiny", (), rows), "Formats", LIGHT).data[0].y) == [11]
@@ -343,7 +343,7 @@ def test_bars_of_formats_add_up_and_count_tied_parameters_once() -> None:
 
 def formats_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Bars of the number formats."""
-    from bertviz_core.figures.parameters.bars import formats_figure
+    from bertviz_core.figures.parameters import formats_figure
 
     yield Figure.of(formats_figure, ask(parameters, Options(task=options.task)), f"formats {opened.name}")
 
@@ -359,7 +359,7 @@ def test_formats_add_up_to_the_parameters_of_the_file() -> None:
 """,
 }
 VIEW_AFTER = {
-    "bertviz_core/questions/models/parameters.py": (r'@question\(figures=\("components",', ' "formats"'),
+    "bertviz_core/questions/models/architecture.py": (r'@question\(figures=\("components",', ' "formats"'),
     "CHANGELOG.md": (r"### Added\n", "- Parameters > Formats: the parameters of each number format.\n"),
 }
 RUN = (

@@ -13,16 +13,16 @@ BREAKS = {
     "The library's layers": ("bertviz_core/text.py", "import bertviz_core.models.sources"),
     "The science knows no screen": ("bertviz_core/heads/weights.py", "import plotly"),
     "Figures draw results and nothing else": (
-        "bertviz_core/figures/tokens/nearest.py",
+        "bertviz_core/figures/tokens.py",
         "import bertviz_core.trace.tokenization",
     ),
-    "The library knows no dashboard": ("bertviz_core/cli/output.py", "import streamlit"),
+    "The library knows no dashboard": ("bertviz_core/cli/options.py", "import streamlit"),
     "A question knows no face": ("bertviz_core/questions/corpora.py", "import typer"),
     "The parameter page comes before torch": ("bertviz_core/parameters/tree.py", "import torch"),
-    "The dashboard's layers": ("ui/cache/memoize.py", "import ui.widgets.text_fields"),
+    "The dashboard's layers": ("ui/cache/figures.py", "import ui.widgets.text_fields"),
     "A page's views know no other page's": ("ui/views/heads/texts.py", "import ui.views.words.texts"),
     "No circles": ("bertviz_core/trace/cost.py", "import bertviz_core.trace.run"),
-    "ui leaves plotly to figures": ("ui/widgets/formatting.py", "import plotly"),
+    "ui leaves plotly to figures": ("ui/widgets/heading.py", "import plotly"),
     "Pages ask and draw, they do not compute": ("pages/heads.py", "import torch"),
 }
 

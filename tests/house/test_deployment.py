@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from bertviz_core.settings import ROWS
-from ui.server.monitoring import metrics, readiness
+from ui.server import monitoring as metrics
+from ui.server import monitoring as readiness
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy" / "inside-bert.service"

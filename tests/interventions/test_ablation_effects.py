@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bertviz_core.errors import SupersededError, TextError
-from bertviz_core.figures.interventions.effect_maps import effect_columns
+from bertviz_core.figures.interventions.effects import effect_columns
 from bertviz_core.interventions.ablation import ablation_effects, all_effects, compared, effect_spread
 from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations, reference_texts
 from bertviz_core.interventions.results import EffectComparison

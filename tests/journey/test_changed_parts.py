@@ -1,6 +1,6 @@
 """The opened parts of a changed run equal those of runs of transformers' own class that are changed here by hand.
 
-Covers `bertviz_core/questions/interventions/changed_model.py`.
+Covers `bertviz_core/questions/interventions/effects.py`.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,10 @@ from transformers import BertModel
 
 from bertviz_core.journey.results import HeadOpening, LayerOpening
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.questions.interventions.effects import means_in_place
 from bertviz_core.questions.interventions.journey_change import changed_model, drawn_change
-from bertviz_core.questions.interventions.single_text import means_in_place
 from bertviz_core.questions.opened import Opened, OpenedModel
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import SILENT
+from bertviz_core.questions.question import SILENT, Options
 from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, layer_opening, next_openings
 from bertviz_core.settings import Settings
 from tests.journey.test_changes import _bypassed

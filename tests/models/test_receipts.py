@@ -17,12 +17,11 @@ from transformers import AutoConfig, AutoModel
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.questions.models.architecture import architecture, layered_parameters, parameter_tree, parameters
 from bertviz_core.questions.models.checkpoints import load_report
-from bertviz_core.questions.models.parameters import architecture, layered_parameters, parameter_tree, parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.heads import head_matrices
-from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.question import Options
+from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.settings import Settings

@@ -1,6 +1,6 @@
 """The architecture page: its tree, drawings and costs for models with and without weights, of several families.
 
-Covers `bertviz_core/questions/views/architecture.py`, `ui/views/architecture/tree.py`.
+Covers `bertviz_core/questions/views/architecture.py`, `ui/views/architecture.py`.
 """
 
 import json

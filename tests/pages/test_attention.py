@@ -18,9 +18,9 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.texts import attention
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
-from ui.cache import traces
+from ui.cache import models as traces
 from ui.views.attention import cache
-from ui.widgets.models import run_model
+from ui.widgets import run_model
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
 

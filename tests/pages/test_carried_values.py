@@ -18,7 +18,7 @@ from tests.pages.opened import opened, views_of
 from tests.ui.lessons.shipped import lesson
 from ui.address.registry import SHARING
 from ui.lessons.tour import ORDER
-from ui.widgets.models import run_model
+from ui.widgets import run_model
 
 PAIRS = list(permutations(PAGES, 2))
 CLASSIFIER = "negations/checkpoint-80"

@@ -1,6 +1,6 @@
 """Answers of two models on the page: the numbers of scikit-learn, texts by kind and label, and one sentence otherwise.
 
-Covers `ui/views/checkpoint/answers.py`.
+Covers `ui/views/checkpoint.py`.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.widgets.lists import progress
+from ui.widgets import lists as progress
 
 LINES = "\n".join(f"{label}\t{text}" for label, text in zip(GOLD, TEXTS, strict=True))
 

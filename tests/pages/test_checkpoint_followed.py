@@ -1,6 +1,6 @@
 """Training run: every checkpoint is run on the text, on labelled texts or on a list of texts, when the reader asks.
 
-Covers `bertviz_core/questions/views/training.py`, `ui/views/checkpoint/training.py`.
+Covers `bertviz_core/questions/views/training.py`, `ui/views/checkpoint.py`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Layers over many texts: the page shows the numbers of plain transformers, for models of different sizes.
 
-Covers `bertviz_core/questions/views/checkpoint.py`, `bertviz_core/questions/models/layer_similarity.py`.
+Covers `bertviz_core/questions/views/checkpoint.py`, `bertviz_core/questions/models/checkpoints.py`.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
-Covers `ui/views/corpus/*.py`, `ui/cache/folders.py`, `ui/widgets/lists/downloads.py`.
+Covers `ui/views/corpus/*.py`, `ui/cache/folders.py`, `ui/widgets/lists.py`.
 """
 
 import json
@@ -23,8 +23,7 @@ from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.search import query_vector
 from bertviz_core.questions.corpora import corpus_hits
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, Options
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
@@ -33,9 +32,9 @@ from tests.pages.conftest import Gate
 from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.cache.folders import SharedCorpus
-from ui.views.corpus import duplicates
-from ui.views.corpus.texts import SIDEBAR
-from ui.widgets.lists import progress
+from ui.views.corpus import groups as duplicates
+from ui.views.corpus.controls import SIDEBAR
+from ui.widgets import lists as progress
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]

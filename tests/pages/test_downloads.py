@@ -1,6 +1,6 @@
 """Downloads of every view: names of files, and a caption with model, revision, text and colours.
 
-Covers `ui/widgets/files/theme.py` and `ui/widgets/files/typeset.py`.
+Covers `ui/widgets/files.py` and `ui/widgets/files.py`.
 """
 
 import json
@@ -18,7 +18,7 @@ from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
-from ui.widgets.lists import progress
+from ui.widgets import lists as progress
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"

@@ -1,7 +1,7 @@
 """The first look of every view in a fresh session: numbers of a named model, never an empty box.
 
-Covers `ui/widgets/text_fields.py`, `ui/widgets/models/select.py`, `ui/views/predictions/heads.py`,
-`ui/views/corpus/choosing.py`.
+Covers `ui/widgets/text_fields.py`, `ui/widgets/models.py`, `ui/views/predictions/several.py`,
+`ui/views/corpus/controls.py`.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets.lists import progress
+from ui.widgets import lists as progress
 from ui.widgets.text_fields import PAIRS
 
 CLASSIFIER = OFFERED[0]

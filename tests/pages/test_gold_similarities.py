@@ -1,6 +1,6 @@
 """The pairs with gold similarities of the page: typed, from a file, in one model and two.
 
-Covers `ui/views/sentences/gold.py`.
+Covers `ui/views/sentences.py`.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The heads page draws the checkpoint's own weights and the model's own attention, in every view.
 
-Covers `bertviz_core/questions/views/heads.py`, `ui/views/heads.py`, `ui/widgets/cell_controls.py`.
+Covers `bertviz_core/questions/views/heads.py`, `ui/views/heads.py`, `ui/widgets/text_fields.py`.
 """
 
 import json

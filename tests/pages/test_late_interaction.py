@@ -1,7 +1,7 @@
 """The view Late interaction, Rank by it, command, library and their refusals show the same numbers and sentences.
 
-Covers `bertviz_core/questions/views/sentences.py`, `bertviz_core/figures/sentences/late_interaction.py`,
-`bertviz_core/questions/predictions/late_interaction.py`.
+Covers `bertviz_core/questions/views/sentences.py`, `bertviz_core/figures/sentences/ranking.py`,
+`bertviz_core/questions/predictions/ranking.py`.
 """
 
 import json

@@ -15,9 +15,9 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
-from ui.lessons.reading import Step, View
+from ui.lessons.library import Step, View
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
-from ui.widgets.lists import progress
+from ui.widgets import lists as progress
 
 TEXT = "Sinan loves a beautiful day"
 

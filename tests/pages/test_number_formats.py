@@ -1,7 +1,7 @@
 """Weights of fewer bits: page, method and question show the numbers of plain transformers.
 
 Covers `bertviz_core/questions/views/checkpoint.py`, `bertviz_core/questions/texts/number_formats.py`,
-`bertviz_core/questions/tables/two_models/number_formats.py`.
+`bertviz_core/questions/tables/checkpoints.py`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A report begins with the reader's current view in its current state, for every page and view.
 
-Covers `ui/widgets/files/report.py` without a browser.
+Covers `ui/widgets/files.py` without a browser.
 """
 
 import re
@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.jobs import board
-from ui.widgets.files import report
-from ui.widgets.lists import progress
+from ui.widgets import files as report
+from ui.widgets import lists as progress
 
 
 def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:

@@ -30,11 +30,11 @@ from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, visible_text
-from ui.cache import memoize as decorator
+from ui.cache import figures as decorator
 from ui.cache import sentence_model as cache
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
-from ui.widgets.lists import uploads as files
+from ui.widgets import lists as files
 
 TITLES = [view.title for view in views.VIEWS]
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()

@@ -1,6 +1,6 @@
 """The view of two models shows the cosines of both, what changed in one sentence, and the neighbours that agree.
 
-Covers `bertviz_core/questions/views/sentences.py`, `ui/widgets/models/second.py`,
+Covers `bertviz_core/questions/views/sentences.py`, `ui/widgets/models.py`,
 `bertviz_core/questions/texts/two_models.py`, `bertviz_core/questions/tables/two_models/sentences.py`.
 """
 

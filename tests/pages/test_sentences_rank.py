@@ -1,7 +1,7 @@
 """The view Rank, the command `rank` and the method of the library give the same numbers; refusals are one sentence.
 
 Covers `bertviz_core/questions/views/sentences.py`, `bertviz_core/figures/sentences/ranking.py`,
-`bertviz_core/api/lists.py`, `bertviz_core/api/results/ranking.py`.
+`bertviz_core/api/model.py`, `bertviz_core/api/results/answers.py`.
 """
 
 import json

@@ -15,9 +15,9 @@ from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassificati
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import tiny_config
 

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from bertviz_core import open_model
-from bertviz_core.figures.predictions.answers import answer_frame
+from bertviz_core.figures.predictions.marked_text import answer_frame
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction

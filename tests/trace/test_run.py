@@ -1,7 +1,7 @@
 """Runs are separate and correctly labelled, and their cache stays within its budget.
 
 Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/run.py`,
-`bertviz_core/trace/cost.py`, `bertviz_core/trace/verification.py`, `ui/cache/traces.py`.
+`bertviz_core/trace/cost.py`, `bertviz_core/trace/verification.py`, `ui/cache/models.py`.
 """
 
 import dataclasses
@@ -32,8 +32,8 @@ from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
-from ui.cache import traces
-from ui.cache.traces import TraceCache
+from ui.cache import models as traces
+from ui.cache.models import TraceCache
 
 SETTINGS = Settings.from_environment()
 Opened = tuple[LoadedModel, TextTokenizer]

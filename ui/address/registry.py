@@ -1,48 +1,39 @@
-"""Register every name that the address of a view may have: its parameter, its pages, and how links treat it.
-
-Parameters of questions are used as they are, so that address, command and library share one name. The validation of
-addresses, links, the hostile addresses of the tests, the table in docs/lessons.md and which pages share a value are
-derived from these rows.
-"""
+"""Names that an address may have: their parameters, pages, values, and how links treat them."""
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+import streamlit as st
+from streamlit.runtime.state import get_session_state
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions as shares
-from bertviz_core.questions.interventions import journey_change, many_texts, targets
-from bertviz_core.questions.interventions import single_text as interventions
-from bertviz_core.questions.models import (
-    adapter,
-    architecture,
-    checkpoints,
-    layer_similarity,
-    parameters,
-    training,
-)
-from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed_states, labelled_texts, masked_lm, ranking, task_heads
-from bertviz_core.questions.tables.compared_answers import LISTED
-from bertviz_core.questions.texts import (
-    attention,
-    heads,
-    hidden_states,
-    journey,
-    number_formats,
-    sentences,
-    tokens,
-    two_runs,
-)
+from bertviz_core.questions.interventions import effects as interventions
+from bertviz_core.questions.interventions import effects as many_texts
+from bertviz_core.questions.interventions import journey_change, targets
+from bertviz_core.questions.models import architecture, checkpoints, training
+from bertviz_core.questions.models import architecture as parameters
+from bertviz_core.questions.models import checkpoints as adapter
+from bertviz_core.questions.models import checkpoints as layer_similarity
+from bertviz_core.questions.predictions import followed as followed_states
+from bertviz_core.questions.predictions import labelled_texts, masked_lm, ranking
+from bertviz_core.questions.predictions import predict as task_heads
+from bertviz_core.questions.question import Param, flag
+from bertviz_core.questions.tables.predictions import LISTED
+from bertviz_core.questions.texts import attention, hidden_states, journey, number_formats, sentences, tokens
+from bertviz_core.questions.texts import hidden_states as heads
+from bertviz_core.questions.texts import two_models as two_runs
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import causes, checkpoint, words
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
+from ui.components.navigation import ARRIVE
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":
@@ -312,3 +303,160 @@ def linked(how: Linked, page: str) -> tuple[str, ...]:
 def names_read_once() -> tuple[str, ...]:
     """Names that are removed from an address once read: texts, and those that are only meaningful with them."""
     return tuple(dict.fromkeys(row.param.key for row in ROWS if row.linked in ("on request", "placed", "column")))
+
+
+def put(name: str, text: str | None) -> None:
+    """Write a value into the address; None or "" removes the name."""
+    if not text:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != text:
+        st.query_params[name] = text
+
+
+def put_all(values: Mapping[str, str | None]) -> None:
+    """Write values into the address; None or "" removes a name.
+
+    The browser gets the whole address even where nothing seems to change: with a click that follows closely on another
+    it still sends the address as it was before the first.
+    """
+    for name, text in values.items():
+        if not text:
+            st.query_params.pop(name, None)
+    st.query_params.update({name: text for name, text in values.items() if text})
+
+
+def take(names: Iterable[str]) -> dict[str, str]:
+    """Remove names from the address; returns the values of those that were present."""
+    return {name: st.query_params.pop(name) for name in names if name in st.query_params}
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentText:
+    """The state of a component in the address, and the circumstances in which it was read or written."""
+
+    text: str = ""
+    """The value in the address."""
+    serial: int | None = None
+    """Serial number of the last message of the browser."""
+    shown: Hashable = None
+    """What the component showed; None before it was drawn with this text."""
+    reads: int = 0
+    """How many times the text was read from the address."""
+
+
+def _state(name: str) -> ComponentText:
+    state = st.session_state.get(f"address_{name}")
+    return state if isinstance(state, ComponentText) else ComponentText()
+
+
+def read_component(name: str, serial: int | None) -> None:
+    """Read the state of a component from an address that was changed from outside, by a link or by Back.
+
+    Call this when the whole page runs. A message of the browser in the same run has priority, since it contains the
+    address as it was before the last change to it.
+
+    Args:
+        name: name in the address.
+        serial: serial number of the browser's last message about the component.
+    """
+    state, text = _state(name), st.query_params.get(name, "")
+    if text != state.text and serial in (None, state.serial):
+        st.session_state[f"address_{name}"] = ComponentText(text, serial, None, state.reads + 1)
+
+
+def component_text(name: str, serial: int | None) -> ComponentText | None:
+    """Return the state in the address; None if the browser has sent a message since."""
+    state = _state(name)
+    return state if serial in (None, state.serial) else None
+
+
+def write_component(name: str, text: str, serial: int | None, shown: Hashable) -> int:
+    """Write the state of a component without another run; returns how many times it was read from the address."""
+    before = _state(name)
+    st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, before.reads)
+    if text == before.text:
+        put(name, text)
+    else:
+        put_all({name: text})
+    return before.reads
+
+
+def link_query(
+    page: str, values: Mapping[str, object], defaults: Mapping[str, str], typed: bool, from_file: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a link to a page that are not in the address anyway.
+
+    Args:
+        page: name of the page.
+        values: name -> value of each control; empty values are left out.
+        defaults: name -> default text, which no link needs.
+        typed: whether the reader's own texts are included.
+        from_file: whether the page's list comes from a file, so that its own list is left out.
+    """
+    yield from _filled(linked("always", page), values)
+    if typed:
+        for name in linked("on request", "" if from_file else page):
+            text = values.get(name)
+            if isinstance(text, str) and text != defaults.get(name, ""):
+                yield name, text
+        yield from _filled(linked("column" if from_file else "placed", page), values)
+
+
+def _filled(names: Iterable[str], values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    return ((name, str(values[name])) for name in names if values.get(name))
+
+
+def discard(names: Iterable[str]) -> None:
+    """Remove names from the address, bound to a widget or not, and from the initial values of widgets.
+
+    The browser gets the new address once. Checked with Streamlit 1.67 by tests/ui/address/test_query.py.
+    """
+    with get_session_state().query_params() as params:
+        *others, last = names
+        for name in others:
+            params.discard_param_no_forward_msg(name)
+        params.remove_param(last)  # notifies the browser
+        params.set_initial_query_params_from_current()
+
+
+MOST_DIGITS, MOST_CHARACTERS, MOST_VALUES = 9, 10_000, 100
+"""Limits of a number, of any other value, and of the values of one name."""
+SHOWN_CHARACTERS, SHOWN_NAMES = 20, 3
+NUMBER = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}")
+
+
+def whole(written: str | None) -> int | None:
+    """Parse a whole number from 0 of at most nine digits; None for anything else."""
+    digits = (written or "").lstrip("0") or (written or "")[-1:]
+    return int(digits) if NUMBER.fullmatch(digits) and not digits.startswith("-") else None
+
+
+def clean() -> str:
+    """Remove values that no widget accepts; returns a sentence about them, "" for none."""
+    named = {name: st.query_params.get_all(name) for name in st.query_params}
+    left_out = {name: value for name, values in named.items() if (value := refused(name, values)) is not None}
+    if not left_out:
+        return ""
+    discard(left_out)
+    words = [f"{_short(name)}={_short(value)}" for name, value in left_out.items()][:SHOWN_NAMES]
+    more = f" and {len(left_out) - len(words):,} more" if len(left_out) > len(words) else ""
+    return (
+        f"The address has {', '.join(words)}{more}, which no control accepts: numbers are whole and have at most "
+        f"{MOST_DIGITS} digits, and other values have at most {MOST_CHARACTERS:,} characters."
+    )
+
+
+def refused(name: str, values: list[str]) -> str | None:
+    """The value of a name that no widget accepts; None where there is none."""
+    if name in TYPED:
+        return None
+    if name in NUMBERS:
+        return next((value for value in values if not NUMBER.fullmatch(value)), None)
+    if len(values) > MOST_VALUES or len(name) > MOST_CHARACTERS:
+        return values[-1]
+    most = 4 * MOST_CHARACTERS if name == ARRIVE else MOST_CHARACTERS  # a whole percent-encoded address
+    return next((value for value in values if len(value) > most), None)
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= SHOWN_CHARACTERS else f"{words[:SHOWN_CHARACTERS]}…"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, overload
 
 import streamlit as st
 
-from bertviz_core.questions.parameters import Param
-from ui.address.following import write_brought
+from bertviz_core.questions.question import Param
+from ui.address.navigation import write_brought
 from ui.session import store, stored
 
 T = TypeVar("T", bound=str)

@@ -1,17 +1,129 @@
-"""Cache drawn figures for all sessions: drawing one takes longer than the rest of a page."""
+"""Drawn figures, cached functions, and what a view shows."""
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import signature
+from time import perf_counter
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
+import pandas as pd
+import streamlit as st
 
+from bertviz_core.errors import BertvizError, SupersededError, is_out_of_memory
+from bertviz_core.figures.base.export import Caption, caption_of
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.report.sections import ReportSection
+from bertviz_core.resources import ByteCache, retained_nbytes
 from bertviz_core.trace.results import Trace
-from ui.cache.memoize import results
+from ui.session import settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+ACTIVITY = logging.getLogger("inside_bert.activity")
+"""Logger of computations; it writes nothing unless the server's settings ask for it."""
+_fields: ContextVar[dict[str, object]] = ContextVar("log_fields")
+"""Fields of the innermost computation that is logged."""
+
+
+def cached_by_bytes(
+    spinner: str = "", size: Callable[[Any], int] = retained_nbytes
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Cache a function's results by its arguments, except those whose name begins with "_".
+
+    Unlike st.cache_resource it counts bytes and not entries. Results are shared between sessions and never changed.
+
+    Args:
+        spinner: text shown during the computation; "" for none.
+        size: returns the bytes of a result.
+    """
+
+    def decorated(make: Callable[P, T]) -> Callable[P, T]:
+        shape = signature(make)
+
+        @wraps(make)
+        def found(*args: P.args, **kwargs: P.kwargs) -> T:
+            arguments = shape.bind(*args, **kwargs).arguments
+            plain = tuple(value for name, value in arguments.items() if not name.startswith("_"))
+
+            def made() -> T:
+                with _spinning(spinner):
+                    return make(*args, **kwargs)
+
+            result: T = results().get_or_compute((make.__module__, make.__qualname__, *plain), made, size)
+            return result
+
+        return found
+
+    return decorated
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def results() -> ByteCache:
+    """The cache that all sessions share."""
+    return ByteCache(settings().max_cache_bytes)
+
+
+def _spinning(words: str) -> AbstractContextManager[None]:
+    return st.spinner(words) if words else nullcontext()
+
+
+@contextmanager
+def logged(
+    event: str, name: str, facts: Callable[[], Mapping[str, object]] = dict, *, if_done: bool = True
+) -> Iterator[None]:
+    """Log how long a computation took, and how it ended; exceptions are propagated.
+
+    The outcome is "done", "refused" with one sentence to the reader, "stopped" by the reader or for a newer click, or
+    "failed". The error is logged by the name of its class alone, since its message may contain a text.
+
+    Args:
+        event: kind of the computation: page, question, run or job.
+        name: its name, from the code and never from a reader.
+        facts: returns further fields, called before the computation if it is logged; no texts or tokens.
+        if_done: whether a computation that is done is logged, and not only one that is refused or fails.
+    """
+    if not ACTIVITY.isEnabledFor(logging.INFO):
+        yield
+        return
+    started, outcome, fields = perf_counter(), {"outcome": "done"}, dict(facts())
+    outer = _fields.set(fields)
+    try:
+        yield
+    except BaseException as error:
+        outcome = _outcome(error)
+        raise
+    finally:
+        _fields.reset(outer)
+        if if_done or outcome["outcome"] != "done":
+            line = {"event": event, "name": name, "seconds": round(perf_counter() - started, 4), **fields, **outcome}
+            ACTIVITY.info("%s %s", event, name, extra={"fields": line})
+
+
+def note(**facts: object) -> None:
+    """Add fields, no texts or tokens, to the line of the computation that is running here, if it is logged."""
+    _fields.get({}).update(facts)
+
+
+def _outcome(error: BaseException) -> dict[str, str]:
+    """How a computation ended, and the class of its error."""
+    cause = error if isinstance(error, Exception) else error.__context__  # st.stop() after a sentence to the reader
+    if isinstance(cause, BertvizError):
+        return {"outcome": "refused", "error": type(cause).__name__}
+    if isinstance(cause, Exception) and is_out_of_memory(cause):
+        return {"outcome": "failed", "error": "out of memory"}
+    if not isinstance(error, Exception) or isinstance(error, SupersededError):
+        return {"outcome": "stopped"}
+    return {"outcome": "failed", "error": type(error).__name__}
+
 
 MOST_BYTES = 8 * 1024**2
 """Most bytes of arrays and texts that are hashed; hashing more takes longer than drawing the figure."""
@@ -113,3 +225,124 @@ class _Digest:
 
 def _nbytes(figure: Any) -> int:
     return PER_BYTE * len(figure.to_json())
+
+
+HOW = "The lines of Python that make it"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownFigure:
+    """A figure of a view."""
+
+    figure: Any
+    """A FigureSpec, or a finished figure."""
+    title: str
+    alt: str
+    words: str
+    """The caption below it."""
+    models: tuple[tuple[str, str], ...]
+    """Name and revision of each model that it shows."""
+    texts: tuple[str, ...]
+    """The texts on which the figure depends."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownDrawing:
+    """A drawing of a view that is made by code in the browser."""
+
+    title: str
+    page: Callable[[Theme], str]
+    """Writes it in a theme as a self-contained HTML page, in the state that the address of the view describes."""
+    names: frozenset[str] = frozenset()
+    """Names of the figures that show the same, as in `figure --list`."""
+
+
+@dataclass(slots=True)
+class ShownView:
+    """Figures and tables of a view, in order."""
+
+    name: str = ""
+    """Name of the view; "" on a page with a single view."""
+    figures: dict[str, ShownFigure | ShownDrawing] = field(default_factory=dict)
+    """Key of the chart -> the figure or drawing."""
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """Description of a table -> its rows."""
+    models: tuple[tuple[str, str], ...] = ()
+    """Name and revision of the models of the tables; () for the chosen one."""
+    code: dict[str, str] = field(default_factory=dict)
+    """Key of the chart -> lines of Python that reproduce its numbers."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the figures, as in `figure --list`."""
+        drawn = [each.names for each in self.figures.values() if isinstance(each, ShownDrawing)]
+        specs = [each.figure for each in self.figures.values() if isinstance(each, ShownFigure)]
+        named = {str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key}
+        return frozenset(named).union(*drawn)
+
+    def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
+        """Sections of a report: the figures of the view, or its tables where it has no figures.
+
+        Args:
+            theme: colours, and the width of the figures.
+            models: name and revision of the chosen model.
+        """
+        if self.figures:
+            return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
+        code, below = "\n".join(self.code.values()), Caption("", self.models or tuple(models))
+        return tuple(
+            ReportSection(f"view-table-{place}", title, title, None, below, "" if place else code, HOW, rows)
+            for place, (title, rows) in enumerate(self.tables.items())
+        )
+
+    def _figure(self, key: str, shown: ShownFigure | ShownDrawing, theme: Theme) -> ReportSection:
+        if isinstance(shown, ShownDrawing):  # its page has the caption
+            code, page = self.code.get(key, ""), shown.page(theme)
+            return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
+        figure = cached_figure(shown.figure, theme)
+        caption = caption_of(figure, shown.words, shown.models, shown.texts)
+        code = self.code.get(key, "")
+        return ReportSection(f"view-{key}", shown.title, shown.alt or shown.title, figure, caption, code, HOW)
+
+
+_view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)
+
+
+@contextmanager
+def noted(recorded: bool) -> Iterator[ShownView]:
+    """Record the view that runs inside the block, if `recorded`."""
+    view = ShownView()
+    before = _view.set(view if recorded else None)
+    try:
+        yield view
+    finally:
+        _view.reset(before)
+
+
+@contextmanager
+def noted_if(recorded: bool) -> Iterator[None]:
+    """Record what is shown inside the block, below the view itself, only if the address of the view asks for it."""
+    before = _view.get()
+    _view.set(before if recorded else None)
+    try:
+        yield
+    finally:
+        _view.set(before)
+
+
+def view_in_sight() -> ShownView | None:
+    """The record of the running view; None where no report was requested."""
+    return _view.get()
+
+
+def keep_sections(token: str, sections: tuple[ReportSection, ...]) -> None:
+    """Cache the drawn figures of a view under a token of its session, since they may contain the reader's own data."""
+    figures = [each.figure for each in sections if each.figure is not None]
+    size = sum(PER_BYTE * len(figure.to_json()) for figure in figures) + sum(len(each.page) for each in sections)
+    results().put((__name__, token), sections, size + retained_nbytes([each.table for each in sections]))
+
+
+def cached_sections(token: str) -> tuple[ReportSection, ...] | None:
+    """The figures of a token; None if they were never drawn, or are no longer cached."""
+    sections: tuple[ReportSection, ...] | None = results().get((__name__, token))
+    return sections

@@ -11,7 +11,7 @@ from bertviz_core.corpus.search import SearchIndex, open_index
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.settings import Settings
-from ui.cache.memoize import cached_by_bytes, results
+from ui.cache.figures import cached_by_bytes, results
 from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.session import settings
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Hashable
 from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Generic, Literal, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from bertviz_core.resources import ByteCache, retained_nbytes
-from ui.cache.memoize import logged, results
+from ui.cache.figures import logged, results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """A job is stopped when a reader cancels it, and left when its last reader has gone."""
@@ -261,3 +262,37 @@ class JobBoard(Generic[T]):
 def board() -> JobBoard[Any]:
     """The board of this server."""
     return JobBoard(SHORT, retained_nbytes, results())
+
+
+class Reader:
+    """A session, which waits for at most one job of each kind."""
+
+    def __init__(self) -> None:
+        """Create a connected reader who waits for nothing."""
+        self.left_at: float | None = None
+        self._jobs: WeakValueDictionary[str, Job[Any]] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def wait_for(self, kind: str, job: Job[Any]) -> None:
+        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it.
+
+        Args:
+            kind: kind of the work, such as "effects".
+            job: the job.
+        """
+        with self._lock:
+            before = self._jobs.get(kind)
+            self._jobs[kind] = job
+        job.join(self)
+        if before is not None and before is not job:
+            before.leave(self)
+
+    def leave(self) -> None:
+        """Mark the reader as gone; jobs without another reader end some seconds later."""
+        self.left_at = perf_counter()
+
+
+@st.cache_resource(scope="session", on_release=Reader.leave, show_spinner=False)
+def this_reader() -> Reader:
+    """The reader of this session; a session that reconnects gets a new one."""
+    return Reader()

@@ -1,24 +1,216 @@
-"""Models, tokenizers and traces that all sessions share, each kind within its budget of bytes."""
+"""Models, runs, sources and ledgers that all sessions share."""
 
 import gc
 from collections.abc import Callable, Hashable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from threading import Timer
+from time import monotonic
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import Rounding, round_parameters, round_weights
+from bertviz_core.errors import ModelNotFoundError, Progress, SupersededError, UnreachableHubError
+from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
-from bertviz_core.models.sources import ModelSource
+from bertviz_core.models.recording import RecordingCheck
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.predictions.run import HeadModel, load_head
 from bertviz_core.resources import ByteCache
-from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.run import give_back_memory
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import RUN_LOCK, give_back_memory, trace_unlocked
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
-from ui.cache.memoize import cached_by_bytes
-from ui.cache.sources import SourceKey, source, source_key
-from ui.cache.traces import TraceCache
+from bertviz_core.trace.verification import check_recording, may_wait
+from ui.cache.figures import cached_by_bytes, logged
 from ui.session import settings
+
+REMEMBERED_S = 300.0
+"""Seconds after which the Hub is asked again without a click."""
+MOST_UNREACHED = 100
+"""Most names that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKey:
+    """Cache key of a model; it changes with the model's files."""
+
+    name: str
+    """Name of the model."""
+    kind: str
+    """Kind of the model's source."""
+    revision: str
+    """Changes when the model's files change."""
+    has_weights: bool
+    """Whether its weights are on this machine."""
+
+
+class Unreached(NamedTuple):
+    """A model for which the Hub could not be reached."""
+
+    message: str
+    """The sentence about it."""
+    suggestion: str
+    """Name of a similar model; "" if there is none."""
+    since: float
+    """When it was not reached, by the monotonic clock in seconds."""
+
+
+def source(name: str) -> ModelSource:
+    """Return the source of a model, looked up each time, since files change.
+
+    Raises:
+        UnreachableHubError: the Hub cannot be reached, or could not for this name a short time ago.
+        BertvizError: there is no such model, or it cannot be read.
+    """
+    known = _unreached().get(name)
+    if known is not None and monotonic() - known.since < REMEMBERED_S:
+        try:
+            return resolve(name, replace(settings(), allow_hub=False))  # it may have been copied here since
+        except ModelNotFoundError:
+            error = UnreachableHubError(known.message)
+            error.suggestion = known.suggestion
+            raise error from None
+    try:
+        return resolve(name, settings())
+    except UnreachableHubError as error:
+        names = _unreached()
+        names[name] = Unreached(str(error), error.suggestion, monotonic())
+        for old in list(names)[:-MOST_UNREACHED]:
+            names.pop(old, None)
+        raise
+
+
+def forget_unreached() -> None:
+    """Ask the Hub again for every name at the next look-up."""
+    _unreached().clear()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _unreached() -> dict[str, Unreached]:
+    """Names for which the Hub could not be reached, the latest last."""
+    return {}
+
+
+def saved_class(name: str) -> str:
+    """The class named by a model's config; "" for none."""
+    return str((source(name).config.get("architectures") or [""])[0])
+
+
+def source_key(name: str) -> SourceKey:
+    """Return the cache key of a model for its current files."""
+    current = source(name)
+    return SourceKey(current.name, current.kind, current.revision, current.has_weights)
+
+
+def tasks(name: str) -> tuple[str, ...]:
+    """Tasks for which the model's family has a class."""
+    facts = type_facts(source(name).model_type)
+    return facts.tasks if facts else ()
+
+
+WAIT_S = 0.05
+"""Seconds between two checks whether a waiting run is still needed."""
+CHECK_AFTER_S = 2.0
+"""Seconds until recorded attention is compared with the model's own, so that the first page does not wait for it."""
+Key = tuple[str, str, str, str, str, str | None, bytes]
+
+
+class TraceCache:
+    """The most recently used traces up to a budget of bytes; thread-safe."""
+
+    def __init__(self, max_nbytes: int) -> None:
+        """Create a cache of at most max_nbytes bytes of arrays."""
+        self._traces = ByteCache(max_nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all cached traces; never above the budget."""
+        return self._traces.nbytes
+
+    def __len__(self) -> int:
+        """Number of cached traces."""
+        return len(self._traces)
+
+    def cached(self, loaded: LoadedModel, tokens: Tokens) -> Trace | None:
+        """The cached trace of a model and its tokens; None where there is none."""
+        return self._get(_key(loaded, tokens))
+
+    def trace(
+        self,
+        loaded: LoadedModel,
+        tokens: Tokens,
+        is_needed: Callable[[int], bool] | None = None,
+        progress: Progress | None = None,
+        expected_nbytes: int = 0,
+        most_waiting: int | None = None,
+    ) -> Trace:
+        """Return the cached trace of a model and its tokens, or run the model when it is free.
+
+        Callers that wait for the same trace share one run. A caller that no longer wants the trace stops waiting.
+
+        Args:
+            loaded: the model.
+            tokens: the tokens of the text.
+            is_needed: returns whether the caller still wants the trace; called with the number of runs ahead while
+                waiting. An exception that it raises ends the wait.
+            progress: called with the number of layers done and their total.
+            expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
+            most_waiting: most callers that may wait; None for no limit.
+
+        Raises:
+            BusyError: too many callers are waiting already.
+            SupersededError: the caller no longer wants the trace.
+            BertvizError: the model cannot be run on these tokens.
+        """
+        result = self._get(_key(loaded, tokens))
+        if result is not None:
+            return result
+        with RUN_LOCK.place(most_waiting) as place:
+            its_turn = False
+            while result is None:
+                if is_needed is not None and not is_needed(place.ahead):
+                    raise SupersededError
+                if its_turn:
+                    self._traces.make_room(expected_nbytes)
+                    with logged("run", "trace", lambda: {"model": loaded.name, "tokens": len(tokens)}):
+                        result = trace_unlocked(loaded, tokens, progress, check_later=True)
+                    self._put(_key(loaded, tokens), result)
+                    _check_soon(loaded)
+                else:
+                    its_turn = place.wait(WAIT_S)
+                    result = self._get(_key(loaded, tokens))
+        return result
+
+    def _get(self, key: Key) -> Trace | None:
+        trace: Trace | None = self._traces.get(key)
+        return trace
+
+    def _put(self, key: Key, trace: Trace) -> None:
+        """Cache a trace, unless it is larger than the whole budget."""
+        if trace.nbytes <= self._traces.max_nbytes:
+            self._traces.put(key, trace, trace.nbytes)
+
+
+def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
+    source = loaded.attention_source  # a model that failed its comparison is run again
+    return loaded.name, loaded.revision, loaded.dtype, source, tokens.text, tokens.pair, tokens.input_ids.tobytes()
+
+
+def _check_soon(loaded: LoadedModel) -> None:
+    """Schedule the comparison of a model's recorded attention with its own, unless it has been made."""
+    if may_wait(loaded) and loaded.recording_check is None:
+        timer = Timer(CHECK_AFTER_S, checked, (loaded,))
+        timer.daemon = True
+        timer.start()
+
+
+def checked(loaded: LoadedModel) -> RecordingCheck | None:
+    """Return the result of the comparison, made now if needed; None for a model that failed it."""
+    if loaded.attention_source == "recorded" and loaded.recording_check is None:
+        with RUN_LOCK:
+            check_recording(loaded)
+    return loaded.recording_check
+
 
 BYTES_PER_ENTRY = 300
 """Bytes per entry of a loaded vocabulary; measured: 144 for 30,000 word pieces, 284 for 250,000 unigrams."""

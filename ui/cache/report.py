@@ -10,9 +10,9 @@ from bertviz_core.questions.report import files
 from bertviz_core.questions.report.files import NO_FACTS, USUAL
 from bertviz_core.questions.report.sections import ReportSection
 from ui.cache import models
+from ui.cache.figures import ShownView
+from ui.cache.models import source, source_key
 from ui.cache.shared_model import SharedModel
-from ui.cache.sources import source, source_key
-from ui.cache.view_notes import ShownView
 
 NOTHING = "This view shows no figure and no table yet."
 MOST_TOKENS = 64

@@ -7,9 +7,9 @@ from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.memoize import cached_by_bytes
+from ui.cache.figures import cached_by_bytes
+from ui.cache.models import SourceKey, source, source_key
 from ui.cache.shared_model import SharedModel
-from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
 

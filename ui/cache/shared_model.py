@@ -22,8 +22,8 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
-from ui.cache.memoize import logged, results
-from ui.cache.sources import SourceKey, source, source_key
+from ui.cache.figures import logged, results
+from ui.cache.models import SourceKey, source, source_key
 from ui.session import settings
 
 T = TypeVar("T")

@@ -2,29 +2,32 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NoReturn
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, Progress
-from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.export import Caption
 from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import Report, ReportSection, made_facts
-from bertviz_core.questions.report.slide_pictures import slide_pictures
-from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slide_pictures, slides_file
 from ui import session
-from ui.address.query import whole
-from ui.cache.sources import source
-from ui.cache.view_notes import ShownView, cached_sections, keep_sections
+from ui.address.navigation import bring_values_back, visit
+from ui.address.registry import take, whole
+from ui.cache.figures import ShownView, cached_sections, keep_sections
+from ui.cache.models import source
+from ui.components.step_links import address, open_at_once
+from ui.lessons.library import lesson_yaml
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
-from ui.lessons.writing import lesson_yaml
+from ui.lessons.tour import NAMES, Place
 from ui.session import TOUR
-from ui.widgets.files.drawn import PPTX, DrawnFile, show_drawing, start_drawing
-from ui.widgets.files.theme import chosen_theme
-from ui.widgets.models import fields
+from ui.share import restore_texts
+from ui.widgets import models as fields
+from ui.widgets.files import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
 
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
@@ -156,3 +159,105 @@ def _text_section(name: str, title: str, note: str, words: str) -> ReportSection
 def _theme() -> Theme:
     """Colours and width of the figures: light, unless the reader has chosen others for files."""
     return theme_named(chosen_theme() or "light", WIDE)
+
+
+OPEN = "pins_open"
+"""Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
+close it."""
+DRAWING = "pinned_views_drawn"
+"""Session key: the running drawing; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsToDraw:
+    """Pinned views that are drawn one after the other."""
+
+    tokens: tuple[str, ...]
+    """Tokens of the views, in order."""
+    start: str
+    """Address to which the browser returns."""
+    at: int = 0
+    """Number of the view that is drawn, from 0; after the last one the number of views."""
+    to_open: bool = True
+    """Whether the browser has not opened it yet."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all views were drawn or skipped."""
+        return self.at >= len(self.tokens)
+
+    def step(self) -> int | None:
+        """Number of the view among the pinned ones, from 0; None where it was removed."""
+        pins = enumerate(pinned_views().pins)
+        return next((number for number, pin in pins if pin.token == self.tokens[self.at]), None)
+
+
+def draw_missing() -> None:
+    """Begin to draw the pinned views that have no figures, in the next run."""
+    query = [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
+    tokens = tuple(pin.token for pin in without_figures(pinned_views()))
+    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query)))
+
+
+def current_drawing() -> ViewsToDraw | None:
+    """The running drawing; None for none."""
+    drawing = session.stored(DRAWING)
+    return drawing if isinstance(drawing, ViewsToDraw) else None
+
+
+def leave_after_the_last() -> None:
+    """After the last view, restore the reader's own texts; their fields must not have been drawn in this run."""
+    drawing = current_drawing()
+    if drawing is not None and drawing.is_over and drawing.to_open:
+        restore_texts()
+        bring_values_back()
+        st.session_state.pop(TOUR, None)
+        take(NAMES)
+
+
+def drawing_bar() -> None:
+    """Show the progress, or have the browser open a view, and end the page there.
+
+    After the last view that is the one in which the drawing began, where the panel of the pinned views is then open.
+    """
+    drawing = current_drawing()
+    if drawing is None:
+        return
+    if drawing.to_open:
+        _open(drawing)
+    if drawing.is_over:
+        session.store(DRAWING, None)
+        session.store(OPEN, True)
+        return
+    step = drawing.step()
+    if step is None or (session.stored(TOUR) or ())[:2] != (PINNED, str(step + 1)):  # the reader went elsewhere
+        session.store(DRAWING, None)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="pinned_drawing"):
+        count = len(drawing.tokens)
+        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for the report")
+        st.button("Skip this view", key="pinned_skip", on_click=_go_to, args=(drawing, drawing.at + 1))
+        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(drawing, count))
+
+
+def draw_next() -> None:
+    """Continue, once the page has shown the current view whole."""
+    if (drawing := current_drawing()) is not None:
+        _go_to(drawing, drawing.at + 1)
+        st.rerun()
+
+
+def _go_to(drawing: ViewsToDraw, at: int) -> None:
+    session.store(DRAWING, replace(drawing, at=at, to_open=True))
+
+
+def _open(drawing: ViewsToDraw) -> NoReturn:
+    """Have the browser open the view, if it was not removed."""
+    step = None if drawing.is_over else drawing.step()
+    if step is None and not drawing.is_over:
+        _go_to(drawing, drawing.at + 1)
+        st.rerun()
+    session.store(DRAWING, replace(drawing, to_open=False))
+    whole = drawing.start if step is None else Place(pinned_views().lesson(), step).address()
+    open_at_once(whole, drawing.at, "pinned_next", back=step is None)
+    st.stop()

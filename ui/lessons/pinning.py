@@ -10,11 +10,10 @@ import streamlit as st
 from bertviz_core.errors import LessonError
 from bertviz_core.text import counted, escape_markdown
 from ui import session
-from ui.cache.view_notes import cached_sections
+from ui.cache.figures import cached_sections
 from ui.components.step_links import step_links
-from ui.lessons.drawing import OPEN, draw_missing
-from ui.lessons.handout import TO_RECORD, pinned_report, slides_button, without_figures
-from ui.lessons.library import file_field, lessons_here
+from ui.lessons.handout import OPEN, TO_RECORD, draw_missing, pinned_report, slides_button, without_figures
+from ui.lessons.library import NOTE, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
 from ui.lessons.pins import (
     MOST_PINS,
     PINNED,
@@ -27,9 +26,7 @@ from ui.lessons.pins import (
     store_pinned_views,
     usual_title,
 )
-from ui.lessons.reading import NOTE, TITLE, Lesson
 from ui.lessons.tour import Place
-from ui.lessons.writing import file_name, lesson_yaml, step_yaml
 from ui.share import files_read
 from ui.widgets.errors import shown_in_place
 

@@ -15,8 +15,7 @@ from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
 from ui import session
 from ui.address.registry import is_of_page
-from ui.lessons.library import add_session_lesson, remove_session_lesson
-from ui.lessons.reading import (
+from ui.lessons.library import (
     MAX_QUERY,
     MAX_STEPS,
     MAX_VALUES,
@@ -24,10 +23,13 @@ from ui.lessons.reading import (
     VALUE,
     Lesson,
     Step,
+    add_session_lesson,
+    lesson_yaml,
     parse_lesson,
     read_step,
+    remove_session_lesson,
+    step_fields,
 )
-from ui.lessons.writing import lesson_yaml, step_fields
 from ui.session import DEFAULT_TEXT
 from ui.share import carried_texts
 from ui.widgets.view_and_layer import current_view, reads_text

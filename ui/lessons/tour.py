@@ -13,12 +13,14 @@ import streamlit as st
 from bertviz_core.errors import LessonError
 from bertviz_core.text import escape_markdown
 from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
-from ui.address.query import whole
-from ui.address.values import take
+from ui.address.registry import take, whole
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.library import (
+    Lesson,
+    Step,
+    View,
     add_session_lesson,
     file_field,
     lessons_here,
@@ -26,9 +28,8 @@ from ui.lessons.library import (
     open_lesson,
     session_lessons,
 )
-from ui.lessons.reading import Lesson, Step, View
-from ui.own_texts import apply_texts, restore_texts
 from ui.session import PRESENT, TOUR, is_presenting
+from ui.share import apply_texts, restore_texts
 from ui.widgets.text_fields import pair
 
 KEYS = ("text", "pair", "sentences")

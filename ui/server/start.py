@@ -1,18 +1,75 @@
-"""Check the settings before the server starts, so that a mistake is one message and not an error on a page."""
+"""Start the server: its first page, preloaded models."""
 
+import base64
+import contextlib
+import gc
+import hashlib
 import os
+import re
 import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.isolation.config_trials import warm_trials
 from bertviz_core.isolation.walls import missing
+from bertviz_core.lazy_imports import import_libraries
 from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import AUTO, chosen_device, device_kind, device_nbytes
+from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import resolve
-from bertviz_core.settings import Settings
+from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
-from ui.server.preload import allows_strangers
+from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
+from ui.session import HAS_TAB_TEXTS, TEXT_STORE, WINDOW_WIDTH, first_page_sent
+
+COLLECT_EVERY_S = 30.0
+"""Seconds between two collections of garbage."""
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
+    """Start the background work, which ends with the server; the health check does not wait for it."""
+    ended = threading.Event()
+    threading.Thread(target=_import_and_collect, args=(ended,), name="preload", daemon=True).start()
+    yield {}
+    ended.set()
+
+
+def _import_and_collect(ended: threading.Event) -> None:
+    """Import the libraries that run models; then collect garbage periodically until the server ends.
+
+    The import starts when the first page has been sent, since it would slow that page down. Streamlit would collect
+    garbage after every click (`runner.postScriptGC`, off in .streamlit/config.toml), and traverse all objects of torch
+    and transformers each time. Objects that exist after the import are frozen instead, so that no collection visits
+    them again.
+    """
+    first_page_sent.wait()
+    import_libraries()
+    # The config of the bundled model, which is available even where visitors may not open that model.
+    settings = replace(Settings.from_environment(), allowed_models=())
+    build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, settings).config)
+    gc.collect()
+    gc.freeze()
+    if allows_strangers(settings):
+        warm_tokenizers(settings)
+        warm_trials(settings)
+    while not ended.wait(COLLECT_EVERY_S):
+        gc.collect()
+
+
+def allows_strangers(settings: Settings) -> bool:
+    """Whether untrusted models, which are read in isolated processes, can be opened."""
+    if settings.allow_hub:
+        return True
+    with contextlib.suppress(OSError):
+        return any(each.is_dir() for each in settings.models_dir.iterdir())
+    return False
+
 
 if sys.platform != "win32":
     import resource
@@ -209,3 +266,137 @@ def _read(path: Path) -> str:
 
 def _gib(nbytes: int) -> str:
     return f"{nbytes / GIB:.1f} GiB"
+
+
+_BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
+
+
+def mark(theme: Theme) -> str:
+    """The logo without the name, as SVG, for the browser's tab and the folded sidebar."""
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(theme)}</svg>'
+
+
+def logo(theme: Theme) -> str:
+    """The logo with the name, as SVG."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(theme)}'
+        f'<text x="40" y="23" font-family="Helvetica, Arial, sans-serif" font-size="19" font-weight="600" '
+        f'fill="{theme.text}">Inside BERT</text></svg>'
+    )
+
+
+def _bars(theme: Theme) -> str:
+    return "".join(
+        f'<rect x="2" y="{top}" width="28" height="6" rx="2" fill="{theme.colours[name]}"/>' for name, top in _BARS
+    )
+
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+POLICY = (
+    "default-src 'self'; script-src 'self' blob:{scripts}; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self'{sockets} data: blob:; worker-src 'self' blob:; "
+    "frame-ancestors {ancestors}; base-uri 'self'; form-action 'self'; object-src 'none'"
+)
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+HOST = re.compile(rb"[\w.:\[\]-]+", re.ASCII)
+FRAME = Path(__file__).with_name("frame.css").read_text(encoding="utf-8")
+STALE = (b"content-length", b"etag", b"last-modified")
+
+
+class IndexPage:
+    """ASGI middleware that adds security headers to every response, and rewrites the page itself.
+
+    Args:
+        app: the wrapped application.
+        base_path: path of the server's addresses.
+        frame_ancestors: sites that may embed the page, as in a content security policy.
+    """
+
+    def __init__(self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",)) -> None:
+        self.app, self.ancestors = app, " ".join(frame_ancestors)
+        base = f"/{base_path.strip('/')}".rstrip("/")
+        script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
+        self.head = f"<head>{script}<style>{FRAME}</style>".encode()
+        scope = f'"; path={base or "/"}; SameSite=Lax"'
+        script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
+        # A frame on another site may have no storage at all; reading it then throws.
+        script += (
+            f'try {{ document.cookie = "{HAS_TAB_TEXTS}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
+        )
+        script += f' !== "{{}}") + {scope} }} catch {{}}'
+        self.end = f"<script>{script}</script></head>".encode()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start: Message = {}
+        body = bytearray()
+        sockets = _sockets(scope)
+
+        async def rewriting(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                if is_page(message):
+                    start = message
+                    return
+                message["headers"] = [*message["headers"], *HEADERS, self._policy(sockets)]
+            elif start:
+                body.extend(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                page = self._rewritten(bytes(body))
+                fresh = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
+                # The response to HEAD has no body, so its length is unknown.
+                length = [(b"content-length", str(len(page)).encode())] if page else []
+                policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
+                await send({**start, "headers": [*fresh, *HEADERS, policy, *length]})
+                message = {"type": "http.response.body", "body": page}
+            await send(message)
+
+        await self.app(_uncompressed(scope), receive, rewriting)
+
+    def _rewritten(self, page: bytes) -> bytes:
+        page = page.replace(b"<head>", self.head, 1).replace(b"</head>", self.end, 1)
+        return page.replace(b"<title>Streamlit<", b"<title>Inside BERT<")
+
+    def _policy(self, sockets: str, scripts: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
+        hashes = "".join(
+            f" 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts
+        )
+        policy = POLICY.format(scripts=hashes, sockets=sockets, ancestors=self.ancestors)
+        return b"content-security-policy", policy.encode()
+
+
+def _sockets(scope: Message) -> str:
+    """WebSocket sources for the policy: the host of the request, since in some browsers 'self' excludes sockets."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
+        return ""
+    return f" ws://{hosts[0].decode()} wss://{hosts[0].decode()}"
+
+
+def _uncompressed(scope: Message) -> Message:
+    """Request a page without compression, since it is rewritten."""
+    headers = dict(scope["headers"])
+    if b"text/html" not in headers.get(b"accept", b""):
+        return scope
+    return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
+
+
+def is_page(message: Message) -> bool:
+    """Whether a response is an HTML page, by its start message."""
+    return message["status"] == 200 and any(
+        name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
+    )

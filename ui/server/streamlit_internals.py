@@ -1,7 +1,7 @@
 """Internal APIs of Streamlit that the server uses.
 
 tests/ui/server/test_streamlit_internals.py checks them after an upgrade. Those for the address are in
-`ui/address/streamlit_query.py`, which is imported by lower layers.
+`ui/address/registry.py`, which is imported by lower layers.
 """
 
 import logging

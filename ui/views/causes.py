@@ -5,14 +5,14 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.interventions.donor_texts import same_length_text
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.causes import SENTENCES, VIEWS, OtherDonor, TypedList
 from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
 from ui.targets import show_target, targeted
-from ui.widgets.lists.uploads import within_upload
+from ui.widgets.lists import within_upload
 from ui.widgets.text_fields import pair, put_text_button, say_example, text
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 from functools import partial
 
 from bertviz_core.questions.interventions.attributions import LAYER
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.view import Ask, View
 from bertviz_core.questions.views import words
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw_parts
 from ui.targets import show_classes, targeted
-from ui.widgets.target_controls.row import class_kinds
+from ui.widgets.target_controls import class_kinds
 from ui.widgets.text_fields import two_texts
 from ui.widgets.view_and_layer import state_select
 

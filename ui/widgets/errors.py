@@ -16,7 +16,9 @@ from bertviz_core.errors import (
 )
 from bertviz_core.text import escape_markdown
 from ui.components.navigation import PageLink, page_links
-from ui.widgets.models import download, hub_reach, select
+from ui.widgets import models as hub_reach
+from ui.widgets import models as select
+from ui.widgets import run_model as download
 
 SUGGESTED = "suggested_model"
 """Key of the button that opens a model with a similar name."""

@@ -13,10 +13,16 @@ import streamlit as st
 from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
-from bertviz_core.figures.base.export import COLUMN, MEDIA, standalone_html
-from bertviz_core.figures.base.fitted import USUAL_HEIGHT
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.export import (
+    COLUMN,
+    MEDIA,
+    Caption,
+    caption_of,
+    colour_range,
+    standalone_html,
+    texts_words,
+)
+from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import decimals, escape_markdown
@@ -26,9 +32,19 @@ from ui.cache.figures import cached_figure
 from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
 from ui.components.presenter import enlarged
-from ui.widgets.files.captions import alt_of, note_code, note_figure, note_table, read_texts, shown_models
-from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
-from ui.widgets.files.typeset import pdf_of_figure, typeset_downloads
+from ui.widgets.files import (
+    alt_of,
+    chosen_medium,
+    chosen_theme,
+    note_code,
+    note_figure,
+    note_table,
+    pdf_of_figure,
+    read_texts,
+    shown_models,
+    theme_select,
+    typeset_downloads,
+)
 
 CHART_CONFIG = {
     "displaylogo": False,

@@ -11,12 +11,10 @@ import streamlit as st
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import escape_markdown
-from ui.address.following import EMBEDDINGS, arrived, layer_to_show, view_to_show, write_brought
-from ui.address.navigation import visit
-from ui.address.values import put
+from ui.address.navigation import EMBEDDINGS, arrived, layer_to_show, view_to_show, visit, write_brought
+from ui.address.registry import put
 from ui.address.widgets import BOUND
-from ui.cache.memoize import note
-from ui.cache.view_notes import view_in_sight
+from ui.cache.figures import note, view_in_sight
 from ui.components.navigation import view_links
 
 VIEW, LAYER = "view", "layer"

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 import plotly.graph_objects as go
 
-from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.api.own_model import checked
 from bertviz_core.questions.figures import no_figure
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table

@@ -1,4 +1,4 @@
-"""Results about two models: their predictions, attention, heads and hidden states; a model of fewer bits."""
+"""Results of two models, of the checkpoints of a run, and of interventions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +9,32 @@ from jaxtyping import Float
 
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.results import AttentionComparison
+from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.checkpoints.results import Behaviour, NumberFormats
-from bertviz_core.checkpoints.tables import formats_frame, parts_frame
-from bertviz_core.figures.predictions.two_models import comparison_frame
+from bertviz_core.checkpoints.tables import (
+    cka_frame,
+    entropy_frame,
+    formats_frame,
+    labels_frame,
+    parts_frame,
+    text_frame,
+)
+from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
+from bertviz_core.figures.predictions.classes import comparison_frame
+from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.predictions.results import PredictionComparison
-from bertviz_core.questions.tables.two_models.number_formats import number_formats_json, number_formats_lines
+from bertviz_core.questions.tables.checkpoints import number_formats_json, number_formats_lines
+from bertviz_core.questions.tables.interventions import effects_json, effects_lines, shares_json, shares_lines
+from bertviz_core.questions.tables.training import (
+    answers_frame,
+    labels_json,
+    labels_lines,
+    states_json,
+    states_lines,
+    text_json,
+    text_lines,
+    text_sentences,
+)
 from bertviz_core.questions.tables.two_models.predictions import (
     prediction_comparison_json,
     prediction_comparison_lines,
@@ -142,3 +163,132 @@ class StateComparisonResult(Result[Behaviour]):
 
     def _lines(self) -> Sequence[str]:
         return compared_states_lines(self.data)
+
+
+class FollowedTextResult(Result[FollowedText]):
+    """What every checkpoint computes for a text or a pair."""
+
+    figures = ("training-text",)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """When the answer changes, and from what to what the surprise and the cosine go."""
+        return tuple(text_sentences(self.data))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per checkpoint: name, step, answer, its probability, those of all classes, surprise, cosine."""
+        return text_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return text_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return text_lines(self.data)
+
+
+class FollowedLabelsResult(Result[FollowedLabels]):
+    """Accuracy and macro-F1 of every checkpoint on texts with gold labels."""
+
+    figures = ("training-scores",)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed."""
+        return labels_frame(self.data)
+
+    def answers(self) -> pd.DataFrame:
+        """One row per text: text, second text, gold label, and the answer of each checkpoint."""
+        return answers_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return labels_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return labels_lines(self.data)
+
+
+class FollowedStatesResult(Result[FollowedStates]):
+    """CKA of every layer of every checkpoint with the first one, and the attention entropy of every head."""
+
+    figures = ("training-cka", "training-entropy")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per checkpoint: name, step, and the CKA of every hidden state with that of the first checkpoint."""
+        return cka_frame(self.data)
+
+    def entropy(self) -> pd.DataFrame:
+        """One row per checkpoint, layer and head: name, step, layer, head and mean attention entropy in nats."""
+        return entropy_frame(self.data)
+
+    def _json(self) -> dict[str, Any]:
+        return states_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return states_lines(self.data)
+
+
+class EffectsResult(Result[AblationEffects]):
+    """Change of a scalar output when each head, feed-forward block or layer is ablated: changed minus clean."""
+
+    figures = ("effects", "removal")
+
+    @property
+    def clean(self) -> float:
+        """The output of the unchanged model, in `data.unit`."""
+        return self.data.clean
+
+    @property
+    def heads(self) -> Float[np.ndarray, "layers heads"]:
+        """Effect of each head, in `data.unit`; NaN if a layer has fewer heads than others."""
+        return self.data.heads
+
+    @property
+    def feed_forward(self) -> Float[np.ndarray, " layers"] | None:
+        """Effect of each feed-forward block; None if layers do not have exactly one."""
+        return self.data.feed_forward
+
+    @property
+    def layers(self) -> Float[np.ndarray, " layers"] | None:
+        """Effect of each layer; None if layers are not modules."""
+        return self.data.layers
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per head: layer, head, effect; sorted by absolute effect, descending."""
+        return pd.DataFrame(self.data.ranked(), columns=["layer", "head", "effect"])
+
+    def _json(self) -> dict[str, Any]:
+        return effects_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return effects_lines(self.data)
+
+
+class WordsResult(Result[WordAttributions]):
+    """Contribution of each word of a text to a scalar output of the model."""
+
+    figures = ("word-shares", "word-bars", "word-curves")
+
+    @property
+    def clean(self) -> float:
+        """The output for the unchanged text, in `data.unit`."""
+        return self.data.clean
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words or tokens in the order of the text, without special tokens."""
+        return self.data.words
+
+    @property
+    def shares(self) -> Float[np.ndarray, " words"]:
+        """Contribution of each word, in `data.unit`."""
+        return self.data.shares
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per word in the order of the text: word, share, positions of its tokens."""
+        positions = list(self.data.positions)
+        return pd.DataFrame({"word": self.data.words, "share": self.data.shares, "positions": positions})
+
+    def _json(self) -> dict[str, Any]:
+        return shares_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return shares_lines(self.data)

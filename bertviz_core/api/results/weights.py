@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bertviz_core.api.arguments import checked
+from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
@@ -16,10 +16,16 @@ from bertviz_core.checkpoints.tables import adapter_frame, keys_frame
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.parameters.results import AdapterUpdates, Ledger
 from bertviz_core.parameters.tables import parameters_frame
-from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines
-from bertviz_core.questions.tables.heads import heads_json, heads_lines
+from bertviz_core.questions.tables.checkpoints import (
+    adapter_json,
+    adapter_lines,
+    ledger_json,
+    ledger_text,
+    report_json,
+    report_lines,
+)
 from bertviz_core.questions.tables.lines import aligned, json_object
-from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
+from bertviz_core.questions.tables.texts import heads_json, heads_lines
 
 SIZES = (
     "num_hidden_layers",

@@ -1,9 +1,10 @@
-"""Axes of tokens, sentences and numbers: labels, thinning, and a common style."""
+"""Axes of tokens and layers, and the width of texts."""
 
 import html
 import itertools
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,123 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.colour_bars import colour_bar, tick_number
 from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, diverging, escape, sequential
-from bertviz_core.figures.base.text_width import label_width, plain
 from bertviz_core.text import escape_controls, isolated, ordinal
 from bertviz_core.trace.results import Tokens
+
+NARROW, TEXT_WIDTH_WIDE, USUAL, JOINED = 0.34, 1.0, 0.56, 0.8
+"""Widths of letters as shares of the font size, the maximum of Source Sans and Helvetica; JOINED for Arabic letters,
+the widest of which are twice as wide as most."""
+CAPITAL = 0.76
+MARKUP = re.compile(r"<[^<>]*>")
+
+
+def text_width(text: str, size: float) -> float:
+    """Return an upper bound of the width of a line of plain text, in pixels.
+
+    Args:
+        text: one line.
+        size: font size in pixels.
+    """
+    return size * sum(_letter(each) for each in text)
+
+
+def label_width(label: str, size: float) -> float:
+    """Return an upper bound of the width of a label in pixels, without markup; the longest of several lines."""
+    return max(text_width(plain(line), size) for line in label.split("<br>"))
+
+
+def plain(label: str) -> str:
+    """Return the visible text of a label's line."""
+    return html.unescape(MARKUP.sub("", label))
+
+
+def wrapped(text: str, pixels: float, size: float) -> list[str]:
+    """Break text into lines of a width; long words are broken.
+
+    Args:
+        text: one line.
+        pixels: width of the lines.
+        size: font size in pixels.
+    """
+    lines, room = [""], pixels
+    for word in text.split(" "):
+        width = text_width(word, size)
+        gap = text_width(" ", size) if lines[-1] else 0.0
+        if gap + width <= room:
+            lines[-1] += f"{' ' if gap else ''}{word}"
+            room -= gap + width
+            continue
+        if lines[-1]:
+            lines.append("")
+            room = pixels
+        for letter in word:
+            if room < text_width(letter, size):
+                lines.append("")
+                room = pixels
+            lines[-1] += letter
+            room -= text_width(letter, size)
+    return lines
+
+
+def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
+    """Break a label into lines of a width; words are broken only after dots, slashes and underscores.
+
+    Markup is preserved.
+
+    Args:
+        label: one line with markup around words or parts of words.
+        pixels: width of the lines.
+        size: font size in pixels.
+        beside: occupied pixels of the first line.
+    """
+    lines, room = [""], pixels - beside
+    for word in re.findall(r"(?:<[^<>]*>|[^ ])+", label):
+        long = text_width(plain(word), size) > pixels - beside and "<" not in word and "&" not in word
+        for at, part in enumerate(re.findall(r"[^./_]*[./_]*", word)[:-1] if long else [word]):
+            width, gap = text_width(plain(part), size), text_width(" ", size) if lines[-1] and not at else 0.0
+            if lines[-1] and gap + width > room:
+                lines.append("")
+                room, gap = pixels, 0.0
+            lines[-1] += f"{' ' if gap else ''}{part}"
+            room -= gap + width
+    return lines
+
+
+def lined_label(label: str, pixels: float, size: float) -> str:
+    """Break a label into at most two lines; the last is cut.
+
+    Args:
+        label: one line.
+        pixels: width of the lines.
+        size: font size in pixels.
+    """
+    lines = wrapped_label(label, pixels, size)
+    lines = lines if len(lines) <= 2 else [lines[0], " ".join(lines[1:])]
+    return "<br>".join(shortened_label(line, pixels, size) for line in lines)
+
+
+def shortened_label(label: str, pixels: float, size: float) -> str:
+    """Cut a one-line label to a width; italics and a trailing number are preserved."""
+    if label_width(label, size) <= pixels:
+        return label
+    slanted = label.startswith("<i>") and label.endswith("</i>")
+    words = plain(label)
+    number = match[0] if (match := re.search(r"  \d+$", words)) else ""
+    words, room = words[: len(words) - len(number)], pixels - text_width(f"…{number}", size)
+    while words and text_width(words, size) > room:
+        words = words[:-1]
+    cut = html.escape(f"{words.rstrip()}…{number}", quote=False)
+    return f"<i>{cut}</i>" if slanted else cut
+
+
+def _letter(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return TEXT_WIDTH_WIDE
+    if letter in " \u00a0iljtfrI.,:;'|!()[]":
+        return NARROW
+    if unicodedata.bidirectional(letter) == "AL":
+        return JOINED
+    return CAPITAL if letter.isupper() or letter in "mw@%—…" else USUAL
 
 
 def even_axes(figure: go.Figure, theme: Theme) -> go.Figure:
@@ -266,3 +381,72 @@ def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
 def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether two boxes (left, bottom, right, top) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+LABEL = "second text"
+ROOM = 20
+"""Width in pixels of the label beside the plot."""
+NEAR_THE_END = 0.25
+"""Share of the axis after the line below which the label is right-aligned before the end of the axis."""
+
+
+def second_text_start(tokens: Tokens, first: int = 0, count: int | None = None) -> int | None:
+    """Return the index of the second text's first token among the drawn tokens; None if it is not among them.
+
+    Args:
+        tokens: the text, or the pair.
+        first: position of the first drawn token.
+        count: number of drawn tokens; by default all that follow.
+    """
+    shown = tokens.sequence[first : None if count is None else first + count]
+    place = next((place for place, sequence in enumerate(shown) if sequence == 1), 0)
+    return place or None
+
+
+def mark_second_text(
+    figure: go.Figure,
+    place: int | None,
+    count: int,
+    theme: Theme,
+    axis: str = "x",
+    across: str = "y",
+    *,
+    inside: bool = False,
+) -> go.Figure:
+    """Add a line at the start of the second text, if there is one.
+
+    Args:
+        figure: figure with an axis of tokens at 0, 1, 2 ...
+        place: output of second_text_start.
+        count: number of drawn tokens.
+        theme: theme of the figure.
+        axis: name of the axis of tokens; a horizontal one begins with x, a vertical one with y.
+        across: name of the perpendicular axis.
+        inside: whether the label is inside the plot, at its upper edge, since there is a legend above it.
+    """
+    if place is None:
+        return figure
+    at, end = place - 0.5, count - 0.5
+    line = {"type": "line", "line": {"color": theme.text, "width": 2, "dash": "dash"}}
+    words = {"text": LABEL, "showarrow": False, "font": {"size": TEXT_SIZE - 1, "color": theme.text}}
+    behind = (count - place) / count >= NEAR_THE_END
+    start = at if behind else end
+    if axis.startswith("x"):
+        ends = {"x0": at, "x1": at, "xref": axis, "y0": 0, "y1": 1, "yref": f"{across} domain"}
+        spot = {"x": start, "xref": axis, "xanchor": "left" if behind else "right", "xshift": 3 if behind else 0}
+        spot |= {"y": 1, "yref": f"{across} domain", "yanchor": "top" if inside else "bottom"}
+        if axis == "x" and not inside:
+            figure.update_layout(margin={"t": (figure.layout.margin.t or 0) + ROOM})
+    else:
+        ends = {"y0": at, "y1": at, "yref": axis, "x0": 0, "x1": 1, "xref": f"{across} domain"}
+        spot = {"y": start, "yref": axis, "yanchor": "top" if behind else "bottom", "textangle": 90}
+        spot |= {"x": 1, "xref": f"{across} domain", "xanchor": "left"}
+        figure.update_traces(selector=_has_bar, colorbar={"xpad": 10 + ROOM})
+        if theme.narrow:  # the bar will be horizontal
+            figure.update_layout(margin={"r": max(figure.layout.margin.r or 0, ROOM)})
+    return figure.add_shape(**line, **ends).add_annotation(**words, **spot)
+
+
+def _has_bar(trace: Any) -> bool:
+    """Return whether a trace has its own colour bar beside the plot."""
+    return trace.type == "heatmap" and bool(trace.colorbar.to_plotly_json())

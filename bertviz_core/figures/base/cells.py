@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import text_on
-from bertviz_core.figures.base.text_width import text_width
 
 SIZES = (14, 13, 12, 11)
 """Font sizes of the numbers in pixels; the largest that fits is used."""

@@ -1,5 +1,6 @@
-"""Declare figures: name, title, alternative text and drawing function."""
+"""Declare figures: name, title, description, table and drawing; and fit them to a width."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,8 +12,338 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.fitted import USUAL_HEIGHT, fitted
-from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.base.axes import label_width, name_thinned, names_lie, shortened_label, stride, wrapped_label
+from bertviz_core.figures.base.colour_bars import spacing, thin_ticks
+from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
+
+TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
+GAP, EDGE = 8, 12
+"""Pixels between title, legend and plot, and beside a title."""
+CAPITALS = 0.7
+"""Height of capitals as a share of the font size; plotly draws multi-line titles too high by this amount."""
+MARK = 46
+"""Pixels of a legend entry before and after its text."""
+TOOLS, FEW_TOOLS = 190, 70
+"""Width in pixels of the tool bar at the right of a title, with and without the tools for axes."""
+USUAL_HEIGHT = 450
+"""Default height of a figure in pixels."""
+LENGTH = 0.86
+"""Length of a horizontal colour bar with its title, as a share of the width of the plots."""
+USUAL_TICK = "0.00"
+"""Placeholder for ticks chosen by plotly."""
+SPACE, SPACE_WIDTH = "\u00a0", 0.2
+"""Character appended to a horizontal bar's title to make room for the first tick label; its width in Source Sans as a
+share of the font size."""
+UNIT = 0.48
+"""Maximum share of the width of the plots for that title."""
+LYING = 46
+"""Height in pixels of a horizontal colour bar below a plot, with its labels."""
+STANDING = 84
+"""Width in pixels of a vertical colour bar beside a plot."""
+LARGEST, LEAST_LYING, SMALLEST = TEXT_SIZE - 1, 12, 11
+"""Font sizes of axis labels; horizontal labels are rotated rather than made smaller than the second."""
+BETWEEN = 2
+"""Pixels between two labels."""
+SHARE_OF_NAMES = 0.34
+"""Maximum share of a narrow figure's width for row names."""
+
+
+def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
+    """Fit the figure to the width of its theme; changes and returns it.
+
+    Always: the title has as many lines as it needs, and the legend is below it. On less than a full page: axis labels
+    are rotated, made smaller and finally thinned. On a phone: a colour bar is below the plot, row names are cut, and
+    touches scroll the page. The layout's `meta` contains the width class.
+    """
+    _name_logarithms(figure, theme)
+    _even_titles(figure, theme)
+    _make_room_beside(figure)
+    if theme.narrow:
+        _lay_bars_down(figure, theme)
+        figure.layout.dragmode = False
+        figure.layout.title.font.size = min(figure.layout.title.font.size or TITLE_SIZE, TITLE_SIZE - 2)
+    if theme.pixels < WIDE:
+        _fit_rows(figure, theme)
+    _fit_columns(figure, theme)
+    name_thinned(figure)
+    if theme.pixels < WIDE:
+        _wrap_axis_titles(figure, theme)
+    for bar in _standing_bars(figure):
+        title = 2 * TEXT_SIZE if bar.title.text and bar.title.side == "top" else 0
+        thin_ticks(bar, 1.3 * TEXT_SIZE, _plot_height(figure) - _taken_below(figure) - title)
+    _make_room_above(figure, theme)
+    figure.layout.meta = {"pixels": theme.pixels}
+    return figure
+
+
+def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
+    """Mention nonlinear scales in titles of axes and colour bars, except on bars of a phone."""
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        if axis.type == "log" and axis.title.text:
+            axis.title.text += ", logarithmic"
+    for bar in [] if theme.narrow else _bars(figure):
+        found = spacing(_several(bar.ticktext), _several(bar.tickvals)) if bar.title.text else None
+        if found and found[0]:
+            bar.title.text += f", {found[0]}"
+
+
+def _even_titles(figure: go.Figure, theme: Theme) -> None:
+    """Set one font size for all titles; short titles of colour bars are placed above them."""
+    for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
+        if each.title.text and each.title.font.size is None:
+            each.title.font.size = TEXT_SIZE
+    for bar in _standing_bars(figure):  # beside a bar, a word looks like the unit of the middle tick only
+        if bar.title.text and label_width(bar.title.text, bar.title.font.size or TEXT_SIZE) <= STANDING - GAP:
+            bar.title.side = "top"
+
+
+def _make_room_beside(figure: go.Figure) -> None:
+    """Reserve a right margin for the numbers after horizontal bars."""
+    words = [
+        label_width(str(each), trace.textfont.size or TEXT_SIZE)
+        for trace in figure.data
+        if trace.type == "bar"
+        and trace.orientation == "h"
+        and trace.textposition == "outside"
+        and not trace.texttemplate
+        for each in ([trace.text] if isinstance(trace.text, str) else _several(trace.text))
+    ]
+    figure.layout.margin.r = max(_margin(figure, "r"), math.ceil(max(words, default=0.0)))
+
+
+def _several(texts: Any) -> list[Any]:
+    """Return the texts of a trace as a list."""
+    return [] if texts is None else list(texts)
+
+
+def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
+    """Break the title into lines; the tool bar is beside the first."""
+    room = theme.pixels - 2 * EDGE
+    first, *others = title.split("<br>")
+    lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
+    return [*lines, *(part for line in others for part in wrapped_label(line, room, size))]
+
+
+def _tools_width(figure: go.Figure) -> float:
+    """Return the width of the tool bar in pixels."""
+    return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
+
+
+def _make_room_above(figure: go.Figure, theme: Theme) -> None:
+    """Break the title, place the legend below it, and grow the figure accordingly."""
+    _wrap_legend(figure, theme)
+    title = figure.layout.title.text or ""
+    size = figure.layout.title.font.size or TITLE_SIZE
+    lines = _fitted_title(title, theme, size, _tools_width(figure)) if title else []
+    before = len(title.split("<br>")) if title else 0
+    if len(lines) > before:
+        figure.layout.title.text = "<br>".join(lines)
+        _grow(figure, "t", (len(lines) - before) * TITLE_LINE)
+    if len(lines) > 1:
+        figure.layout.title.pad.t = TITLE_TOP + CAPITALS * size
+    legend = legend_height(figure, theme)
+    if legend:
+        needed = (TITLE_TOP + len(lines) * TITLE_LINE if lines else 0) + legend + 2 * GAP
+        _grow(figure, "t", max(0.0, needed - _margin(figure, "t")))
+
+
+def legend_height(figure: go.Figure, theme: Theme) -> float:
+    """Return the height of the legend above the plot, 0 without one."""
+    layout = figure.layout
+    legend = layout.legend
+    names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
+    above = legend.orientation == "h" and legend.yanchor == "bottom" and (legend.y or 0) >= 1
+    if layout.showlegend is False or not above or len(names) < (1 if layout.showlegend else 2):
+        return 0.0
+    size = legend.font.size or TEXT_SIZE
+    items = [MARK + label_width(name, size) for name in names]
+    title = label_width(legend.title.text, size) + GAP if legend.title.text else 0.0
+    room = plot_width(figure, theme)
+    in_a_row = len(names) if sum(items) + title <= room else max(1, int((room - title) // max(items)))
+    lines = max(name.count("<br>") for name in names)
+    return float(math.ceil(len(names) / in_a_row) * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+
+
+def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
+    """Break legend names to the width of the plots."""
+    size = figure.layout.legend.font.size or TEXT_SIZE
+    room = plot_width(figure, theme) - MARK
+    for trace in figure.data:
+        if _in_legend(trace) and label_width(trace.name, size) > room:
+            trace.name = "<br>".join(wrapped_label(trace.name, room, size))
+
+
+def _in_legend(trace: Any) -> bool:
+    return (
+        trace.type in ("bar", "scatter", "scattergl", "histogram")
+        and bool(trace.name)
+        and trace.showlegend is not False
+    )
+
+
+def plot_width(figure: go.Figure, theme: Theme) -> float:
+    """Return the pixels for the plots beside row names and vertical colour bars."""
+    return theme.pixels - _names_width(figure) - (STANDING if _standing_bars(figure) else _margin(figure, "r"))
+
+
+def _names_width(figure: go.Figure) -> float:
+    """Return the pixels left of the plots: the widest label, the axis title and the margin."""
+    widths = [_margin(figure, "l")]
+    for axis in figure.select_yaxes():
+        words = [label_width(str(each), axis.tickfont.size or TEXT_SIZE) for each in _several(axis.ticktext)]
+        title = TEXT_SIZE + 2 * GAP if axis.title.text else 0
+        widths.append((max(words) if words else 3 * TEXT_SIZE) + title + GAP if axis.visible is not False else 0)
+    return max(widths)
+
+
+def _standing_bars(figure: go.Figure) -> list[Any]:
+    """Return the colour bars beside the plot."""
+    return [bar for bar in _bars(figure) if bar.orientation != "h"]
+
+
+def _bars(figure: go.Figure) -> list[Any]:
+    """Return all colour bars."""
+    axes = [figure.layout[name] for name in figure.layout if name.startswith("coloraxis")]
+    used = [axis for axis in axes if axis.showscale is not False and axis.colorscale is not None]
+    own = [trace for trace in figure.data if trace.type in ("heatmap", "contour")]
+    own += [trace.marker for trace in figure.data if trace.type in ("scatter", "scattergl") and trace.marker.showscale]
+    used += [each for each in own if each.coloraxis is None and each.showscale is not False]
+    return [each.colorbar for each in used]
+
+
+def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
+    """Move a single colour bar below the plot; several stay with their maps."""
+    bars = _standing_bars(figure)
+    if len(bars) != 1:
+        return
+    pixels = plot_width(figure, theme)
+    lines = wrapped_label(bars[0].title.text or "", UNIT * pixels, TEXT_SIZE)
+    # The second line of a title is at the height of the ticks, which may then be rotated.
+    one = len(lines) == 1
+    spaces = max(_spaces_behind_title(bars[0]), "" if one else 6 * SPACE, key=len)
+    half = max((label_width(str(each), TEXT_SIZE) / 2 for each in _several(bars[0].ticktext)), default=0.0)
+    beyond = max(0.0, half - (1 - LENGTH) / 2 * pixels)  # the last label may not stand beyond the figure
+    # Plotly removes spaces at the end of a title, but none in a tag.
+    title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)
+    bars[0].update(
+        orientation="h",
+        # This side places the title before the bar. In a container plotly draws the frame beside the colours.
+        title={"text": title, "side": "right", "font": {"size": TEXT_SIZE}},
+        thickness=10,
+        tickangle=0 if one else None,
+        **{"x": 0.5 - beyond / pixels, "xanchor": "center", "xref": "paper", "len": LENGTH},
+        **{"y": 0, "yanchor": "bottom", "yref": "container"},
+    )
+    # Beside a title of several lines only the labels of both ends have room.
+    room = LENGTH * pixels - label_width(title, TEXT_SIZE) - GAP if one else 0.0
+    thin_ticks(bars[0], 2 * half + GAP, room)
+    _grow(figure, "b", LYING)
+
+
+def _spaces_behind_title(bar: Any) -> str:
+    """Return spaces as wide as half the first tick label of a horizontal bar and a gap."""
+    words = [str(each) for each in _several(bar.ticktext)] or [USUAL_TICK]
+    pixels = label_width(words[0], bar.tickfont.size or TEXT_SIZE) / 2 + GAP
+    return SPACE * math.ceil(pixels / (SPACE_WIDTH * TEXT_SIZE))
+
+
+def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
+    """Break axis titles to the length of their axis."""
+    width, height = plot_width(figure, theme), _plot_height(figure)
+    ys = list(figure.select_yaxes())
+    for axes, pixels in ((figure.select_xaxes(), width), (ys, height)):
+        for axis in axes:
+            words, size = axis.title.text, axis.title.font.size or TEXT_SIZE
+            if words and label_width(words, size) > pixels * _share(axis):
+                lines = wrapped_label(words, pixels * _share(axis), size)
+                # Towards the plot, where the labels are: plotly assumes a single line.
+                axis.title.standoff = (axis.title.standoff or GAP) + (len(lines) - 1) * 1.3 * size * (axes is ys)
+                axis.title.text = "<br>".join(lines)
+                axis.automargin = True
+
+
+def _taken_below(figure: go.Figure) -> float:
+    """Return the pixels that plotly takes from the plots for turned labels and for further lines of titles."""
+    turned = [axis for axis in figure.select_xaxes() if axis.tickangle == -90 and axis.automargin]
+    words = (label_width(str(each), axis.tickfont.size or TEXT_SIZE) for axis in turned for each in axis.ticktext or ())
+    lines = max(((axis.title.text or "").count("<br>") for axis in figure.select_xaxes()), default=0)
+    return max(words, default=0.0) + lines * 1.3 * TEXT_SIZE
+
+
+def _plot_height(figure: go.Figure) -> float:
+    """Return the pixels from the top of the highest plot to the bottom of the lowest, with labels of one line below."""
+    height = figure.layout.height or USUAL_HEIGHT
+    return float(max(height - _margin(figure, "t") - max(_margin(figure, "b"), 3 * TEXT_SIZE), TEXT_SIZE))
+
+
+def _fit_rows(figure: go.Figure, theme: Theme) -> None:
+    """Cut row names on a narrow figure, then shrink and thin them if rows are low."""
+    height = _plot_height(figure)
+    for axis in figure.select_yaxes():
+        if not _several(axis.ticktext):
+            continue
+        _thin(axis, height * _share(axis) / _units(axis))
+        if theme.narrow:
+            size = axis.tickfont.size or LARGEST
+            most = SHARE_OF_NAMES * theme.pixels
+            axis.ticktext = [shortened_label(str(each), most, size) for each in axis.ticktext]
+            axis.automargin = True
+            figure.layout.margin.l = min(_margin(figure, "l"), GAP)
+
+
+def _fit_columns(figure: go.Figure, theme: Theme) -> None:
+    """Keep column names horizontal if they fit, else rotate, shrink and thin them."""
+    for axis in figure.select_xaxes():
+        if not _several(axis.ticktext):
+            continue
+        unit = plot_width(figure, theme) * _share(axis) / _units(axis)
+        size = axis.tickfont.size or LARGEST
+        lying = next((each for each in range(size, LEAST_LYING - 1, -1) if names_lie(axis, unit, each)), None)
+        if lying is not None:
+            axis.tickangle, axis.tickfont.size, axis.automargin = 0, lying, True
+            continue
+        axis.tickangle = -90
+        axis.automargin = True
+        if theme.narrow:
+            axis.ticktext = [shortened_label(str(each), SHARE_OF_NAMES * theme.pixels, size) for each in axis.ticktext]
+        _thin(axis, unit)
+
+
+def _thin(axis: Any, unit: float) -> None:
+    """Shrink the labels of an axis to fit below each other; show every k-th label if none fits."""
+    room, own = unit * stride(axis) - BETWEEN, axis.tickfont.size or LARGEST
+    size = max(SMALLEST, min(own, int(room)))
+    axis.tickfont.size = size
+    every = max(1, math.ceil((size + BETWEEN) / max(unit * stride(axis), 0.1)))
+    axis.tickvals, axis.ticktext = list(axis.tickvals)[::every], list(axis.ticktext)[::every]
+    axis.ticklabelstep = (axis.ticklabelstep or 1) * every
+
+
+def _units(axis: Any) -> float:
+    """Return the number of units along an axis: of its range if set, else from its first label to its last."""
+    if axis.range and all(isinstance(end, int | float) for end in axis.range):
+        return float(abs(axis.range[1] - axis.range[0])) or 1.0
+    return float(max(axis.tickvals) - min(axis.tickvals)) + stride(axis)
+
+
+def _share(axis: Any) -> float:
+    """Return the share of the figure along which an axis runs."""
+    low, high = axis.domain or (0, 1)
+    return float(high - low)
+
+
+def _margin(figure: go.Figure, side: str) -> float:
+    stated = figure.layout.margin[side]
+    return float(GAP if stated is None else stated)
+
+
+def _grow(figure: go.Figure, side: str, pixels: float) -> None:
+    """Grow a margin and the height of the figure."""
+    more = math.ceil(pixels)
+    if more:
+        figure.layout.margin[side] = _margin(figure, side) + more
+        figure.layout.height = (figure.layout.height or USUAL_HEIGHT) + more
+
 
 P = ParamSpec("P")
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")

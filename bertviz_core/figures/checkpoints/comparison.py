@@ -1,10 +1,13 @@
-"""Figures of two checkpoints: values of one tensor in both, and differences of the models on one text."""
+"""Two checkpoints: weights, layers, answers."""
 
 import math
 from collections.abc import Sequence
 from functools import partial
+from math import isnan
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -13,16 +16,27 @@ from bertviz_core.checkpoints.results import (
     ChangeHistograms,
     CheckpointComparison,
     Histogram,
+    LayerSimilarity,
     TensorChange,
     TensorGrid,
 )
-from bertviz_core.checkpoints.tables import change_frame, changes_frame, cosines_frame, divergences_frame
+from bertviz_core.checkpoints.tables import (
+    change_frame,
+    changes_frame,
+    cosines_frame,
+    divergences_frame,
+    similarity_frame,
+    text_cosines_frame,
+)
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
+from bertviz_core.figures.predictions.probes import confusion_cells
+from bertviz_core.predictions.probing.results import LEAST, AnswerComparison, ScorePair, SlicedAnswers, TextSlice
+from bertviz_core.text import counted, shortened
 
 ROW_HEIGHT, LEAST_ROWS, MOST_ROWS, AROUND = 30, 190, 380, 130
 """Pixels: height of a row of a map, minimum and maximum height of all rows, margins for title and axis."""
@@ -178,3 +192,325 @@ def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     title = f"Divergence of attention — {attention_behaviour.first} to {attention_behaviour.second}"
     draw = partial(divergence_map, attention_behaviour.divergences, title)
     return FigureSpec(title, f"{title}, layers by heads", draw)
+
+
+SCORES_HEIGHT = 360
+"""Pixels."""
+MEASURES = ("accuracy", "macro-F1")
+BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
+"""Shares of the height of the plot."""
+
+
+def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
+    """Draw accuracy and macro-F1 of two models above their differences with the 95 % interval."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=SCORES_HEIGHT))
+    colours = (theme.colours["embeddings"], theme.colours["task head"])
+    columns = ([each.first for each in scores], [each.second for each in scores])
+    for place, (model, values) in enumerate(zip(models, columns, strict=True)):
+        figure.add_scatter(
+            x=[100 * value for value in values],
+            y=[0, 1],
+            name=escape(f"{('first', 'second')[place]}: {model}"),
+            mode="markers",
+            marker={
+                "size": 13,
+                "color": colours[place],
+                "symbol": ("circle", "diamond-open")[place],
+                "line": {"color": colours[place], "width": 2.5},
+            },
+            customdata=MEASURES,
+            hovertemplate="%{customdata}: %{x:.1f}%<extra></extra>",
+        )
+    points, bars = difference_bars(scores, theme)
+    figure.add_scatter(
+        x=points,
+        y=[0, 1],
+        name="difference",
+        mode="markers",
+        marker={"size": 11, "color": theme.text},
+        error_x=bars,
+        customdata=[f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)],
+        hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
+        xaxis="x2",
+        yaxis="y2",
+    )
+    zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
+    figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, xref="x2", yref="y2 domain", line=zero, layer="below")
+    end = round_limit(max(abs(100 * limit) for each in scores for limit in (each.low, each.high)) * 1.05)
+    rows: dict[str, Any] = {"tickvals": [0, 1], "ticktext": list(MEASURES), "range": [1.5, -0.5], "showgrid": False}
+    figure.update_layout(
+        xaxis={"title": "score, %", "range": [-2, 102], "anchor": "y"},
+        yaxis={**rows, "domain": [BOTTOM_OF_SCORES, 1]},
+        xaxis2={"title": "second − first, points; bar: 95 % interval", "range": [-end, end], "anchor": "y2"},
+        yaxis2={**rows, "domain": [0, TOP_OF_DIFFERENCES], "anchor": "x2"},
+    )
+    return even_axes(figure, theme)
+
+
+def difference_bars(scores: Sequence[ScorePair], theme: Theme) -> tuple[list[float], dict[str, Any]]:
+    """The differences of scores in points, and plotly's error bars of their intervals."""
+    points = [100 * each.difference for each in scores]
+    above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
+    below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
+    return points, {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+
+
+def interval_words(score: ScorePair) -> str:
+    """The difference of two scores in points, with its interval: "+2.0 points (95 % interval −0.5 to +4.5)"."""
+    return f"{points(score.difference)} points (95 % interval {points(score.low)} to {points(score.high)})"
+
+
+def points(share: float) -> str:
+    """A difference of shares in points with its sign, 0.0 without one."""
+    number = f"{100 * share:+.1f}"
+    return "0.0" if float(number) == 0 else number.replace("-", "−")
+
+
+def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
+
+    Raises:
+        ValueError: there are no gold labels.
+    """
+    gold = answer_comparison.gold
+    if gold is None:
+        raise ValueError("there are no gold labels")
+    rows = [("accuracy", gold.accuracy), ("macro-F1", gold.macro_f1)]
+    numbers = [(name, each.first, each.second, each.difference, each.low, each.high) for name, each in rows]
+    return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
+
+
+def confusion_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+    """One row per answer of the first model, a column for each of the second: number of texts."""
+    labels = list(answer_comparison.labels)
+    return pd.DataFrame(answer_comparison.confusion, columns=labels).assign(first=labels)
+
+
+@figure(
+    "scores-compared",
+    "checkpoint_scores",
+    "accuracy and macro-F1 of two models and their difference (--set other=, with_gold=true; texts: TEXT LABEL ...)",
+    table=score_frame,
+)
+def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
+    """Plot the scores of two models against the same gold labels, above their differences and intervals.
+
+    Raises:
+        ValueError: the answers are not compared with gold labels.
+    """
+    compared = answer_comparison
+    if compared.gold is None:
+        raise ValueError("there are no gold labels")
+    scores = (compared.gold.accuracy, compared.gold.macro_f1)
+    count = counted(len(compared.gold.first.compared), "text")
+    title = f"Scores of {count} with gold labels — {compared.first} and {compared.second}"
+    named = zip(MEASURES, scores, strict=True)
+    numbers = "; ".join(f"{name} {one.first:.1%} and {one.second:.1%}, {interval_words(one)}" for name, one in named)
+    draw = partial(score_dots, scores, (compared.first, compared.second), title)
+    about = f"Interval: paired bootstrap over the texts, {compared.gold.resamples:,} samples, seed {compared.gold.seed}"
+    return FigureSpec(title, f"{title}: {numbers}", draw, f"{title}: {numbers}. {about}")
+
+
+@figure(
+    "answers-compared",
+    "checkpoint_answers",
+    "answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)",
+    table=confusion_frame,
+)
+def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
+    """Plot the number of texts by answer of the first model (row) and of the second (column)."""
+    compared = answer_comparison
+    title = f"Answers to {counted(len(compared.texts), 'text')} — {compared.first} and {compared.second}"
+    agreement = f"the same answer to {compared.agreement:.1%}"
+    sides = (f"first: {compared.first}", f"second: {compared.second}")
+    draw = partial(confusion_cells, compared.labels, compared.confusion, sides, title)
+    return FigureSpec(title, f"{title}: {agreement}", draw, f"{title}: {agreement}")
+
+
+CKA, SHARED = "CKA", "nearest texts shared"
+LAYER_MEASURES = (CKA, SHARED)
+LINES_HEIGHT = 330
+"""Pixels."""
+MOST_TICKS = 25
+
+
+def layer_map(
+    values: Float[np.ndarray, "first_states second_states"],
+    models: tuple[str, str],
+    measure: str,
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw a measure of every pair of hidden states, on a scale from 0, or from the smallest below it, to 1."""
+    rows = max(min(ROW_HEIGHT * len(values), MOST_ROWS), LEAST_ROWS)
+    least = float(np.nanmin(values, initial=0.0))
+    low = -round_limit(-least) if least < 0 else 0.0
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + rows))
+    room = (theme.pixels - BESIDE_MAP, rows)
+    states = state_names(values.shape[1])
+    names = [[[f"first: {one}, second: {other}"] for other in states] for one in state_names(values.shape[0])]
+    hover = "%{customdata[0]}: %{z:.4f}"
+    cells = values.astype(np.float32)
+    add_cells(figure, cells, ".2f", sequential(theme), (low, 1.0), room, measure, hover, customdata=names)
+    figure.update_xaxes(_ticks(values.shape[1]), title=f"layer of {escape(models[1])}", showgrid=False)
+    title_beside = {"text": f"layer of {escape(models[0])}", "standoff": STANDOFF}
+    return figure.update_yaxes(_ticks(values.shape[0]), title=title_beside, showgrid=False, autorange="reversed")
+
+
+def cosine_lines(
+    cosines: Sequence[Float[np.ndarray, " _"]], models: Sequence[str], title: str, theme: Theme
+) -> go.Figure:
+    """Draw the mean cosine of two different texts at every hidden state, a line for each model of any depth."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=LINES_HEIGHT))
+    colours = (theme.colours["embeddings"], theme.colours["task head"])
+    for name, values, colour, dash in zip(models, cosines, colours, ("solid", "dot"), strict=True):
+        figure.add_scatter(
+            x=list(range(len(values))),
+            y=values,
+            name=escape(name),
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5, "dash": dash},
+            customdata=state_names(len(values)),
+            hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
+        )
+    figure.update_xaxes(_ticks(max(map(len, cosines))), title="layer")
+    lowest = min(0.0, *(float(np.min(values)) for values in cosines))
+    return figure.update_yaxes(title="mean cosine", range=[-round_limit(-lowest) if lowest < 0 else 0, 1.02])
+
+
+def _ticks(count: int) -> dict[str, Any]:
+    """Axis settings that name the hidden states: "emb." for the embeddings, then the numbers of the layers."""
+    step = -(-count // MOST_TICKS)
+    places = [0, *range(step, count, step)]
+    return {"tickvals": places, "ticktext": ["emb.", *(str(place - 1) for place in places[1:])]}
+
+
+@figure(
+    "layer-similarity",
+    "checkpoint_layers",
+    "how alike the layers of two models are over many texts",
+    table=similarity_frame,
+)
+def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: str) -> FigureSpec:
+    """Plot CKA, or the share of nearest texts, of every layer of one model with every layer of the other."""
+    compared = layer_similarity
+    both = f"{compared.first} and {compared.second}"
+    title = f"{'CKA of the layers' if layer_measure == CKA else 'Nearest texts shared'} — {both}"
+    values = compared.cka if layer_measure == CKA else compared.shared_neighbours
+    draw = partial(layer_map, values, (compared.first, compared.second), layer_measure, title)
+    alt = f"{title}, over {counted(compared.texts, 'text')}, layers of the first by layers of the second"
+    return FigureSpec(title, alt, draw)
+
+
+@figure(
+    "text-cosines",
+    "checkpoint_text_cosines",
+    "how alike different texts are at every layer of two models",
+    table=text_cosines_frame,
+)
+def text_cosines_figure(layer_similarity: LayerSimilarity) -> FigureSpec:
+    """Plot the mean cosine of two different texts, by layer and model."""
+    compared = layer_similarity
+    title = f"Mean cosine of two different texts — {compared.first} and {compared.second}"
+    names = (f"first: {compared.first}", f"second: {compared.second}")
+    draw = partial(cosine_lines, (compared.first_cosine, compared.second_cosine), names, title)
+    return FigureSpec(title, f"{title}, a line for each model over its layers", draw)
+
+
+SLICES_ROW_HEIGHT, MARGINS = 34, 150
+"""Pixels of a slice, and of everything around the slices."""
+LONGEST_NAME = 28
+
+
+def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
+    """Draw a row per slice: the difference of the accuracies with its interval, or the share of same answers."""
+    shown = _shown(sliced)
+    figure = go.Figure(layout=layout(theme, escape(title), height=MARGINS + SLICES_ROW_HEIGHT * len(shown)))
+    marker: dict[str, Any] = {"size": 11, "color": theme.text}
+    scores = [each.accuracy for each in shown if each.accuracy is not None]
+    if scores:
+        points, bars = difference_bars(scores, theme)
+        ends = [end for each in scores for end in (each.difference, each.low, each.high) if not isnan(end)]
+        end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
+        marker["symbol"] = ["circle-open" if isnan(each.low) else "circle" for each in scores]
+        zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
+        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="y domain", line=zero, layer="below")
+        x_axis = {"title": "accuracy, second − first, points; bar: 95 % interval", "range": [-end, end]}
+    else:
+        points, bars = [100 * each.agreement for each in shown], None
+        x_axis = {"title": "same answer of both models, %", "range": [-2, 102]}
+    figure.add_scatter(
+        x=points,
+        y=list(range(len(shown))),
+        mode="markers",
+        marker=marker,
+        error_x=bars,
+        customdata=[escape(_words(each)) for each in shown],
+        hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
+    )
+    names = [f"{escape(shortened(each.name, LONGEST_NAME))} · {each.compared or len(each.places):,}" for each in shown]
+    ticks = {"tickvals": list(range(len(shown))), "ticktext": names, "showgrid": False}
+    figure.update_layout(xaxis=x_axis, yaxis={**ticks, "range": [len(shown) - 0.5, -0.5]})
+    return even_axes(figure, theme)
+
+
+def _shown(sliced: SlicedAnswers) -> tuple[TextSlice, ...]:
+    """The slices that can be drawn: those with gold labels if there are any, otherwise all."""
+    return tuple(each for each in sliced.slices if each.accuracy is not None) or sliced.slices
+
+
+def _words(each: TextSlice) -> str:
+    if each.accuracy is None:
+        return f"{each.name}: the same answer to {each.agreement:.1%} of {counted(len(each.places), 'text')}"
+    scores = f"accuracy {each.accuracy.first:.1%} and {each.accuracy.second:.1%}"
+    if isnan(each.accuracy.low):
+        return f"{each.name}: {scores}, over {counted(each.compared, 'text')}, too few for an interval"
+    return f"{each.name}: {scores}, {interval_words(each.accuracy)}, over {counted(each.compared, 'text')}"
+
+
+SCORES = {
+    "first accuracy": "first",
+    "second accuracy": "second",
+    "difference": "difference",
+    "low": "low",
+    "high": "high",
+}
+"""Columns -> fields of the accuracies of a slice."""
+
+
+def slices_frame(sliced_answers: SlicedAnswers) -> pd.DataFrame:
+    """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
+    slices = sliced_answers.slices
+    columns: dict[str, object] = {"slice": [each.name for each in slices]}
+    columns |= {"texts": [len(each.places) for each in slices], "same answer": [each.agreement for each in slices]}
+    if sliced_answers.compared.gold is not None:
+        columns |= {name: [getattr(each, name) for each in slices] for name in ("compared", "mended", "broken")}
+        for name, field in SCORES.items():
+            columns[name] = [np.nan if each.accuracy is None else getattr(each.accuracy, field) for each in slices]
+    return pd.DataFrame(columns)
+
+
+@figure(
+    "slices-compared",
+    "checkpoint_slices",
+    "answers of two models by parts of the texts (--set other=, slices=length, word:WORD or column; texts as for "
+    "answers-compared, for a column each followed by its value)",
+    table=slices_frame,
+)
+def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
+    """Plot the slices of the texts: the difference of the accuracies with its 95 % interval, or the agreement."""
+    compared = sliced_answers.compared
+    title = f"Answers by {_divided(sliced_answers.by)} — {compared.first} and {compared.second}"
+    rows = "; ".join(map(_words, _shown(sliced_answers)))
+    about = ""
+    if compared.gold is not None:
+        samples = f"{compared.gold.resamples:,} samples"
+        about = f" Interval: paired bootstrap over the {LEAST} texts or more of a slice, {samples}; fewer: open circle"
+    draw = partial(slice_rows, sliced_answers, title)
+    return FigureSpec(title, f"{title}: {rows}", draw, f"{title}: {rows}.{about}")
+
+
+def _divided(by: str) -> str:
+    return {"length": "length of the text", "column": "value of the column"}.get(by, "occurrence of a word")

@@ -1,22 +1,39 @@
-"""Figures of a training run: the trainer's log with the checkpoints marked, and the movement of the weights."""
+"""A training run: its log, its movement, what its checkpoints answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Float
+from jaxtyping import Float, Float32, Int
 
-from bertviz_core.checkpoints.tables import log_frame, movement_frame
-from bertviz_core.checkpoints.training.results import ALL_PARTS, FINAL, TrainingLog, TrainingMovement
-from bertviz_core.figures.base.axes import even_axes, token_axis
-from bertviz_core.figures.base.cells import cell_gaps
+from bertviz_core.checkpoints.tables import (
+    cka_frame,
+    entropy_frame,
+    labels_frame,
+    log_frame,
+    movement_frame,
+    text_frame,
+)
+from bertviz_core.checkpoints.training.results import (
+    ALL_PARTS,
+    FINAL,
+    FollowedLabels,
+    FollowedStates,
+    FollowedText,
+    TrainingLog,
+    TrainingMovement,
+)
+from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis
+from bertviz_core.figures.base.cells import add_cells, cell_gaps
+from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout
-from bertviz_core.figures.checkpoints.scales import number_scale
-from bertviz_core.figures.checkpoints.weights import add_numbers
-from bertviz_core.text import counted, digits
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.checkpoints.comparison import state_names
+from bertviz_core.figures.checkpoints.weights import add_numbers, number_scale
+from bertviz_core.text import counted, digits, escape_controls, shortened
 
 FIRST, PREVIOUS = "the first checkpoint", "the previous checkpoint"
 MOVED_FROM = (FIRST, PREVIOUS)
@@ -198,3 +215,371 @@ def training_movement_figure(
     title = f"{of_what} from {start} — {movement.run}"
     draw = partial(movement_map, values[has_part], places, movement, movement_logarithmic, title)
     return FigureSpec(title, f"{title}: layers and components by checkpoints", draw)
+
+
+PLOT_HEIGHT, STEP_LINES_BETWEEN, STEP_LINES_AROUND, NAMES_HEIGHT = 170, 24, 110, 24
+"""Pixels: height of a plot, distance of two plots, margins, and the row of names above the plots."""
+STEP_LINES_BESIDE = 120
+"""Pixels beside the plots."""
+LONGEST, LEAST = 150, 24
+"""Most pixels of a name above the plots, and the fewest in which one is drawn."""
+GAP = 6
+"""Pixels between two names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepPlot:
+    """A plot with lines or bars."""
+
+    title: str
+    """Title of its axis, with the unit."""
+    lines: Sequence[tuple[str, Float[np.ndarray, " _"]]]
+    """Name and values of each line, a value for each checkpoint; NaN leaves a gap."""
+    form: str = ".4f"
+    """Format of the values in a hover."""
+    span: tuple[float, float] | None = None
+    """Ends of the axis; None for those of the values."""
+    as_bars: bool = False
+    """Whether the values are drawn as bars from 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepAxis:
+    """The checkpoints along the axis of steps."""
+
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each."""
+    names: Sequence[tuple[int, str]] = field(default=())
+    """Index of a checkpoint, and a name that is drawn above the plots from there on."""
+
+    @property
+    def hovered(self) -> list[str]:
+        """Name and step of each checkpoint, escaped."""
+        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
+        return [escape(f"{escape_controls(name)}, step {step:,}") for name, step in both]
+
+    def labels(self) -> list[str]:
+        """Step of each checkpoint, as text."""
+        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
+        return [f"{step:,}{' final' if name == FINAL else ''}" for name, step in both]
+
+
+def step_plots(plots: Sequence[StepPlot], axis: StepAxis, title: str, theme: Theme) -> go.Figure:
+    """Draw plots below one another over the steps of the checkpoints, with names above from the steps where they begin.
+
+    Args:
+        plots: the plots, from top to bottom.
+        axis: the checkpoints.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    above = NAMES_HEIGHT if axis.names else 0
+    inside = above + PLOT_HEIGHT * len(plots) + STEP_LINES_BETWEEN * (len(plots) - 1)
+    figure = go.Figure(layout=layout(theme, escape(title), height=STEP_LINES_AROUND + inside))
+    top = 1 - above / inside
+    count = 0
+    for index, plot in enumerate(plots):
+        number = str(index + 1) if index else ""
+        bottom = max(top - PLOT_HEIGHT / inside, 0.0)
+        settings: dict[str, Any] = {"domain": [bottom, top], "title": plot.title, "anchor": "x"}
+        if plot.span is not None:
+            settings["range"] = plot.span
+        if plot.as_bars:
+            largest = max((float(np.nanmax(values, initial=0)) for _, values in plot.lines), default=0)
+            settings |= {"range": (0, 1.05 * largest or 1), "dtick": _whole_ticks(largest)}
+        figure.update_layout({f"yaxis{number}": settings})
+        for name, values in plot.lines:
+            _add_line(figure, plot, name, values, axis, f"y{number}", count, theme)
+            count += 1
+        top = bottom - STEP_LINES_BETWEEN / inside
+    _add_names(figure, axis, 1 - above / inside, theme)
+    number = str(len(plots)) if len(plots) > 1 else ""
+    figure.update_xaxes(title="step", anchor=f"y{number}", position=0, range=list(_range(axis.steps)))
+    return even_axes(figure, theme)
+
+
+def _add_line(
+    figure: go.Figure,
+    plot: StepPlot,
+    name: str,
+    values: Float[np.ndarray, " _"],
+    axis: StepAxis,
+    y_axis: str,
+    place: int,
+    theme: Theme,
+) -> None:
+    shown = escape(escape_controls(name))
+    same: dict[str, Any] = {
+        "x": axis.steps,
+        "y": [value if np.isfinite(value) else None for value in values.tolist()],
+        "yaxis": y_axis,
+        "name": shown,
+        "customdata": axis.hovered,
+        "hovertemplate": f"{shown}, %{{customdata}}: %{{y:{plot.form}}}<extra></extra>",
+    }
+    colour = HUES[place % len(HUES)]
+    if plot.as_bars:
+        figure.add_bar(**same, marker={"color": colour}, width=_bar_width(axis.steps))
+        return
+    figure.add_scatter(
+        **same,
+        mode="lines+markers" if len(axis.steps) <= MOST_MARKS else "lines",
+        line={"color": colour, "width": 2.5, "dash": DASHES[place // len(HUES) % len(DASHES)]},
+        marker={
+            "size": [11 if name == FINAL else 7 for name in axis.checkpoints],
+            "symbol": ["diamond" if name == FINAL else "circle" for name in axis.checkpoints],
+        },
+    )
+
+
+def _range(steps: Int[np.ndarray, " checkpoints"]) -> tuple[float, float]:
+    """Ends of the axis of steps, so that no mark is cut."""
+    first, last = float(steps[0]), float(steps[-1])
+    beside = max((last - first) * 0.04, _bar_width(steps) * 0.6)
+    return first - beside, last + beside
+
+
+def _whole_ticks(largest: float) -> int:
+    """Distance of the ticks of counts: 1, 2 or 5 times a power of ten, at most six ticks."""
+    power: int = 10 ** max(len(str(int(largest))) - 2, 0)
+    ticks = [each * power for each in (1, 2, 5, 10, 20, 50)]
+    return next(tick for tick in ticks if largest <= 5 * tick)
+
+
+def _bar_width(steps: Int[np.ndarray, " checkpoints"]) -> float:
+    """Width of a bar in steps: less than the smallest distance of two checkpoints."""
+    apart = np.diff(np.unique(steps))
+    return 0.5 * float(apart.min()) if len(apart) else 0.5
+
+
+def _add_names(figure: go.Figure, axis: StepAxis, bottom: float, theme: Theme) -> None:
+    """Name what begins at a step, with a line through the plots; a name without room is in the hovers alone."""
+    if not axis.names:
+        return
+    low, high = _range(axis.steps)
+    room = max(theme.pixels - STEP_LINES_BESIDE, 1)
+    ends = [*(axis.steps[place] for place, _ in axis.names[1:]), high]
+    for (place, name), end in zip(axis.names, ends, strict=True):
+        step = float(axis.steps[place])
+        if place:
+            line = {"color": theme.muted, "width": 1, "dash": "dot"}
+            figure.add_shape(type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line)
+        pixels = min((float(end) - step) / (high - low) * room - GAP, LONGEST)
+        label = shortened_label(escape(escape_controls(name)), pixels, TEXT_SIZE - 2) if pixels >= LEAST else ""
+        if not label or label_width(label, TEXT_SIZE - 2) > pixels:
+            continue
+        figure.add_annotation(
+            text=label, x=step, xref="x", xanchor="left", y=bottom, yref="paper", yanchor="bottom", showarrow=False,
+            font={"size": TEXT_SIZE - 2, "color": theme.text}, xshift=2 if place else 0, borderpad=0,
+        )  # fmt: skip
+
+
+OF_STEP, CHANGE = "at each step", "change from the first checkpoint"
+ENTROPIES = (OF_STEP, CHANGE)
+"""What is drawn of the entropy of the heads."""
+STATES_ROW, STATES_LEAST_ROWS, STATES_BESIDE, STATES_AROUND = 26, 130, 190, 110
+"""Pixels: height of a row, minimum height of all rows, room for names and colour bar, margins."""
+HEAD_ROW, LEAST_LAYER, MOST_ROWS = 18, 26, 620
+"""Pixels: height of a head's row, minimum height of a layer's rows, and maximum height of all."""
+MOST_LAYERS = 30
+"""Number of layers above which not each is named."""
+
+
+@figure(
+    "training-cka",
+    "checkpoint_training_cka",
+    "CKA of each layer with that of the first checkpoint of a run",
+    table=cka_frame,
+)
+def training_cka_figure(followed_states: FollowedStates) -> FigureSpec:
+    """Plot the CKA of every hidden state of every checkpoint with the same state of the first."""
+    followed = followed_states
+    title = f"CKA with the first checkpoint — {followed.run}"
+    alt = f"{title}, over {counted(followed.texts, 'text')}: hidden states by {_count(followed)}"
+    return FigureSpec(title, alt, partial(cka_map, followed, title))
+
+
+def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
+    """Draw hidden states by checkpoints, on a scale from 0, or from the smallest value below it, to 1."""
+    values = followed.cka.T.astype(np.float32)
+    least = float(np.nanmin(values, initial=0.0))
+    ends = (-round_limit(-least) if least < 0 else 0.0, 1.0)
+    names = state_names(len(values))
+    pixels = max(STATES_ROW * len(names), STATES_LEAST_ROWS)
+    figure = _step_map(followed, values, names, (pixels, "CKA", ".2f"), (sequential(theme), ends), title, theme)
+    rows = {"tickvals": list(range(len(names))), "ticktext": names}
+    return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
+
+
+@figure(
+    "training-entropy",
+    "checkpoint_training_entropy",
+    "attention entropy of each head by checkpoint of a run",
+    table=entropy_frame,
+)
+def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str) -> FigureSpec:
+    """Plot the mean attention entropy of every head at every checkpoint, or its change from the first.
+
+    Raises:
+        ValueError: there is no entropy.
+    """
+    followed = followed_states
+    if followed.entropy is None:
+        raise ValueError("the attention is not known")
+    what = "Attention entropy" if entropy_drawn == OF_STEP else "Change of the attention entropy"
+    title = f"{what} — {followed.run}"
+    alt = f"{title}, over {counted(followed.texts, 'text')}: heads of each layer by {_count(followed)}"
+    is_change = entropy_drawn == CHANGE
+    return FigureSpec(title, alt, partial(entropy_map, followed, followed.entropy, is_change, title))
+
+
+def entropy_map(
+    followed: FollowedStates,
+    entropy: Float[np.ndarray, "checkpoints layers heads"],
+    is_change: bool,
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw heads by checkpoints, the heads of a layer together; a layer is separated from the next by a line."""
+    _, layers, heads = entropy.shape
+    drawn = entropy - entropy[0] if is_change else entropy
+    values = drawn.reshape(len(drawn), layers * heads).T.astype(np.float32)
+    names = [f"layer {layer}, head {head}" for layer in range(layers) for head in range(heads)]
+    top = round_limit(float(np.nanmax(np.abs(values), initial=0.0)))
+    scale = (diverging(theme), (-top, top)) if is_change else (sequential(theme), (0.0, top))
+    pixels = max(min(HEAD_ROW * len(names), MOST_ROWS), LEAST_LAYER * min(layers, MOST_LAYERS), STATES_LEAST_ROWS)
+    figure = _step_map(followed, values, names, (pixels, "nats", ".2f"), scale, title, theme)
+    for layer in range(1, layers):
+        place, line = layer * heads - 0.5, {"color": theme.text, "width": 1}
+        figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=place, y1=place, yref="y", line=line)
+    step = -(-layers // MOST_LAYERS)
+    named = range(0, layers, step)
+    rows = {"tickvals": [(layer + 0.5) * heads - 0.5 for layer in named], "ticktext": [f"layer {x}" for x in named]}
+    return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
+
+
+def _step_map(
+    followed: FollowedStates,
+    values: Float32[np.ndarray, "rows checkpoints"],
+    names: Sequence[str],
+    form: tuple[int, str, str],
+    scale: tuple[list[list[float | str]], tuple[float, float]],
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw a map of rows by checkpoints.
+
+    Args:
+        followed: the checkpoints.
+        values: numbers of the map.
+        names: name of each row, for the hovers.
+        form: height of all rows in pixels, unit, and format of the numbers in the cells.
+        scale: colour scale, and the numbers at its ends.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    (pixels, unit, digits), (colours, ends) = form, scale
+    axis = StepAxis(followed.checkpoints, followed.steps)
+    figure = go.Figure(layout=layout(theme, escape(title), height=STATES_AROUND + pixels))
+    room = max(theme.pixels - STATES_BESIDE, 1)
+    hovered = [[[f"{name}, {checkpoint}"] for checkpoint in axis.hovered] for name in names]
+    hover = "%{customdata[0]}: %{z:.4f}"
+    add_cells(
+        figure,
+        values,
+        digits,
+        colours,
+        ends,
+        (room, pixels),
+        unit,
+        hover,
+        customdata=hovered,
+        hoverongaps=False,
+    )
+    figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
+    return figure.update_yaxes(showgrid=False)
+
+
+def _count(followed: FollowedStates) -> str:
+    return counted(len(followed.checkpoints), "checkpoint")
+
+
+MOST_CLASSES = 6
+"""Maximum number of classes with a line: those that are an answer, then those with the largest probability."""
+MOST_QUOTED = 60
+"""Maximum length of the text in a title."""
+
+
+@figure(
+    "training-text",
+    "checkpoint_training_text",
+    "what each checkpoint of a run answers to a text (TEXT, --pair)",
+    table=text_frame,
+)
+def training_text_figure(followed_text: FollowedText) -> FigureSpec:
+    """Plot the probability of the answer, the surprise and the cosine over the steps, with the answers named."""
+    followed = followed_text
+    title = f"“{shortened(followed.text, MOST_QUOTED)}” through the steps — {followed.run}"
+    named = (0, *followed.changes) if any(followed.answers) else ()
+    names = [(place, f"{'→' if place else 'answer:'} {followed.answers[place] or 'none'}") for place in named]
+    axis = StepAxis(followed.checkpoints, followed.steps, names)
+    plots = text_plots(followed)
+    alt = f"{title}: {', '.join(plot.title for plot in plots)} over the steps of {_counted(followed.checkpoints)}"
+    return FigureSpec(title, alt, partial(step_plots, plots, axis, title))
+
+
+def text_plots(followed: FollowedText) -> list[StepPlot]:
+    """The plots of a text: probabilities or the number of a head, surprise, cosine; each where it is known."""
+    plots = []
+    if followed.probabilities is not None:
+        chosen = drawn_classes(followed)
+        lines = [(followed.labels[place], followed.probabilities[:, place]) for place in chosen]
+        plots.append(StepPlot("probability", lines, span=(-0.03, 1.03)))
+    elif np.isfinite(followed.scores).any():
+        is_number = not any(followed.answers)
+        lines = [("number" if is_number else "answer", followed.scores)]
+        title = "number" if is_number else "probability of the answer"
+        plots.append(StepPlot(title, lines, span=None if is_number else (-0.03, 1.03)))
+    if followed.surprise is not None:
+        plots.append(StepPlot("surprise, nats", [("surprise", followed.surprise)]))
+    if followed.cosine is not None:
+        plots.append(StepPlot("cosine", [("cosine of the two texts", followed.cosine)]))
+    return plots
+
+
+def drawn_classes(followed: FollowedText) -> list[int]:
+    """Indices of the classes that have a line, in the order of the head."""
+    if followed.probabilities is None:
+        return []
+    answers = set(followed.answers)
+    largest = followed.probabilities.max(axis=0)
+    order = sorted(range(len(followed.labels)), key=lambda at: (followed.labels[at] not in answers, -largest[at]))
+    return sorted(order[:MOST_CLASSES])
+
+
+@figure(
+    "training-scores",
+    "checkpoint_training_scores",
+    "accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)",
+    table=labels_frame,
+)
+def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
+    """Plot accuracy and macro-F1 over the steps, above the number of texts whose answer changed."""
+    followed = followed_labels
+    count = counted(sum(map(bool, followed.gold)), "text")
+    title = f"Scores of {count} with gold labels — {followed.run}"
+    lines = [("accuracy", 100 * followed.accuracy), ("macro-F1", 100 * followed.macro_f1)]
+    changed = [("answers that changed", np.array(followed.changed, dtype=np.float64))]
+    plots = (
+        StepPlot("score, %", lines, ".1f", (-3, 103)),
+        StepPlot("answers that changed", changed, ".0f", as_bars=True),
+    )
+    alt = f"{title}: accuracy, macro-F1 and answers that changed over the steps of {_counted(followed.checkpoints)}"
+    draw = partial(step_plots, plots, StepAxis(followed.checkpoints, followed.steps), title)
+    return FigureSpec(title, alt, draw)
+
+
+def _counted(checkpoints: tuple[str, ...]) -> str:
+    return counted(len(checkpoints), "checkpoint")

@@ -1,24 +1,117 @@
-"""Draw a number of every tensor as a map of modules by layers, and one tensor's values as a histogram."""
+"""Weights of a checkpoint, and their rounding."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Float
+from jaxtyping import Float, Float32
 
-from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
-from bertviz_core.checkpoints.tables import histogram_frame, statistics_frame
-from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_gaps, number_size
+from bertviz_core.checkpoints.results import (
+    CheckpointStatistics,
+    Histogram,
+    NumberFormats,
+    RoundedFormat,
+    RoundedPart,
+    TensorGrid,
+    TensorStatistics,
+)
+from bertviz_core.checkpoints.tables import histogram_frame, parts_frame, statistics_frame
+from bertviz_core.figures.base.axes import even_axes, label_width
+from bertviz_core.figures.base.cells import cell_gaps, colour_at, number_size
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
-from bertviz_core.figures.base.text_width import label_width
-from bertviz_core.figures.checkpoints.scales import NumberScale, number_scale
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential, text_on
 from bertviz_core.text import digits
+
+DECADES = 4
+"""Powers of ten that a logarithmic scale covers below the largest value."""
+FAINTEST = 0.12
+"""Position on a logarithmic scale of the smallest nonzero value, so that it is distinct from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberScale:
+    """Maps numbers to colours."""
+
+    axis: dict[str, Any]
+    """Settings of the colour axis."""
+    largest: float
+    """Largest finite magnitude, rounded on a logarithmic scale; infinity is drawn as this."""
+    logarithmic: bool
+    """Whether the scale is logarithmic."""
+
+    def drawn(self, values: Float[np.ndarray, "rows columns"]) -> Float32[np.ndarray, "rows columns"]:
+        """Return heatmap values: the numbers, or their positions on a logarithmic scale from 0 to 1."""
+        if self.logarithmic:
+            with np.errstate(divide="ignore"):
+                places = 1 + np.log10(np.abs(values) / self.largest) / DECADES
+            return np.where(values == 0, 0.0, np.clip(places, FAINTEST, 1)).astype(np.float32)
+        return np.where(np.isinf(values), np.sign(values) * self.largest, values).astype(np.float32)
+
+    def colours(self, values: Float[np.ndarray, "rows columns"]) -> list[list[str]]:
+        """Return the colour of each cell."""
+        low, high = self.axis["cmin"], self.axis["cmax"]
+        shares = np.nan_to_num((self.drawn(values) - low) / (high - low))
+        return [[colour_at(self.axis["colorscale"], share) for share in row] for row in shares.tolist()]
+
+
+def number_scale(
+    numbers: Sequence[float], unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
+) -> NumberScale:
+    """Choose the scale of some numbers.
+
+    A linear scale ends at Tukey's fence, the third quartile plus one and a half times the interquartile range (1977,
+    Exploratory Data Analysis), if a number lies far beyond; the bar then says "and more".
+
+    Args:
+        numbers: all drawn numbers.
+        unit: unit of the numbers, for the colour bar.
+        theme: theme of the figure.
+        signed: whether the scale is symmetric around 0.
+        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
+    """
+    sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
+    largest = float(sizes.max(initial=0)) or 1.0
+    if logarithmic:
+        largest = round_limit(largest)
+        powers = list(reversed(range(DECADES)))
+        bar = {**colour_bar(unit, 0.0, 1.0)}
+        bar["tickvals"] = [0, *(1 - power / DECADES for power in powers)]
+        bar["ticktext"] = ["0", *(digits(largest * 10.0**-power, 3) for power in powers)]
+        return NumberScale(
+            {"colorscale": sequential(theme), "cmin": 0, "cmax": 1, "colorbar": bar}, largest, logarithmic
+        )
+    top = round_limit(_fence(sizes))
+    clipped = top < largest
+    low = -top if signed else 0.0
+    bar = {**colour_bar(unit, low, top)}
+    if clipped:
+        ticks = [tick for tick in round_ticks(low, top) if abs(tick) < 0.9 * top]
+        ends = [-top, *ticks, top] if signed else [*ticks, top]
+        end_words = tick_words(ends)
+        end_words[-1] = f"≥ {end_words[-1]}"
+        if signed:
+            end_words[0] = f"≤ {end_words[0]}"
+        bar |= {"tickvals": ends, "ticktext": end_words}
+    colours = diverging(theme) if signed else sequential(theme)
+    return NumberScale({"colorscale": colours, "cmin": low, "cmax": top, "colorbar": bar}, largest, logarithmic)
+
+
+def _fence(sizes: Float[np.ndarray, " numbers"]) -> float:
+    """Return the upper end of a linear scale: the maximum, or the outlier fence if that is far below."""
+    largest = float(sizes.max(initial=0))
+    some = sizes[sizes > 0]
+    if len(some) < 4:
+        return largest
+    first, third = np.quantile(some, (0.25, 0.75))
+    fence = float(third + 1.5 * (third - first))
+    return fence if largest > 1.5 * fence else largest
+
 
 MOST_LETTERS = 34
 SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "0", "1", "2")
@@ -340,3 +433,80 @@ def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[floa
     high = min(tensor.maximum, tensor.mean + spread)
     limits = (min(low, -curve), max(high, curve)) if curve else (low, high)
     return limits if all(map(math.isfinite, limits)) else (tensor.minimum, tensor.maximum)
+
+
+LAYER, COMPONENT = "layer", "component"
+PARTS = (LAYER, COMPONENT)
+FORMATS_AROUND, LEAST_ROWS = 130, 120
+"""Pixels: margins for the title and the axis, minimum height of all rows."""
+SHORT = {"embeddings": "emb.", "task head": "head", "encoder": "enc.", "decoder": "dec."}
+"""Names of components between the numbers of layers."""
+MOST_NUMBERED = 32
+"""Number of columns above which not every one is labelled."""
+
+
+def drawn_parts(rounded: RoundedFormat, by: str) -> tuple[RoundedPart, ...]:
+    """Return the parts that are drawn of a format.
+
+    Args:
+        rounded: the format.
+        by: one of PARTS.
+    """
+    return rounded.by_layer() if by == LAYER else rounded.by_component()
+
+
+def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: Theme) -> go.Figure:
+    """Draw the relative error of every part in every format on a logarithmic scale; 0 is the colour of the paper."""
+    rows = [drawn_parts(each, by) for each in formats]
+    values = np.array([[part.relative_error for part in row] for row in rows], dtype=np.float64)
+    columns = values.shape[1]
+    scale = number_scale(values.reshape(-1).tolist(), "relative error", theme, logarithmic=True)
+    labels = [_label(each, theme) for each in formats]
+    beside = 16 + max((label_width(label, NAME_SIZE) for label in labels), default=0.0)
+    cell = max(theme.pixels - BAR_ROOM - beside, 1) / max(columns, 1)
+    figure = go.Figure(layout=layout(theme, escape(title), height=FORMATS_AROUND + max(ROW * len(rows), LEAST_ROWS)))
+    figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
+    names = [[f"{each.name}, {part.name}" for part in row] for each, row in zip(formats, rows, strict=True)]
+    number_cells(figure, values, range(columns), names, scale, cell)
+    every = max(1, -(-columns // MOST_NUMBERED))
+    ticks = [_column(part, by) for part in rows[0]]
+    figure.update_xaxes(
+        tickvals=list(range(0, columns, every)), ticktext=ticks[::every], showgrid=False, title=by,
+        tickangle=-40 if max(map(len, ticks)) * 8 > cell else 0,
+    )  # fmt: skip
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=labels, range=[len(rows) - 0.5, -0.5], showgrid=False)
+    return even_axes(figure, theme)
+
+
+def _label(rounded: RoundedFormat, theme: Theme) -> str:
+    """Name of a format, with the size of all weights in it where there is room."""
+    if theme.narrow:
+        return escape(rounded.name.replace(" groups of ", "/"))
+    return escape(f"{rounded.name}, {mebibytes(rounded.whole.rounded_nbytes)}")
+
+
+def mebibytes(nbytes: int) -> str:
+    """Format bytes in MiB, or in KiB below one."""
+    return f"{nbytes / 2**20:,.1f} MiB" if abs(nbytes) >= 2**20 else f"{nbytes / 2**10:,.1f} KiB"
+
+
+def _column(part: RoundedPart, by: str) -> str:
+    if by == COMPONENT:
+        return escape(part.block or part.component)
+    if part.layer is None:
+        return escape(SHORT.get(part.component, part.component))
+    return f"{'d' if part.component == 'decoder' else ''}{part.layer}"
+
+
+@figure(
+    "number-formats", "checkpoint_formats", "the error of a model's weights in formats of fewer bits", table=parts_frame
+)
+def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> FigureSpec:
+    """Plot the relative error of the weights, by format and layer or component."""
+    title = f"Relative error of rounded weights — {number_formats.model}"
+    summary = "; ".join(
+        f"{each.name} {digits(each.whole.relative_error, 2)} in {mebibytes(each.whole.rounded_nbytes)}"
+        for each in number_formats.formats
+    )
+    alt = f"{title}, by format and {rounded_by}; of all weights: {summary}"
+    return FigureSpec(title, alt, partial(format_map, number_formats.formats, rounded_by, title))

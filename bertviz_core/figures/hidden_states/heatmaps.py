@@ -8,13 +8,19 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import LABEL_PIXELS, name_columns, token_axis, token_labels
+from bertviz_core.figures.base.axes import (
+    LABEL_PIXELS,
+    label_width,
+    mark_second_text,
+    name_columns,
+    second_text_start,
+    token_axis,
+    token_labels,
+)
 from bertviz_core.figures.base.cells import add_cells, cell_gaps, cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
-from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.trace.results import Trace
 

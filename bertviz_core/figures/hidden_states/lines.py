@@ -8,11 +8,19 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import label_sides, same_scale, token_axis, token_labels
+from bertviz_core.checkpoints.results import Behaviour
+from bertviz_core.figures.base.axes import (
+    label_sides,
+    mark_second_text,
+    same_scale,
+    second_text_start,
+    token_axis,
+    token_labels,
+)
 from bertviz_core.figures.base.cells import colour_at
-from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison, state_name
 from bertviz_core.text import decimals
@@ -258,3 +266,25 @@ def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     title = f"First token and pooler output — {trace.model}"
     draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
     return FigureSpec(title, f"{title}, dimension by dimension", draw)
+
+
+@figure(
+    "states-compared",
+    "representations_compared",
+    "cosine of each token's hidden states in two models, by layer (--set other=)",
+)
+def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
+    """Plot the cosine of each token's vectors in two models, a row per hidden state.
+
+    Raises:
+        ValueError: the comparison contains none.
+    """
+    cosines = run_comparison.cosines
+    if cosines is None:
+        raise ValueError("no cosines")
+    names = " and ".join(dict.fromkeys((run_comparison.first, run_comparison.second)))
+    title = f"Cosine of each token's hidden states — {names}"
+    state, token = np.unravel_index(int(cosines.argmin()), cosines.shape)
+    where = f"{state_names(len(cosines))[state]}, token {token}"
+    alt = f"{title}: a row per hidden state, a column per token; smallest {where}: {decimals(float(cosines.min()))}"
+    return FigureSpec(title, alt, partial(token_cosine_map, cosines, token_labels(run_comparison.tokens), title))

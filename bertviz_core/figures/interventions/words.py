@@ -1,19 +1,27 @@
-"""Draw word attributions as a coloured text and as bars."""
+"""Shares of words: bars, curves, classes, pairs."""
 
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from jaxtyping import Float
+from plotly.subplots import make_subplots
 
-from bertviz_core.attribution.results import ShareMethod, WordAttributions
-from bertviz_core.figures.base.axes import even_axes, token_text
-from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.attribution.results import (
+    ClassAttributions,
+    PairAttributions,
+    ShareMethod,
+    WordAttributions,
+    WordCurves,
+)
+from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, token_labels, token_text
+from bertviz_core.figures.base.cells import add_cells, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, diverging, escape, layout
-from bertviz_core.figures.tokens.box_rows import WRITTEN
-from bertviz_core.figures.tokens.strip import token_strip
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, faint, layout
+from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
@@ -138,3 +146,245 @@ def _caption(result: WordAttributions, title: str) -> str:
 
 def _written(value: float) -> str:
     return decimals(value, 3)
+
+
+HEIGHT, STACKED = 400, 720
+"""Height in pixels with the two plots side by side, and stacked on a phone."""
+METHOD_NAMES: dict[ShareMethod, str] = {
+    "leave-one-out": "leave-one-out",
+    "integrated-gradients": "integrated gradients",
+    "gradient-x-input": "gradient x input",
+}
+"""Method -> name in a legend."""
+COLOURS: dict[ShareMethod, str] = {
+    "leave-one-out": HUES[0],
+    "integrated-gradients": HUES[1],
+    "gradient-x-input": HUES[2],
+}
+RANDOM = "random order"
+
+
+def _curves_frame(word_curves: WordCurves) -> pd.DataFrame:
+    """The target at each step, of every method and of the random orders."""
+    columns: dict[str, object] = {"words": list(word_curves.counts)}
+    for curve in word_curves.curves:
+        columns[f"{METHOD_NAMES[curve.method]}, without"] = curve.without.astype(float)
+        columns[f"{METHOD_NAMES[curve.method]}, alone"] = curve.alone.astype(float)
+    for which, values in (("without", word_curves.random), ("alone", word_curves.random_alone)):
+        ends = {"mean": values.mean(axis=0), "least": values.min(axis=0), "greatest": values.max(axis=0)}
+        columns |= {f"random, {which}, {name}": each.astype(float) for name, each in ends.items()}
+    return pd.DataFrame(columns)
+
+
+@figure(
+    "word-curves",
+    "words_curves",
+    "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
+    table=_curves_frame,
+)
+def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
+    """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""
+    title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
+    areas = "; ".join(
+        f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
+    )
+    summary = (
+        f"{title}. Clean {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
+        f"{word_curves.unit}. Mean fall below clean (comprehensiveness and sufficiency): {areas}."
+    )
+    return FigureSpec(title, summary, partial(curve_plots, word_curves, title), summary)
+
+
+def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
+    """Return name, comprehensiveness and sufficiency of each method, and of the mean random order."""
+    found = [
+        (METHOD_NAMES[curve.method], float(result.area(curve.without)), float(result.area(curve.alone)))
+        for curve in result.curves
+    ]
+    random = float(result.area(result.random).mean()), float(result.area(result.random_alone).mean())
+    return (*found, (f"{RANDOM}, mean of {len(result.random)}", *random))
+
+
+def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
+    """Draw both plots on one scale: lines of the methods, band of the random orders from minimum to maximum."""
+    rows, columns = (2, 1) if theme.narrow else (1, 2)
+    figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
+    figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))
+    places = ((1, 1), (2, 1) if theme.narrow else (1, 2))
+    counts, grey = list(result.counts), theme.colours["layer_norm"]
+    for place, values in zip(places, (result.random, result.random_alone), strict=True):
+        where = {"row": place[0], "col": place[1]}
+        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **where}
+        figure.add_scatter(x=counts, y=values.min(axis=0), **band)
+        figure.add_scatter(x=counts, y=values.max(axis=0), fill="tonexty", fillcolor=faint(grey, 0.3), **band)
+        _line(figure, counts, values.mean(axis=0), f"{RANDOM}, mean and band", grey, place)
+    for curve in result.curves:
+        for place, values in zip(places, (curve.without, curve.alone), strict=True):
+            _line(figure, counts, values, METHOD_NAMES[curve.method], COLOURS[curve.method], place)
+    names = (f"strongest words replaced by {result.instead}", "strongest words kept, all others replaced")
+    for (row, column), name in zip(places, names, strict=True):
+        figure.update_xaxes(title=name, rangemode="tozero", row=row, col=column)
+    figure.update_yaxes(title=result.unit, col=1)
+    return even_axes(figure, theme)
+
+
+def _line(
+    figure: go.Figure,
+    counts: list[int],
+    values: Float[np.ndarray, " steps"],
+    name: str,
+    colour: str,
+    place: tuple[int, int],
+) -> None:
+    figure.add_scatter(
+        x=counts,
+        y=values,
+        name=name,
+        legendgroup=name,
+        showlegend=place == (1, 1),
+        mode="lines+markers",
+        line={"color": colour, "width": 2},
+        hovertemplate=f"{name}, %{{x}} words: %{{y:.4f}}<extra></extra>",
+        row=place[0],
+        col=place[1],
+    )
+
+
+MOST_WORDS = 40
+CLASSES_ROW, CLASSES_AROUND, STANDING, BESIDE = 26, 170, 100, 200
+"""Pixels: height of a word's row, margins above and below the map, height of vertical class names, width for colour bar
+and words."""
+
+
+def _classes_frame(class_attributions: ClassAttributions) -> pd.DataFrame:
+    """Every word in the order of the text, with its share in each class."""
+    result = class_attributions
+    columns: dict[str, object] = {"word": result.words, "position": [places[0] for places in result.positions]}
+    return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
+
+
+@figure(
+    "word-classes",
+    "words_classes",
+    "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
+    table=_classes_frame,
+)
+def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
+    """Plot the share of every word in every class; the clean value of a class is beside its name."""
+    result = class_attributions
+    title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
+    phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
+    caption = f"{title}. A word is replaced by {result.instead}."
+    if len(result.labels) < result.classes:
+        several = {"class": "classes", "tag": "tags"}[result.noun]
+        caption += f" {len(result.labels)} of {result.classes} {several} are shown."
+    if len(result.words) > MOST_WORDS:
+        caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."
+    return FigureSpec(title, f"{title}: {phrases}", partial(classes_map, result, title), caption)
+
+
+def class_words(result: ClassAttributions, place: int) -> str:
+    """Describe a class: its clean value, the strongest word for it and the strongest against it."""
+    parts = [
+        f"{result.words[word]} {sign} {decimals(float(result.shares[word, place]), 3)}"
+        for word, sign in zip(result.strongest(place), ("for it", "against it"), strict=True)
+        if word is not None
+    ]
+    return (
+        f"{result.labels[place]} {decimals(float(result.clean[place]), 3)}, {', '.join(parts) or 'no word changes it'}"
+    )
+
+
+def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figure:
+    """Draw words in text order from top to bottom, classes from left to right, on one scale around 0."""
+    strength = np.abs(result.shares).max(axis=1)
+    drawn = np.sort(np.argsort(-strength, kind="stable")[:MOST_WORDS])
+    shares, names = result.shares[drawn], [token_text(result.words[word]) for word in drawn.tolist()]
+    labels = [token_text(label) for label in result.labels]
+    values = [decimals(float(value), 3) for value in result.clean]
+    room = theme.pixels - BESIDE
+    upright = any(text_width(text, TEXT_SIZE) > room / len(labels) - 8 for text in (*result.labels, *values))
+    # In vertical names the value comes first: long ones are cut at the end, and bold letters with it.
+    heads = [
+        f"{value} {label}" if upright else f"{label}<br><b>{value}</b>"
+        for label, value in zip(labels, values, strict=True)
+    ]
+    around = CLASSES_AROUND + (STANDING if upright else 0)
+    height = around + CLASSES_ROW * len(names)
+    limit = round_limit(float(strength.max()))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    pairs = [[f"{name}, {label}" for label in labels] for name in names]
+    ends, space = (-limit, limit), (room, height - around)
+    hover = "%{customdata}: %{z:.4f}"
+    add_cells(figure, shares, ".3f", diverging(theme), ends, space, result.measure, hover, customdata=pairs)
+    figure = even_axes(figure, theme)
+    figure.update_xaxes(
+        tickvals=list(range(len(labels))), ticktext=heads, tickangle=-90 if upright else 0, showgrid=False
+    )
+    return figure.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5], showgrid=False
+    )
+
+
+PAIRS_ROW, PAIRS_AROUND, PAIRS_BESIDE = 28, 190, 200
+"""Pixels: height of a token's row, margins above and below the map, width for colour bar and tokens."""
+LEAST, MOST = 300, 760
+"""Minimum and maximum height of the map in pixels."""
+
+
+def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
+    """Every pair of tokens with its share."""
+    ledger = pair_attributions
+    rows, columns = ledger.shares.shape
+    return pd.DataFrame(
+        {
+            "position in the first": np.repeat(np.arange(rows), columns),
+            "token of the first": np.repeat(np.array(ledger.first.tokens, dtype=object), columns),
+            "position in the second": np.tile(np.arange(columns), rows),
+            "token of the second": np.tile(np.array(ledger.second.tokens, dtype=object), rows),
+            "share": ledger.shares.ravel().astype(float),
+            "error": ledger.share_errors.ravel().astype(float),
+        }
+    )
+
+
+@figure(
+    "word-pairs",
+    "words_pairs",
+    "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
+    table=_pairs_frame,
+)
+def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
+    """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""
+    result = pair_attributions
+    title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
+    row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)
+    first, second = result.first.tokens[int(row)], result.second.tokens[int(column)]
+    total = float(result.shares.sum())
+    added = (
+        f"cosine {decimals(result.cosine)} = pairs {decimals(total)} + reference terms "
+        f"{decimals(result.reference_terms)}, up to {digits(result.error, 1)}"
+    )
+    if result.uncertain.any():
+        added += "; a cross marks a share smaller than its own error"
+    largest = f"the largest share is that of {first} and {second}, {decimals(float(result.shares[row, column]))}"
+    draw = partial(ledger_map, pair_attributions, title)
+    return FigureSpec(title, f"{title}: {added}; {largest}", draw, f"{title}: {added}.")
+
+
+def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:
+    """Draw tokens of the first text from top to bottom, of the second from left to right, on one scale around 0."""
+    names, others = token_labels(ledger.first), token_labels(ledger.second)
+    height = min(MOST, max(LEAST, PAIRS_AROUND + PAIRS_ROW * len(names)))
+    limit = round_limit(float(np.abs(ledger.shares).max()))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    pairs = [[f"{name} · {other}" for other in others] for name in names]
+    ends, room = (-limit, limit), (theme.pixels - PAIRS_BESIDE, height - PAIRS_AROUND)
+    hover = "%{customdata}: %{z:.5f}"
+    add_cells(figure, ledger.shares, ".3f", diverging(theme), ends, room, "cosine", hover, customdata=pairs)
+    below, beside = np.nonzero(ledger.uncertain)
+    marks = {"symbol": "x-thin-open", "size": 7, "color": theme.muted}
+    figure.add_scatter(x=beside, y=below, mode="markers", marker=marks, hoverinfo="skip", showlegend=False)
+    figure = even_axes(figure, theme)
+    figure.update_xaxes(token_axis(others, theme.pixels - PAIRS_BESIDE), tickangle=-90)
+    return figure.update_yaxes(token_axis(names, height - PAIRS_AROUND), range=[len(names) - 0.5, -0.5])

@@ -1,5 +1,6 @@
-"""Draw the classes of a text as bars of probabilities or numbers."""
+"""Classes of a text, of its edited version, and of two models."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -8,11 +9,30 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.axes import lined_label, shortened_label, text_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
-from bertviz_core.figures.base.text_width import lined_label, text_width
-from bertviz_core.predictions.results import ClassPrediction, Scoring
-from bertviz_core.text import decimals, escape_controls
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.predictions.marked_text import (
+    answer_frame,
+    answer_text,
+    entity_frame,
+    listed_answers,
+    listed_entities,
+    marked_text,
+    question_line,
+    tagged_parts,
+)
+from bertviz_core.predictions.results import (
+    AnswerPrediction,
+    ClassPrediction,
+    ComparedKind,
+    Entity,
+    PredictionComparison,
+    Scoring,
+    TagPrediction,
+    WordShift,
+)
+from bertviz_core.text import decimals, escape_controls, shortened
 
 ClassOrder = Literal["by size", "as in the model"]
 ORDERS: tuple[ClassOrder, ...] = ("by size", "as in the model")
@@ -198,3 +218,330 @@ def _of_one(prediction: ClassPrediction, order: ClassOrder, title: str) -> Figur
     says = SAYS[prediction.scoring]
     caption = f"{title}. {says[0].upper()}{says[1:]}"
     return FigureSpec(title, alt, partial(class_bars, prediction, order, title), caption)
+
+
+BEFORE, AFTER = "The text", "Edited"
+PAIR_ROW, ONE_ROW, LEGEND = 52, 34, 30
+"""Pixels: height of two bars, of one bar, and of the legend."""
+ROUNDING = 1e-7
+"""Rounding error of probabilities: float32 has 24 binary digits."""
+LONGEST = 24
+"""Most characters of a token in a title."""
+
+
+def paired_bars(
+    names: list[str],
+    before: Float[np.ndarray, " rows"],
+    after: Float[np.ndarray, " rows"],
+    scoring: Scoring,
+    title: str,
+    whole: bool,
+    theme: Theme,
+) -> go.Figure:
+    """Draw two bars per name, for the text and its edited version, with the difference; one bar if all are equal.
+
+    Without differences, rows are sorted by descending number, else they keep their order.
+
+    Args:
+        names: labels of the rows, from top to bottom.
+        before: numbers of the text.
+        after: numbers of the edited text.
+        scoring: meaning of the numbers.
+        title: title of the figure.
+        whole: whether the axis of probabilities extends to 1.
+        theme: theme of the figure.
+    """
+    edited = not np.array_equal(before, after)
+    if not edited:
+        order = np.argsort(-before, kind="stable")
+        names, before = [names[row] for row in order.tolist()], before[order]
+    height = AROUND + (LEGEND + PAIR_ROW * len(names) if edited else ONE_ROW * len(names))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    old = [number_words(value, scoring) for value in before.tolist()]
+    new = [
+        f"{number_words(value, scoring)} ({signed(change)})"
+        for value, change in zip(after.tolist(), (after - before).tolist(), strict=True)
+    ]
+    add_lying_bars(figure, before, old, HUES[6], BEFORE, theme)
+    if not edited:
+        return name_bars(figure.update_layout(showlegend=False), names, before, old, scoring, theme, whole)
+    add_lying_bars(figure, after, new, theme.colours["task head"], AFTER, theme)
+    figure.update_layout(barmode="group", legend={"traceorder": "normal"})
+    return name_bars(figure, names, np.concatenate([before, after]), [*old, *new], scoring, theme, whole)
+
+
+def signed(change: float) -> str:
+    """Format a signed difference; one below the precision of float32 is 0 without a sign."""
+    return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
+
+
+def _number_frame(column: str, names: Sequence[str], before: np.ndarray, after: np.ndarray) -> pd.DataFrame:
+    """Both numbers of every row, and their difference."""
+    numbers = {each.lower(): values for each, values in ((BEFORE, before), (AFTER, after))}
+    return pd.DataFrame({column: list(names), **numbers, "change": after - before})
+
+
+def _class_frame(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> pd.DataFrame:
+    numbers = class_numbers(class_prediction), class_numbers(edited_classes)
+    return _number_frame("class", class_prediction.labels, *numbers)
+
+
+def _shift_frame(word_shift: WordShift) -> pd.DataFrame:
+    return _number_frame("word", word_shift.words, word_shift.before, word_shift.after)
+
+
+def _of_versions(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both versions, with a column that names the version."""
+    named = {BEFORE.lower(): before, AFTER.lower(): after}
+    return pd.concat(named, names=["version"]).reset_index(0).reset_index(drop=True)
+
+
+def _tag_frame(
+    tag_prediction: TagPrediction,
+    tag_entities: Sequence[Entity],
+    edited_tags: TagPrediction,
+    edited_entities: Sequence[Entity],
+) -> pd.DataFrame:
+    return _of_versions(entity_frame(tag_prediction, tag_entities), entity_frame(edited_tags, edited_entities))
+
+
+def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> pd.DataFrame:
+    return _of_versions(answer_frame(answer_prediction), answer_frame(edited_answers))
+
+
+@figure(
+    "classes-change",
+    "predictions_classes_change",
+    "classes before and after an edit (--set edited=TEXT)",
+    table=_class_frame,
+)
+def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
+    """Plot the classes of a text and of its edited version, largest change first."""
+    first, second = class_numbers(class_prediction), class_numbers(edited_classes)
+    rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
+    names = [class_prediction.labels[row] for row in rows]
+    title = f"Classes before and after the edit — {class_prediction.model}"
+    listed = ", ".join(
+        f"{class_words(class_prediction, row)}, edited {class_words(edited_classes, row)}" for row in rows
+    )
+    draw = partial(paired_bars, names, first[rows], second[rows], class_prediction.scoring, title, True)
+    return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
+
+
+@figure(
+    "words-change",
+    "predictions_words_change",
+    "words at a mask before and after an edit (--set edited=TEXT, guess)",
+    table=_shift_frame,
+)
+def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
+    """Plot the words at one masked position of a text and of its edited version, largest change first."""
+    where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
+    title = f"Words at {where}, before and after the edit — {model_name}"
+    numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
+    listed = ", ".join(f"{word} {decimals(before, 3)}, edited {decimals(after, 3)}" for word, before, after in numbers)
+    draw = partial(paired_bars, list(word_shift.words), word_shift.before, word_shift.after, "softmax", title, False)
+    return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
+
+
+@figure(
+    "tags-change",
+    "predictions_tags_change",
+    "entities before and after an edit (--set edited=TEXT)",
+    table=_tag_frame,
+)
+def tags_change_figure(
+    tag_prediction: TagPrediction,
+    tag_entities: Sequence[Entity],
+    edited_tags: TagPrediction,
+    edited_entities: Sequence[Entity],
+) -> FigureSpec:
+    """Plot the entities of a text and of its edited version, one below the other."""
+    title = f"Entities before and after the edit — {tag_prediction.model}"
+    parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
+    read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
+    if read[0] != read[1]:
+        parts = [*parts, *tagged_parts(edited_tags, edited_entities, AFTER)]
+    alt = f"{title}: {listed_entities(tag_entities)}; edited: {listed_entities(edited_entities)}"
+    return FigureSpec(title, alt, partial(marked_text, parts, title))
+
+
+@figure(
+    "answers-change",
+    "predictions_answers_change",
+    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
+    table=_answer_frame,
+)
+def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
+    """Plot the answers to a question and to its edited version, one below the other."""
+    title = f"Answers before and after the edit — {answer_prediction.model}"
+    both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
+    read = [(each.question, each.context) for _, each in both]
+    if read[0] == read[1]:
+        del both[1]
+    parts = [(f"{name}: {question_line(each)}", each) for name, each in both]
+    alt = f"{title}: {listed_answers(answer_prediction)}; edited: {listed_answers(edited_answers)}"
+    return FigureSpec(title, alt, partial(answer_text, parts, title))
+
+
+TITLES: Mapping[ComparedKind, str] = {
+    "classes": "Classes in two models",
+    "tags": "Tags in two models",
+    "entities": "Entities in two models",
+    "answers": "Answers of two models",
+    "words": "Words at “{where}” in two models",
+    "surprise": "Surprise in two models",
+    "lens": "Best word at “{where}” in every layer of two models",
+}
+"""What the rows are -> start of the title."""
+AXES: Mapping[ComparedKind, str] = {
+    "classes": "probability",
+    "tags": "probability of the tag",
+    "entities": "mean probability of the tag",
+    "answers": "score: p(start) p(end)",
+    "words": "probability",
+    "surprise": "surprise, nats",
+    "lens": "probability of the best word",
+}
+"""What the rows are -> title of the axis of numbers."""
+ROW_NAMES: Mapping[ComparedKind, str] = {
+    "classes": "class",
+    "tags": "word",
+    "entities": "entity",
+    "answers": "answer",
+    "words": "word",
+    "surprise": "part of the text",
+    "lens": "hidden state",
+}
+"""What the rows are -> heading of their names."""
+OUTSIDE = "O"
+"""Tag of words outside all entities."""
+ABSENT = "–"
+"""Shown in place of a number that a model does not have."""
+TWO_MODELS_LONGEST, LEGEND_NAME = 28, 0.42
+"""Most characters of an answer beside a bar; share of the width for a model's name in the legend."""
+
+
+def drawn_rows(comparison: PredictionComparison) -> list[int]:
+    """Indices of the drawn rows, at most MOST.
+
+    Classes are sorted by the greater of both numbers; words with tags are those with a tag in either model, if there
+    are any. Other rows keep their order, and the largest changes are drawn where there are too many.
+    """
+    numbers = np.fmax(comparison.first_numbers, comparison.second_numbers)
+    if comparison.kind == "classes":
+        return [int(row) for row in np.argsort(-np.nan_to_num(numbers, nan=-np.inf), kind="stable")[:MOST]]
+    rows = list(range(len(comparison.names)))
+    if comparison.kind == "tags":
+        sides = zip(comparison.first_answers, comparison.second_answers, strict=True)
+        rows = [row for row, tags in enumerate(sides) if set(tags) - {OUTSIDE}] or rows
+    if len(rows) <= MOST:
+        return rows
+    change = np.where(np.isnan(comparison.difference), np.inf, np.abs(comparison.difference))[rows]
+    return sorted(rows[int(place)] for place in np.argsort(-change, kind="stable")[:MOST])
+
+
+def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) -> go.Figure:
+    """Draw two bars per row, one for each model, with the difference beside the second."""
+    rows = drawn_rows(comparison)
+    scoring: Scoring = "softmax" if comparison.unit in ("probability", "score") else "number"
+    beside = [[_beside(comparison, row, side, scoring) for row in rows] for side in (0, 1)]
+    figure = two_model_bars(
+        (comparison.first, comparison.second),
+        [comparison.names[row] for row in rows],
+        (comparison.first_numbers[rows], comparison.second_numbers[rows]),
+        (beside[0], beside[1]),
+        title,
+        theme,
+        scoring,
+        comparison.kind in ("classes", "tags", "entities"),
+    )
+    return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else AXES[comparison.kind]})
+
+
+def two_model_bars(
+    models: tuple[str, str],
+    names: list[str],
+    numbers: tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]],
+    beside: tuple[list[str], list[str]],
+    title: str,
+    theme: Theme,
+    scoring: Scoring = "number",
+    whole: bool = False,
+) -> go.Figure:
+    """Draw two bars per row, one for each model, in grey and in the colour of task heads.
+
+    Args:
+        models: names of the models.
+        names: labels of the rows, from top to bottom.
+        numbers: lengths of the bars of each model; NaN for none.
+        beside: text after each bar.
+        title: title of the figure.
+        theme: theme of the figure.
+        scoring: meaning of the numbers.
+        whole: whether the axis of probabilities extends to 1.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(names), 1)))
+    colours, lengths = (HUES[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
+    for side, place in enumerate(("first", "second")):
+        name = shortened_label(escape(f"{place}: {models[side]}"), LEGEND_NAME * theme.pixels, TEXT_SIZE)
+        add_lying_bars(figure, lengths[side], [escape(each) for each in beside[side]], colours[side], name, theme)
+    figure.update_layout(barmode="group", legend={"traceorder": "normal"})
+    return name_bars(figure, names, np.concatenate(lengths), [*beside[0], *beside[1]], scoring, theme, whole)
+
+
+def signed_difference(change: float) -> str:
+    """A difference with its sign, 0 without one; – where there is none."""
+    return ABSENT if np.isnan(change) else signed(change)
+
+
+def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFrame:
+    """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
+    compared = prediction_comparison
+    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
+    if compared.kind == "entities":
+        tags = zip(compared.first_answers, compared.second_answers, strict=True)
+        columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
+    elif compared.kind in ("tags", "lens"):
+        columns |= {"first answer": compared.first_answers, "second answer": compared.second_answers}
+    numbers = {"first": compared.first_numbers, "second": compared.second_numbers, "difference": compared.difference}
+    return pd.DataFrame({**columns, **{name: values.astype(float) for name, values in numbers.items()}})
+
+
+def _finders(compared: PredictionComparison) -> list[str]:
+    """Which model finds each entity."""
+    sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
+    return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
+
+
+@figure(
+    "predictions-compared",
+    "predictions_compared",
+    "what two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)",
+    table=comparison_frame,
+)
+def predictions_compared_figure(prediction_comparison: PredictionComparison) -> FigureSpec:
+    """Plot the predictions of two models for one text, row by row, with the differences."""
+    compared, rows = prediction_comparison, drawn_rows(prediction_comparison)
+    models = compared.first if compared.same_model else f"{compared.first} and {compared.second}"
+    left = len(compared.names) - len(rows)
+    part = f", {len(rows):,} of {len(compared.names):,} rows" if left and compared.kind != "tags" else ""
+    title = f"{TITLES[compared.kind].format(where=compared.where)}{part} — {models}"
+    scoring: Scoring = "number" if compared.unit == "value" else "softmax"
+    listed = "; ".join(
+        f"{escape_controls(compared.names[row])} {_beside(compared, row, 0, scoring)}, "
+        f"{_beside(compared, row, 1, scoring)}"
+        for row in rows
+    )
+    caption = f"{title}. Grey: the first model; in brackets: second − first"
+    return FigureSpec(title, f"{title}: {listed}", partial(compared_bars, compared, title), caption)
+
+
+def _beside(compared: PredictionComparison, row: int, side: int, scoring: Scoring) -> str:
+    """Text beside a bar: answer, number, and for the second model the difference."""
+    answer = (compared.first_answers, compared.second_answers)[side][row]
+    numbers: Float[np.ndarray, " rows"] = (compared.first_numbers, compared.second_numbers)[side]
+    value, change = float(numbers[row]), float(compared.difference[row])
+    number = ABSENT if np.isnan(value) else number_words(value, scoring)
+    words = f"{shortened(escape_controls(answer), TWO_MODELS_LONGEST)} {number}" if answer else number
+    return words if side == 0 or np.isnan(change) else f"{words} ({signed(change)})"

@@ -1,16 +1,32 @@
-"""Draw running text in rows, with labelled spans on a coloured background."""
+"""Texts with marks: answers and tags."""
 
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
+from jaxtyping import Float
 
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
-from bertviz_core.figures.base.text_width import text_width
-from bertviz_core.text import escape_controls, is_right_to_left
+from bertviz_core.figures.base.axes import text_width, token_axis, token_text
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, sequential
+from bertviz_core.predictions.results import (
+    AnswerPrediction,
+    AnswerSpan,
+    Entity,
+    Strategy,
+    TagPrediction,
+    answer_log_sums,
+)
+from bertviz_core.predictions.tables import answer_rows
+from bertviz_core.text import counted, decimals, escape_controls, is_right_to_left, shortened
 
 SIZES = (26, 22, 19, 16)
 """Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
@@ -259,3 +275,335 @@ def _cut(word: str, size: float, room: float) -> list[str]:
         parts[-1] += letter
         used += width
     return parts
+
+
+AROUND = 30
+"""Number of words of context drawn before the first answer and after the last."""
+FLOOR = -12.0
+"""Log-probability below which all spans have the colour of the paper: about one in 160,000."""
+EXACT_CELLS = 20_000
+"""Maximum number of cells sent with their numbers; larger maps use 255 steps."""
+ROW, SMALLEST, LARGEST = 26, 330, 620
+ANSWERS_BLANK = 0
+"""Step of a span that cannot be an answer."""
+
+
+def apart(answers: Sequence[AnswerSpan]) -> list[int]:
+    """Return the indices of answers that share no character with a better one, best first."""
+    indices: list[int] = []
+    for place, each in enumerate(answers):
+        if all(each.end <= answers[other].start or each.start >= answers[other].end for other in indices):
+            indices.append(place)
+    return indices
+
+
+def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
+    """Split the context into spans: non-overlapping answers, darker if more likely, the best one outlined.
+
+    The number and score of an answer are below it. Overlapping answers share the mark of the best one, since their
+    boxes and labels would overlap.
+    """
+    context, stretches, at = prediction.context, [], 0
+    answers = prediction.answers
+    for place in sorted(apart(answers), key=lambda place: answers[place].start):
+        best = answers[place]
+        if best.start > at:
+            stretches.append(Stretch(context[at : best.start]))
+        same = [other for other, each in enumerate(answers) if each.start < best.end and each.end > best.start]
+        hover = "<br>".join(escape(_listed(other, answers[other])) for other in same)
+        label = f"{place + 1}: {decimals(best.score, 3)}"
+        strength = 0.12 + 0.5 * min(1.0, best.score)
+        text = context[best.start : best.end]
+        stretches.append(Stretch(text, label, colour, strength, hover=hover, edged=place == 0))
+        at = best.end
+    if at < len(context):
+        stretches.append(Stretch(context[at:]))
+    return _around(stretches)
+
+
+def _around(stretches: list[Stretch]) -> list[Stretch]:
+    """Return the spans without most of the text far from every answer."""
+    marked = [place for place, each in enumerate(stretches) if each.colour]
+    if not marked:
+        return stretches
+    first, last = marked[0], marked[-1]
+    before = "".join(each.text for each in stretches[:first])
+    behind = "".join(each.text for each in stretches[last + 1 :])
+    inside = [
+        Stretch(_cut_context(each.text, AROUND, AROUND)) if not each.colour else each
+        for each in stretches[first : last + 1]
+    ]
+    return [Stretch(_cut_context(before, 0, AROUND)), *inside, Stretch(_cut_context(behind, AROUND, 0))]
+
+
+def _cut_context(text: str, first: int, last: int) -> str:
+    """Return the first and the last words of a text, and the number of words omitted between them."""
+    words = text.split()
+    left = len(words) - first - last
+    if left <= 0:
+        return text
+    shortened = [*words[:first], f"[… {left:,} words …]", *words[len(words) - last :]]
+    return f" {' '.join(shortened)} "
+
+
+def _listed(place: int, answer: AnswerSpan) -> str:
+    return f"{place + 1}: {escape_controls(shortened(answer.text, 80))}, {decimals(answer.score)}"
+
+
+def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:
+    """Draw contexts with their answers, one below another.
+
+    Args:
+        parts: heading of a context, "" for none, and its answers.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    colour = theme.colours["task head"]
+    return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)
+
+
+def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
+    """Compute ln p(start) + ln p(end) of all spans of context tokens in one window, see AnswerSpan.score.
+
+    NaN if the end precedes the start, or the span exceeds the maximum length of an answer.
+    """
+    start, end = answer_log_sums(prediction.windows, prediction.null_logit is not None)
+    part = prediction.windows[window]
+    table = (part.start_logits[part.context] - start)[:, None] + (part.end_logits[part.context] - end)[None, :]
+    places = np.arange(len(table))
+    length = places[None, :] - places[:, None]
+    return np.where((length >= 0) & (length < longest), table, np.nan).astype(np.float32)
+
+
+def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: str, theme: Theme) -> go.Figure:
+    """Draw the spans of one window: first tokens as rows, last tokens as columns, dark for likely ones."""
+    part = prediction.windows[window]
+    places = np.flatnonzero(part.context)
+    logs, names = span_logs(prediction, window, longest), [token_text(part.tokens[place]) for place in places]
+    height = max(SMALLEST, min(LARGEST, 150 + ROW * len(names)))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
+    exact = logs.size <= EXACT_CELLS
+    figure.add_heatmap(
+        x=np.arange(len(names), dtype=np.int32),
+        y=np.arange(len(names), dtype=np.int32),
+        z=logs if exact else _steps(logs),
+        zmin=FLOOR if exact else ANSWERS_BLANK,
+        zmax=0 if exact else 255,
+        colorscale=sequential(theme),
+        colorbar=colour_bar("ln p", FLOOR, 0.0, None if exact else (ANSWERS_BLANK, 255)),
+        hovertemplate=f"from token %{{y}} to %{{x}}{': ln p %{z:.3f}' if exact else ''}<extra></extra>",
+        hoverongaps=False,
+    )
+    _add_best(figure, prediction, window, places, theme)
+    figure.update_xaxes(token_axis(names, 760), title="last token of the answer", tickangle=-90, side="bottom")
+    figure.update_yaxes(token_axis(names, height - 130), title="first token", autorange="reversed")
+    figure.update_layout(plot_bgcolor=theme.neutral)
+    room = (theme.pixels - (120 if theme.narrow else 220), height - 150)
+    shares = np.where(np.isnan(logs), np.nan, np.exp(logs)).astype(np.float32)
+    if len(names) <= 24:
+        cell_numbers(figure, np.where(shares < 0.0005, np.nan, shares), ".3f", sequential(theme), (0, 1), room)
+    return figure
+
+
+def _steps(logs: Float[np.ndarray, "start end"]) -> np.ndarray:
+    """Quantise the cells to steps from 1 at FLOOR to 255; BLANK for spans that cannot be answers."""
+    shares = np.clip((logs - FLOOR) / -FLOOR, 0, 1)
+    return np.where(np.isnan(logs), ANSWERS_BLANK, 1 + np.round(254 * np.nan_to_num(shares))).astype(np.uint8)
+
+
+def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, places: np.ndarray, theme: Theme) -> None:
+    """Outline the cells of all listed answers found in this window."""
+    rows = {int(place): row for row, place in enumerate(places)}
+    for each in prediction.answers:
+        if each.window == window:
+            x, y = rows[each.last], rows[each.first]
+            line = {"color": theme.colours["task head"], "width": 2}
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
+
+
+def answer_frame(answer_prediction: AnswerPrediction) -> pd.DataFrame:
+    """A row for every answer, the best first, among them that there is none."""
+    listed = answer_rows(answer_prediction)
+    return pd.DataFrame(
+        {
+            "answer": [each["text"] or each["label"] for each in listed],
+            "score": np.array([each["score"] for each in listed], dtype=float),
+            "logit": [each["logit"] for each in listed],
+            "characters": ["" if each["start"] is None else f"{each['start']}:{each['end']}" for each in listed],
+            "window": pd.array([None if each["window"] is None else each["window"] + 1 for each in listed], "Int64"),
+        }
+    )
+
+
+def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.DataFrame:
+    """The two logits of every token in one window, from which the map is computed."""
+    part = answer_prediction.windows[answer_window]
+    places = np.flatnonzero(part.context)
+    columns = {"token": [part.tokens[place] for place in places], "position": places}
+    return pd.DataFrame({**columns, "start logit": part.start_logits[places], "end logit": part.end_logits[places]})
+
+
+@figure(
+    "answers",
+    "predictions_answers",
+    "answers in their context (TEXT the question, --pair)",
+    reported=True,
+    table=answer_frame,
+)
+def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
+    """Plot the context with the best answers marked."""
+    title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
+    draw = partial(answer_text, (("", answer_prediction),), title)
+    caption = (
+        f"{title}. Below an answer: its place and its score; darker answers are likelier{_hidden(answer_prediction)}"
+    )
+    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+
+
+@figure(
+    "answer-map",
+    "predictions_answer_map",
+    "all spans of a context, start by end",
+    reported=True,
+    table=_logit_frame,
+)
+def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
+    """Plot the probability of every span of a window as the answer."""
+    count = len(answer_prediction.windows)
+    part = f", window {answer_window + 1} of {count}" if count > 1 else ""
+    title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
+    draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
+    caption = f"{title}. Framed: the listed answers. Grey: no answer, since it ends before it begins or is too long"
+    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+
+
+def _hidden(prediction: AnswerPrediction) -> str:
+    """Describe the listed answers without their own mark, after a semicolon; "" if there are none."""
+    marked = apart(prediction.answers)
+    rest = [str(place + 1) for place in range(len(prediction.answers)) if place not in marked]
+    if not rest:
+        return ""
+    if len(rest) == 1:
+        return f"; {rest[0]} overlaps a better answer and is not marked"
+    return f"; {', '.join(rest[:-1])} and {rest[-1]} overlap a better answer and are not marked"
+
+
+def question_line(prediction: AnswerPrediction) -> str:
+    """Format the question for a title."""
+    return escape_controls(shortened(" ".join(prediction.question.split()), 70))
+
+
+def listed_answers(prediction: AnswerPrediction) -> str:
+    """List the answers with their scores."""
+    return "; ".join(_listed(place, each) for place, each in enumerate(prediction.answers))
+
+
+SEQUENCES = ("First text", "Second text")
+OUTSIDE = "O"
+JOINED = {
+    "none": "every token by itself",
+    "simple": "neighbours of one tag joined",
+    "first": "a word has the tag of its first piece",
+    "average": "a word has the tag of its pieces' mean",
+    "max": "a word has the tag of its surest piece",
+}
+"""Description of transformers' aggregation_strategy."""
+
+
+def tag_hues(labels: Sequence[str]) -> dict[str, str]:
+    """Return name of an entity -> colour, fixed by the order of the model's labels."""
+    names = dict.fromkeys(_bare(label) for label in labels if label != OUTSIDE)
+    return {name: HUES[place % len(HUES)] for place, name in enumerate(names)}
+
+
+def tagged_stretches(prediction: TagPrediction, entities: Sequence[Entity], sequence: int) -> list[Stretch]:
+    """Split a text, or its pair (sequence 1), into spans: labelled entities, and the text between them.
+
+    If the tokenizer returns no character offsets, the tokens are joined by spaces.
+    """
+    hues = tag_hues(prediction.labels)
+    own = sorted((each for each in entities if each.sequence == sequence), key=lambda each: each.first)
+    tokens = prediction.tokens
+    if tokens.offsets is None:
+        return _of_tokens(prediction, own, sequence, hues)
+    text, stretches, read = (tokens.pair or "") if sequence else tokens.text, [], 0
+    for each in own:
+        start, end = max(read, each.start or 0), max(read, each.end or 0)
+        if start < end:
+            stretches += [Stretch(text[read:start]), _marked(each, text[start:end], hues)]
+            read = end
+    return [*stretches, Stretch(text[read:])]
+
+
+def _of_tokens(
+    prediction: TagPrediction, entities: Sequence[Entity], sequence: int, hues: dict[str, str]
+) -> list[Stretch]:
+    tokens, stretches, read = prediction.tokens, [], -1
+    by_first = {each.first: each for each in entities}
+    for position, token in enumerate(tokens.tokens):
+        if tokens.sequence[position] != sequence or position <= read:
+            continue
+        each = by_first.get(position)
+        if each is not None:
+            read = each.last
+            stretches.append(_marked(each, " ".join(tokens.tokens[position : read + 1]), hues))
+        else:
+            stretches.append(Stretch(token))
+        stretches.append(Stretch(" "))
+    return stretches
+
+
+def _marked(entity: Entity, text: str, hues: dict[str, str]) -> Stretch:
+    label = cut_label(entity.label)
+    hover = f"{escape(escape_controls(shortened(entity.text, 60)))}: {escape(label)}, {entity.score:.4f}"
+    return Stretch(text, f"{label} {entity.score:.3f}", hues[_bare(entity.label)], hover=hover)
+
+
+def _bare(label: str) -> str:
+    """Return a tag without its position mark, the name of grouped tokens."""
+    return label.split("-", 1)[-1]
+
+
+def tagged_parts(
+    prediction: TagPrediction, entities: Sequence[Entity], name: str = ""
+) -> list[tuple[str, list[Stretch]]]:
+    """Return the spans of the text and its pair, each with its heading; a single text gets the given name."""
+    if prediction.tokens.pair is None:
+        return [(name, tagged_stretches(prediction, entities, 0))]
+    return [
+        (f"{name}: {heading.lower()}" if name else heading, tagged_stretches(prediction, entities, sequence))
+        for sequence, heading in enumerate(SEQUENCES)
+    ]
+
+
+def listed_entities(entities: Sequence[Entity]) -> str:
+    """List entities with tag and score."""
+    named = [f"{shortened(each.text, 60)} {each.label} {each.score:.3f}" for each in entities]
+    return escape_controls("; ".join(named)) or "nothing is tagged"
+
+
+def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) -> pd.DataFrame:
+    """A row for every entity."""
+    frame = pd.DataFrame(
+        {
+            "tag": [each.label for each in tag_entities],
+            "text": [each.text for each in tag_entities],
+            "score": [each.score for each in tag_entities],
+            "characters": ["" if each.start is None else f"{each.start}:{each.end}" for each in tag_entities],
+            "tokens": [f"{each.first}–{each.last}" for each in tag_entities],
+        }
+    )
+    if tag_prediction.tokens.pair is not None:
+        frame["in"] = [SEQUENCES[each.sequence].lower() for each in tag_entities]
+    return frame
+
+
+@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True, table=entity_frame)
+def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
+    """Plot the text with coloured entities, their tags and scores."""
+    entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
+    listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
+    title = f"Tags of the text: {listed} — {tag_prediction.model}"
+    draw = partial(marked_text, tagged_parts(tag_prediction, tag_entities), title)
+    caption = f"{title}. {JOINED[tag_strategy].capitalize()}; the number is the probability of the tag"
+    return FigureSpec(title, f"{title}: {listed_entities(tag_entities)}", draw, caption)

@@ -1,21 +1,41 @@
-"""Draw a text with its masks, and the best words at one position."""
+"""Words of a masked-LM head, after every layer, and expanded terms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_text
-from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout
+from bertviz_core.figures.base.axes import (
+    label_width,
+    mark_second_text,
+    name_columns,
+    second_text_start,
+    text_width,
+    token_axis,
+    token_labels,
+    token_text,
+)
+from bertviz_core.figures.base.cells import cell_gaps, colour_at
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.spec import SHARE_OF_NAMES, FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.tokens.box_rows import WRITTEN
-from bertviz_core.figures.tokens.strip import token_strip
-from bertviz_core.predictions.results import ComparedWord, WordPrediction
-from bertviz_core.text import decimals, escape_controls, shortened
+from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.results import (
+    ComparedWord,
+    LogitLens,
+    PseudoLikelihood,
+    TermLedger,
+    TermWeights,
+    WordPrediction,
+)
+from bertviz_core.text import counted, decimals, escape_controls, shortened
 from bertviz_core.trace.results import TextPieces
 
 LONGEST = 24
@@ -157,3 +177,388 @@ def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
     figure.update_xaxes(title="probability")
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False)
     return figure
+
+
+LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
+MEASURES: tuple[LensMeasure, ...] = ("probability", "rank of the original", "entropy", "KL to the last layer")
+"""Measures for the colours, the default first: probability of the best word."""
+TITLES: Mapping[LensMeasure, tuple[str, str]] = {
+    "probability": ("probability of the best word", "probability"),
+    "rank of the original": ("rank of the original token", "rank"),
+    "entropy": ("entropy over all words", "nats"),
+    "KL to the last layer": ("KL divergence to the last layer", "nats"),
+}
+"""Words for the title, unit of the scale."""
+SIZES, LEAST_LETTERS = (15, 13, 11), 3
+"""Font sizes in the cells, the largest at which nearly all words fit is used; minimum letters of a cut word."""
+NEARLY = 0.9
+"""Required share of words that fit."""
+BESIDE, FREE = 100, 6
+"""Pixels for the colour bar and margins; free pixels in a cell."""
+OTHERWISE = 150
+"""Height in pixels of everything except the map."""
+TURNED_ROW, TALLEST = 23, 800
+"""For a transposed map: height of each token's row, and maximum height of the map, in pixels."""
+HOVERED_WORDS = 3
+"""Number of words in a hover."""
+SHORT = 14
+"""Maximum length of each in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class LensColours:
+    """Colours of the cells."""
+
+    cells: Float[np.ndarray, "states seq"]
+    """Values of the cells; NaN if the text has no original token."""
+    low: float
+    high: float
+    scale: list[list[float | str]]
+    bar: dict[str, Any]
+
+
+def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]]) -> pd.DataFrame:
+    """Every cell: its best word and all four measures."""
+    states, seq = logit_lens.rank.shape
+    return pd.DataFrame(
+        {
+            "hidden state": np.repeat([state_name(entry) for entry in range(states)], seq),
+            "position": np.tile(np.arange(seq), states),
+            "token": list(logit_lens.tokens.tokens) * states,
+            "best word": [cell[0] for row in lens_words for cell in row],
+            "probability": np.exp(logit_lens.top_log_probability[..., 0]).ravel(),
+            "log-probability of the original": logit_lens.log_probability.ravel(),
+            "rank of the original": pd.array([rank or None for rank in logit_lens.rank.ravel().tolist()], "Int64"),
+            "entropy": logit_lens.entropy.ravel(),
+            "KL to the last layer": logit_lens.divergence.ravel(),
+        }
+    )
+
+
+@figure(
+    "lens",
+    "predictions_lens",
+    "the best word of every layer (--set mask=2,5, lens)",
+    reported=True,
+    table=_frame,
+)
+def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
+    """Plot the best word of every layer and position.
+
+    Args:
+        logit_lens: logit lens of the text.
+        lens_words: spelling of the best words of each cell, states by positions, best first.
+        lens_measure: one of MEASURES.
+    """
+    measure = next(each for each in MEASURES if each == lens_measure)
+    title = f"Best word after each layer, by {TITLES[measure][0]} — {logit_lens.model}"
+    last = [f"{words[0]}" for words in lens_words[-1]]
+    alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
+    caption = f"{title}. The head was trained on the last layer alone."
+    return FigureSpec(title, alt, partial(lens_map, logit_lens, lens_words, measure, title), caption)
+
+
+def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensColours:
+    """Return the numbers of the cells and their scale; ranks are logarithmic, with 1 furthest from the paper."""
+    scale, unit = sequential(theme), TITLES[measure][1]
+    if measure == "rank of the original":
+        ranks = np.where(lens.rank > 0, lens.rank, np.nan)
+        cells = np.log10(ranks).astype(np.float32)
+        high = max(1.0, float(np.ceil(np.nanmax(cells, initial=0))))
+        ticks = list(range(int(high) + 1))
+        bar = {**colour_bar(unit, 0, high), "tickvals": ticks, "ticktext": [f"{10**tick:,}" for tick in ticks]}
+        reverse = [[1 - float(share), colour] for share, colour in reversed(scale)]
+        return LensColours(cells, 0, high, reverse, bar)
+    if measure == "probability":
+        return LensColours(np.exp(lens.top_log_probability[..., 0]), 0, 1, scale, colour_bar(unit, 0, 1))
+    cells = lens.entropy if measure == "entropy" else lens.divergence
+    high = round_limit(float(cells.max(initial=0)))
+    return LensColours(cells, 0, high, scale, colour_bar(unit, 0, high))
+
+
+def lens_map(
+    lens: LogitLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
+) -> go.Figure:
+    """Draw the map, embeddings on top (at the left if transposed), with the best word in every cell that fits it."""
+    states, seq = lens.rank.shape
+    colours, names = lens_colours(lens, measure, theme), token_labels(lens.tokens)
+    rows = [state_name(entry) for entry in range(states)]
+    masked = set(np.flatnonzero(lens.masked).tolist())
+    names = [f"<b>{name}</b>" if place in masked else name for place, name in enumerate(names)]
+    height = max(320, min(560, OTHERWISE + 34 * states))
+    across = _across(rows, theme)
+    room = (across / seq - FREE, (height - OTHERWISE) / states - FREE)
+    turned = _is_turned(words, names, room, theme)
+    if turned:
+        height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
+        room = (across / states - FREE, TURNED_ROW - FREE)
+    hovers, cells = _hover_texts(lens, words), colours.cells.T if turned else colours.cells
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    figure.add_heatmap(
+        x=list(range(states if turned else seq)),
+        y=list(range(seq if turned else states)),
+        z=cells,
+        meta={"turned": turned},
+        zmin=colours.low,
+        zmax=colours.high,
+        colorscale=colours.scale,
+        colorbar=colours.bar,
+        **cell_gaps((across, height - OTHERWISE), cells.shape),
+        customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
+        hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
+    )
+    down = height - OTHERWISE
+    if turned:
+        figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
+        figure.update_yaxes(token_axis(names, down, theme=theme), range=[seq - 0.5, -0.5])
+    else:
+        name_columns(figure, names, across, theme)
+        figure.update_yaxes(token_axis(rows, down), range=[states - 0.5, -0.5])
+    _add_words(figure, words, colours, room, theme, turned)
+    axes = ("y", "x") if turned else ("x", "y")
+    return mark_second_text(figure, second_text_start(lens.tokens), seq, theme, *axes)
+
+
+def _across(names: Sequence[str], theme: Theme) -> int:
+    """Return the pixels beside the names of the rows."""
+    left = max(label_width(name, TEXT_SIZE - 1) for name in names)
+    if theme.narrow:
+        left = min(left, SHARE_OF_NAMES * theme.pixels)
+    return theme.pixels - BESIDE * (not theme.narrow) - int(left)
+
+
+def _is_turned(
+    words: Sequence[Sequence[Sequence[str]]], names: Sequence[str], room: tuple[float, float], theme: Theme
+) -> bool:
+    """Return whether to transpose: in a narrow place whose cells fit words only with tokens as rows."""
+    if not theme.slim or len(names) * TURNED_ROW > TALLEST:
+        return False
+    best = [cell[0] for row in words for cell in row]
+    turned = _across(names, theme) / len(words) - FREE
+    return _size(best, *room) is None and _size(best, turned, TURNED_ROW - FREE) is not None
+
+
+def _hover_texts(lens: LogitLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+    """Return the hover text of every cell: the best words with their probabilities."""
+    shares = np.exp(lens.top_log_probability[..., :HOVERED_WORDS])
+    return [
+        [
+            f"{state_name(entry)}: "
+            + ", ".join(
+                f"{token_text(word[:SHORT])} {decimals(share, 3)}"
+                for word, share in zip(cell, shares[entry, place].tolist(), strict=False)
+            )
+            for place, cell in enumerate(row)
+        ]
+        for entry, row in enumerate(words)
+    ]
+
+
+def _add_words(
+    figure: go.Figure,
+    words: Sequence[Sequence[Sequence[str]]],
+    colours: LensColours,
+    room: tuple[float, float],
+    theme: Theme,
+    turned: bool,
+) -> None:
+    """Add the best word to every cell that fits it, long words cut, in black or white by contrast."""
+    across, down = room
+    size = _size([cell[0] for row in words for cell in row], across, down)
+    if size is None:
+        return
+    x, y, texts, inks = [], [], [], []
+    for entry, row in enumerate(words):
+        for place, cell in enumerate(row):
+            word = _fitted(cell[0], size, across)
+            if word:
+                share = float((colours.cells[entry, place] - colours.low) / ((colours.high - colours.low) or 1.0))
+                ground = theme.paper if np.isnan(share) else colour_at(colours.scale, share)
+                x.append(entry if turned else place)
+                y.append(place if turned else entry)
+                texts.append(token_text(word))
+                inks.append(text_on(ground))
+    font = {"size": size, "color": inks}
+    figure.add_scatter(x=x, y=y, mode="text", text=texts, textfont=font, hoverinfo="skip", showlegend=False)
+
+
+def _size(words: Sequence[str], across: float, down: float) -> int | None:
+    """Return the font size; None if the cells are too small for text."""
+    sizes = [size for size in SIZES if size <= down and text_width("m" * LEAST_LETTERS, size) <= across]
+    fit = (size for size in sizes if sum(text_width(word, size) <= across for word in words) >= NEARLY * len(words))
+    return next(fit, sizes[-1] if sizes else None)
+
+
+def _fitted(word: str, size: int, room: float) -> str:
+    """Return the word, its beginning if it is too long, or "" if too little would remain."""
+    if text_width(word, size) <= room:
+        return word
+    beginning = word
+    while beginning and text_width(f"{beginning}…", size) > room:
+        beginning = beginning[:-1]
+    return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""
+
+
+BAR = 92
+"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
+LONGEST_BAR = 320
+"""Height in pixels of the colour bar of a long text, at its beginning."""
+STEPS = 24
+"""Number of shades, so that similar tokens share an outline."""
+
+
+def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
+    """Every token with its surprise; special tokens have none."""
+    values, tokens = pseudo_likelihood.surprise.astype(float), list(pseudo_likelihood.tokens.tokens)
+    columns = {"position": range(len(values)), "token": tokens, "surprise, nats": values}
+    return pd.DataFrame({**columns, "probability": np.exp(-values)})
+
+
+@figure(
+    "surprise",
+    "predictions_surprise",
+    "every token coloured by its surprise when it alone is masked",
+    reported=True,
+    table=_surprise_frame,
+)
+def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
+    """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
+    title = f"Surprise of every token — {pseudo_likelihood.model}"
+    values = pseudo_likelihood.surprise.tolist()
+    listed = ", ".join(
+        f"{token} {value:.2f}"
+        for token, value in zip(pseudo_likelihood.tokens.tokens, values, strict=True)
+        if not np.isnan(value)
+    )
+    mean = f"mean {pseudo_likelihood.mean:.3f} nats, PPPL {pseudo_likelihood.perplexity:,.1f}"
+    draw = partial(surprise_strip, pseudo_likelihood, text_pieces, title)
+    return FigureSpec(title, f"{title}, in nats: {listed}; {mean}", draw, f"{title}, in nats; {mean}. {WRITTEN}")
+
+
+def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
+    """Draw the coloured text with its scale."""
+    scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
+    values = dict(enumerate(result.surprise.tolist()))
+    fills = {
+        place: colour_at(scale, round(value / limit * STEPS) / STEPS)
+        for place, value in values.items()
+        if not np.isnan(value)
+    }
+    notes = ["" if np.isnan(value) else f"{value:.2f}" for value in values.values()]
+    beside = 0 if theme.narrow else BAR
+    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
+    if not beside:
+        return figure
+    marker = {"color": [0], "cmin": 0, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
+    plot = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    upright = {"lenmode": "pixels", "len": min(plot, LONGEST_BAR), "y": 1, "yanchor": "top"}
+    marker["colorbar"] = colour_bar("nats", 0, limit) | upright
+    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+
+
+ROW, NARROW_ROW = 25, 38
+"""Height of a bar in pixels; on a phone, with its tokens below its word."""
+
+
+def _term_frame(term_weights: TermWeights, every_term: Sequence[str]) -> pd.DataFrame:
+    """Every term with its weight and the token that it comes from."""
+    positions, tokens = term_weights.positions.tolist(), term_weights.tokens.tokens
+    columns = {"word": list(every_term), "weight": term_weights.weights, "position": positions}
+    return pd.DataFrame({**columns, "from token": [tokens[position] for position in positions]})
+
+
+def _score_frame(
+    term_ledger: TermLedger, every_term: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
+) -> pd.DataFrame:
+    """Every word of both texts, with its two tokens and its part of the score."""
+    tokens = ledger_tokens(term_ledger, term_weights, second_weights)
+    return pd.DataFrame(
+        {
+            "word": list(every_term),
+            "token of the first text": [one for one, _ in tokens],
+            "token of the second text": [other for _, other in tokens],
+            "product": term_ledger.shares,
+            "share": term_ledger.shares.astype(float) / term_ledger.score,
+        }
+    )
+
+
+@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True, table=_term_frame)
+def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
+    """Plot the heaviest words of a text, each with the token that its weight comes from.
+
+    Args:
+        term_weights: term weights of the text.
+        term_words: spelling of the drawn words, heaviest first.
+    """
+    title = f"Heaviest {len(term_words)} of {counted(len(term_weights.ids), 'expanded term')} — {term_weights.model}"
+    tokens = term_weights.tokens.tokens
+    rows = [
+        (word, token_text(tokens[position]))
+        for word, position in zip(term_words, term_weights.positions.tolist(), strict=False)
+    ]
+    names = [f"{token_text(word)} <i>from {token}</i>" for word, token in rows]
+    weights = term_weights.weights[: len(rows)]
+    alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for (word, _), value in zip(rows, weights, strict=True))
+    draw = partial(term_bars, names, weights, "weight", title)
+    return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
+
+
+@figure(
+    "term-score",
+    "predictions_score",
+    "which words of two texts make their score (--pair, --set shown)",
+    reported=True,
+    table=_score_frame,
+)
+def score_figure(
+    term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
+) -> FigureSpec:
+    """Plot the words with the largest contributions to the score of two texts, each with its two tokens.
+
+    Args:
+        term_ledger: decomposed score of the two texts.
+        ledger_words: spelling of the drawn words.
+        term_weights: term weights of the first text.
+        second_weights: term weights of the second text.
+    """
+    title = f"Score {term_ledger.score:.2f} by word — {term_weights.model}"
+    names = [
+        f"{token_text(word)} <i>{token_text(first)} × {token_text(second)}</i>"
+        for word, (first, second) in zip(
+            ledger_words, ledger_tokens(term_ledger, term_weights, second_weights), strict=False
+        )
+    ]
+    shares = term_ledger.shares[: len(names)]
+    alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for word, value in zip(ledger_words, shares, strict=True))
+    draw = partial(term_bars, names, shares, "share of the score", title)
+    return FigureSpec(title, alt, draw, f"{title}. Behind each word its token in the first and in the second text.")
+
+
+def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -> list[tuple[str, str]]:
+    """Return the tokens of both texts that each word's weights come from."""
+    places = zip(ledger.first_positions.tolist(), ledger.second_positions.tolist(), strict=True)
+    return [(first.tokens.tokens[one], second.tokens.tokens[other]) for one, other in places]
+
+
+def term_bars(
+    names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
+) -> go.Figure:
+    """Draw horizontal bars, the largest on top.
+
+    Args:
+        names: escaped labels.
+        values: lengths of the bars.
+        unit: unit of the values, for the axis.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    if theme.narrow:  # the tokens below their word
+        names = [name.replace(" <i>", "<br><i>", 1) for name in names]
+    row = NARROW_ROW if theme.narrow else ROW
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
+    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme, 2)
+    figure.update_xaxes(title=unit)
+    return figure.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False
+    )

@@ -9,12 +9,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
-from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.axes import even_axes, shortened_label, text_width
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
-from bertviz_core.figures.base.text_width import shortened_label, text_width
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme
-from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.text import decimals
 
 NUMBER_SIZE = TEXT_SIZE - 1

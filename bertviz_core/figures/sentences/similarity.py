@@ -1,23 +1,122 @@
-"""Draw similarities of sentences: all pairs, with a dendrogram, as blocks, and the nearest to a query."""
+"""Similarities of sentences, and their map."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from bertviz_core.figures.base.axes import HOVERED, MEASURE_WORDS, number_axis, sentence_text, similarity_colours
+from bertviz_core.figures.base.axes import (
+    HOVERED,
+    MEASURE_WORDS,
+    even_axes,
+    label_width,
+    number_axis,
+    point_labels,
+    same_scale,
+    sentence_text,
+    shortened_label,
+    similarity_colours,
+    token_axis,
+    wrapped_label,
+)
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.fitted import STANDING
-from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.sentences.labels import name_rows, number_columns, sentence_names
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
-from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
+from bertviz_core.sentences.results import (
+    BlockSummary,
+    ClusterOrder,
+    DimensionCurve,
+    Measure,
+    Neighbours,
+    SentenceMap,
+    SentenceVectors,
+)
+from bertviz_core.text import counted, formula_safe
+
+SIZE = TEXT_SIZE - 1
+LONGEST = 200
+"""Maximum number of characters of a sentence to consider."""
+SHARE = 0.36
+"""Maximum share of the figure's width for sentences."""
+BESIDE = 16
+"""Pixels between a sentence and the plot."""
+LINE, APART = 17, 6
+"""Line height of a sentence, and distance between the sentences of two rows, in pixels."""
+COLUMN = 15
+"""Maximum length of a sentence below a column, in characters."""
+WORDED = 12
+"""Maximum number of columns with words beside their number."""
+
+
+def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme: Theme, row: float) -> list[str]:
+    """Break sentences into as many lines as fit a row, cut if longer, each followed by its number.
+
+    A dot separates them, since a sentence may end in a number.
+
+    Args:
+        numbers: number after each sentence.
+        sentences: the sentences.
+        theme: theme with the width of the figure.
+        row: height of a row in pixels.
+    """
+    room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
+    return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
+
+
+def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
+    """Label rows from top to bottom; return the margin for the labels.
+
+    The margin is set explicitly, since measuring would lay the figure out twice.
+
+    Args:
+        figure: figure with a row per name at 0, 1, 2 ...
+        names: labels of the rows.
+        pixels: total height of the rows.
+    """
+    left = BESIDE + max((label_width(name, SIZE) for name in names), default=0.0)
+    figure.update_yaxes(token_axis(names, round(pixels)), range=[len(names) - 0.5, -0.5], automargin=False)
+    figure.update_yaxes(tickfont={"size": SIZE})
+    figure.update_layout(margin={"l": round(left)})
+    return left
+
+
+def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
+    """Label columns with the numbers of their sentences, and first words if they fit; return the margin.
+
+    Args:
+        figure: figure with a column per sentence at 0, 1, 2 ...
+        numbers: indices of the sentences, from 0.
+        sentences: sentences of the columns.
+        theme: theme with the width of the figure.
+    """
+    figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
+    if len(numbers) > WORDED or theme.pixels < WIDE:
+        return 36
+    words = [f"{number + 1}  {sentence_text(text, COLUMN)}" for number, text in zip(numbers, sentences, strict=True)]
+    figure.update_xaxes(ticktext=words, tickangle=30, automargin=False, tickfont={"size": SIZE - 1})
+    return 78
+
+
+def _name(number: str, sentence: str, room: float, most: int) -> str:
+    """Break a sentence into lines, with its number at the end of the last."""
+    text = sentence_text(" ".join(sentence.split()), LONGEST)
+    lines = wrapped_label(text, room, SIZE)
+    behind = f" ·  {number}" if text and number.isdigit() else f"  {number}"
+    last = room - label_width(behind, SIZE)
+    if len(lines) < most:
+        lines = [*lines[:-1], *wrapped_label(lines[-1], last, SIZE)]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], " ".join(lines[most - 1 :])]
+    lines[-1] = shortened_label(lines[-1], last, SIZE)
+    return "<br>".join(lines) + behind
+
 
 ROW, SMALLEST, LARGEST = 34, 120, 470
 """Pixels: height of a sentence's row, minimum and maximum height of all rows."""
@@ -264,3 +363,196 @@ def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
     shown = slice(first_row, first_row + ROWS)
     draw = partial(vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row, title)
     return FigureSpec(title, alt, draw)
+
+
+HEIGHT = 430
+MAP_BESIDE, BELOW = 100, 120
+"""Pixels beside the plot, and above and below it, for axis labels and titles."""
+ROOM, EDGE = 0.18, 20
+"""Share of the width on either side for labels of the outermost points; margin without labels in pixels."""
+LENGTHS = (24, 32, 40, 52, 64, 80)
+"""Label lengths in characters; the longest that fits is used."""
+LABELLED = 40
+"""Maximum number of points with labels."""
+DRAWN = 5_000
+"""Maximum number of drawn points, above which only every second, third etc. is drawn: fast without a graphics card."""
+GROUPS = 7
+"""Number of column values with their own colour; the rest share one."""
+
+
+def sentence_scatter(
+    placed: SentenceMap,
+    sentences: Sequence[str],
+    title: str,
+    theme: Theme,
+    column: str = "",
+    values: Sequence[Any] | None = None,
+) -> go.Figure:
+    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed.
+
+    Args:
+        placed: the points.
+        sentences: sentences of the points.
+        title: title of the figure.
+        theme: theme of the figure.
+        column: name of the colour column.
+        values: number or word per sentence; None for a single colour.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    numbers = drawn_points(len(sentences))
+    groups = _groups(numbers, values, column, theme)
+    bar = STANDING if any("colorbar" in marker for _, _, marker in groups) and not theme.narrow else 0
+    across = float(theme.pixels - MAP_BESIDE - bar)
+    texts = 0 < len(sentences) <= LABELLED
+    free = (ROOM * across if texts else EDGE, float(EDGE))
+    extent = same_scale(figure, placed.points, (across, float(HEIGHT - BELOW)), free) if len(sentences) else np.ones(2)
+    names = [[sentence_text(text, longest) for longest in LENGTHS] for text in sentences] if texts else []
+    labels = point_labels(placed.points[None], names, extent, (across - float(extent[0])) / 2) if texts else []
+    for name, chosen, marker in groups:
+        figure.add_trace(
+            go.Scatter(
+                x=placed.points[chosen, 0].astype(np.float32),
+                y=placed.points[chosen, 1].astype(np.float32),
+                mode="markers+text" if texts else "markers",
+                name=sentence_text(name, 30),
+                showlegend=bool(name),
+                marker={"size": 10 if len(sentences) <= 500 else 5, "line": {"width": 0}, **marker},
+                text=[labels[index][0] for index in chosen.tolist()] if texts else None,
+                textposition=[labels[index][1] or "top center" for index in chosen.tolist()] if texts else None,
+                textfont={"size": TEXT_SIZE - 2},
+                customdata=chosen.astype(np.int32),
+                hovertext=[f"{index + 1}  {sentence_text(sentences[index], HOVERED)}" for index in chosen.tolist()],
+                hovertemplate="%{hovertext}<extra></extra>",
+            )
+        )
+    words = ["first axis", "second axis"]
+    if placed.explained is not None:
+        shares = [f"{share:.1%}" for share in placed.explained.tolist()]
+        words = [
+            f"{place} component, {share} of the variance"
+            for place, share in zip(("first", "second"), shares, strict=True)
+        ]
+    figure.update_xaxes(title=words[0])
+    figure.update_yaxes(title=words[1])
+    return figure.update_layout(dragmode="lasso", margin={"r": 16}, legend_title_text=sentence_text(column))
+
+
+def drawn_points(count: int) -> np.ndarray:
+    """Return the indices of the drawn points, evenly spaced over the list."""
+    return np.arange(0, count, -(-count // DRAWN) or 1)
+
+
+def _groups(
+    numbers: np.ndarray, values: Sequence[Any] | None, column: str, theme: Theme
+) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
+    """Return (name, indices, marker) of every trace: one per word, or one for numbers."""
+    if values is None:
+        return [("", numbers, {"color": HUES[0]})]
+    array = np.asarray([values[index] for index in numbers.tolist()])
+    if array.dtype.kind in "iuf":
+        array = array.astype(np.float32)
+        finite = array[np.isfinite(array)]
+        bar = colour_bar(sentence_text(column), float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf)))
+        bar["ticktext"] = [word.replace(",", "") for word in bar["ticktext"]]  # the numbers may be years
+        scale = sequential(theme)[1:]
+        even = [[step / (len(scale) - 1), colour] for step, (_, colour) in enumerate(scale)]
+        return [("", numbers, {"color": array, "colorscale": even, "colorbar": bar})]
+    words = array.astype(str)
+    found, counts = np.unique(words, return_counts=True)
+    largest = found[np.argsort(-counts, kind="stable")][:GROUPS].tolist()
+    groups = [(word, numbers[words == word], {"color": HUES[place]}) for place, word in enumerate(largest)]
+    rest = numbers[~np.isin(words, largest)]
+    if rest.size:
+        groups.append((f"{len(found) - len(largest)} others", rest, {"color": theme.muted}))
+    return groups
+
+
+def free_name(column: str, used: Container[str]) -> str:
+    """A column name that differs from the table's own and that no spreadsheet reads as a formula."""
+    name = formula_safe(column)
+    return f"{name} (of the file)" if name in used else name
+
+
+def _points_frame(
+    sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
+) -> pd.DataFrame:
+    """The sentences with their coordinates, and the column that colours them."""
+    frame = pd.DataFrame({"sentence": list(vectors.sentences)})
+    frame[["first", "second"]] = sentence_map.points
+    if values is not None:
+        frame[free_name(column, {*frame.columns})] = values
+    return frame
+
+
+@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", table=_points_frame)
+def sentence_map_figure(
+    sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
+) -> FigureSpec:
+    """Plot every sentence as a point, coloured by a column unless its values are None."""
+    title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
+    draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
+    return FigureSpec(title, f"{title}: a point per sentence", draw)
+
+
+DIMENSIONS_HEIGHT = 380
+"""Pixels."""
+
+
+def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figure:
+    """Draw neighbours kept and the rank correlation over the dimensions; diamonds are those of the training."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=DIMENSIONS_HEIGHT))
+    counts, places = curve.dimensions.tolist(), np.log2(curve.dimensions).tolist()
+    trained = [count in curve.trained for count in counts]
+    hovers = [
+        f"{count:,} dimensions, {nbytes:,} bytes{', trained' if marked else ''}"
+        for count, nbytes, marked in zip(counts, curve.nbytes.tolist(), trained, strict=True)
+    ]
+    lines = (
+        (f"neighbours kept, of {curve.neighbours}", curve.shared, "embeddings", "solid"),
+        ("Spearman correlation of the cosines", curve.spearman, "task head", "dot"),
+    )
+    for name, values, colour, dash in lines:
+        figure.add_scatter(
+            x=places,
+            y=[value if value == value else None for value in values.tolist()],
+            name=name,
+            mode="lines+markers",
+            line={"color": theme.colours[colour], "width": 2.5, "dash": dash},
+            marker={
+                "size": [12 if marked else 7 for marked in trained],
+                "symbol": ["diamond" if marked else "circle" for marked in trained],
+            },
+            customdata=hovers,
+            hovertemplate=f"%{{customdata}}<br>{name}: %{{y:.4f}}<extra></extra>",
+        )
+    drawn = [value for value in (*curve.shared.tolist(), *curve.spearman.tolist()) if value == value]
+    axis = {"tickvals": places, "ticktext": [f"{count:,}" for count in counts]}
+    low, high = places[0], places[-1]
+    room = 0.04 * (high - low) or 0.5
+    figure.update_xaxes(axis, range=[low - room, high + room], title="first dimensions, logarithmic", showgrid=False)
+    figure.update_yaxes(title="kept", range=[min(0.0, *drawn) - 0.02, 1.04])
+    return even_axes(figure, theme)
+
+
+def dimensions_frame(dimension_curve: DimensionCurve) -> pd.DataFrame:
+    """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
+    curve = dimension_curve
+    return pd.DataFrame(
+        {
+            "dimensions": curve.dimensions,
+            "neighbours kept": curve.shared,
+            "Spearman": curve.spearman,
+            "bytes per vector": curve.nbytes,
+            "trained": [count in curve.trained for count in curve.dimensions.tolist()],
+        }
+    )
+
+
+@figure("dimensions", "sentences_dimensions", "what vectors of fewer dimensions keep", table=dimensions_frame)
+def dimensions_figure(dimension_curve: DimensionCurve) -> FigureSpec:
+    """Plot neighbours kept and the rank correlation of the cosines, by number of dimensions."""
+    title = f"What the first dimensions keep — {dimension_curve.model}"
+    numbers = counted(len(dimension_curve.dimensions), "number")
+    over = f"over {numbers} of dimensions, {counted(len(dimension_curve.sentences), 'sentence')}"
+    alt = f"{title}: neighbours kept and Spearman correlation {over}"
+    return FigureSpec(title, alt, partial(dimension_lines, dimension_curve, title))

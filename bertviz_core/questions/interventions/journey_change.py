@@ -6,25 +6,26 @@ from dataclasses import replace
 import numpy as np
 
 from bertviz_core.errors import Named, TextError
-from bertviz_core.figures.journey.payload import DrawnChange
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.journey.html_file import journey_html
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.interventions.targets import Target
 from bertviz_core.journey.changes import Change, changed_value
-from bertviz_core.journey.results import ChangedJourney
+from bertviz_core.journey.results import ChangedJourney, Journey
 from bertviz_core.journey.steps import compare_wordings
-from bertviz_core.questions.interventions.changed_model import ChangedModel
-from bertviz_core.questions.interventions.single_text import MEAN, REMOVED_FOR, means_in_place
+from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, ChangedModel, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import SILENT, Answer, question
-from bertviz_core.questions.texts.hidden_states import run
-from bertviz_core.questions.texts.journey import journey, journey_of
+from bertviz_core.questions.question import SILENT, Answer, Options, Param, question
+from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY, run
+from bertviz_core.questions.texts.journey import LOOKS, all_openings, journey, journey_of
 from bertviz_core.questions.texts.tokens import EDITED
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Trace
+from bertviz_core.trace.tokenization import longest_piece
 
 TEXT = "text"
 WAYS = "head-LAYER.HEAD, layer-LAYER, mask-POSITION, or text with edited=TEXT"
@@ -161,3 +162,57 @@ def _check(name: str, at: int, count: int, where: str) -> None:
     if at >= count:
         known = f"{name}s 0 to {count - 1}" if count else f"no {name}s"
         raise TextError(f"There is no {name} {at} in {where}, which has {known}; give ", Named(CHANGE.key), " again.")
+
+
+EMBEDDINGS = "embeddings"
+WHAT_OPENS = "The parts of the chosen token open; every number was computed by the model."
+
+
+def journey_page(
+    opened: Opened, options: Options, theme: Theme, ending: Ending | None = None, change: DrawnChange | None = None
+) -> tuple[str, Answer[Journey]]:
+    """Render a journey as a self-contained interactive page; returns it with the answer.
+
+    Args:
+        opened: the model.
+        options: the text, and the selected query, layer, head, key, colour and ribbon.
+        theme: colours.
+        ending: the value at the end, and its causes.
+        change: the change of the run.
+
+    Raises:
+        BertvizError: the text is invalid, or there is no such token, layer or head.
+    """
+    answer = journey(opened, options)
+    way = answer.result if change is None or change.both is None else change.both.before
+    if way.tokens is not None:  # openings are of the text that is drawn
+        options = replace(options, texts=(way.tokens.text,))
+    path = path_of(way, options, opened.name)
+    openings = () if way.missing else all_openings(changed_model(opened, options, change), options, path.token)
+    looks = {param.key: options.choice(param) for param in LOOKS}
+    payload = journey_payload(way, theme=theme, path=path, openings=openings, ending=ending, change=change, looks=looks)
+    changed = "" if change is None or change.both is None else f" {change.both.sentence}"
+    text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
+    title = f"Journey{text} through {way.model}"
+    remarks = "".join(f" {each}" for each in way.notices)
+    return journey_html(payload, title, f"{title}, revision {way.revision}.{changed}{remarks} {WHAT_OPENS}"), answer
+
+
+def path_of(way: Journey, options: Options, model: str) -> Path:
+    """Parse the selected parts.
+
+    Raises:
+        TextError: there is no such token, layer or head.
+    """
+    count = max(len(way.labels), 1)
+    token = options.whole(QUERY.key, count, 0 if way.tokens is None else longest_piece(way.tokens))
+    layer, head, key = (options.get(param.key) for param in (LAYER, HEAD, KEY))
+    if layer in ("", EMBEDDINGS):
+        return Path(token, layer)
+    number = options.numbered("layer", way.layers, 0, model)
+    if head == "":
+        return Path(token, str(number))
+    if not way.heads:
+        raise TextError(f"The heads of {quoted(model)} are not known, so none can be opened.")
+    opened = options.numbered("head", way.heads, 0, model)
+    return Path(token, str(number), opened, options.whole(KEY.key, count, 0) if key else None)

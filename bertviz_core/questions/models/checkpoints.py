@@ -1,11 +1,14 @@
-"""Questions about checkpoints: load report, statistics of tensors, and differences to another checkpoint."""
+"""Questions about checkpoints: weights, adapters, rounded copies, two of them."""
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.health import diagnose_weights
+from bertviz_core.checkpoints.layer_similarity import layer_similarity as compared_layers
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
@@ -15,15 +18,17 @@ from bertviz_core.checkpoints.results import (
     CheckpointComparison,
     CheckpointStatistics,
     Histogram,
+    LayerSimilarity,
     TensorGrid,
 )
-from bertviz_core.checkpoints.rounding import COPIES, Rounding
-from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
+from bertviz_core.checkpoints.rounding import COPIES, Rounding, copy_name
+from bertviz_core.checkpoints.tensor_map import locations, sorted_grid, tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import Tell, tensor_histogram
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics as measured_statistics
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.errors import BertvizError, Named, Progress, TextError
-from bertviz_core.figures.checkpoints.comparison import most_changed
+from bertviz_core.figures.checkpoints.comparison import LAYER_MEASURES, most_changed
+from bertviz_core.figures.checkpoints.load_report import UPDATE_MEASURES, update_numbers
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
     drawn_deviation,
@@ -31,14 +36,34 @@ from bertviz_core.figures.checkpoints.weights import (
     first_matrix,
     statistic_numbers,
 )
-from bertviz_core.questions.models.parameters import count_notices
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.adapters import adapter_updates as measured_updates
+from bertviz_core.parameters.results import AdapterUpdates
+from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
+from bertviz_core.predictions.probing.results import Probe
+from bertviz_core.predictions.probing.scores import layer_vectors
+from bertviz_core.predictions.run import HeadModel, stored_task
+from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
-from bertviz_core.text import bytes_text, escape_controls
+from bertviz_core.questions.question import (
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    Options,
+    Param,
+    after,
+    choice,
+    long_question,
+    question,
+)
+from bertviz_core.sentences.lists import read_sentences
+from bertviz_core.settings import Settings
+from bertviz_core.text import bytes_text, escape_controls, quoted
 from bertviz_core.trace.isolated.file_tokenizer import receipt_sentence
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import TextTokenizer
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
@@ -319,3 +344,168 @@ def _tensor_name(options: Options, param: Param, names: Sequence[str], default: 
     if name not in names:
         raise TextError(f"There is no tensor {escape_controls(name[:80])!r} here; give a name such as {default!r}.")
     return name
+
+
+UPDATE_MEASURE = choice(
+    "update_measure",
+    UPDATE_MEASURES,
+    "the number of every update of an adapter that is drawn; the stable rank says over how many directions it has",
+    "Of each update",
+)
+
+
+@question(figures=("adapter-updates",), params=(UPDATE_MEASURE,))
+def adapter_updates(opened: Opened, options: Options) -> Answer[AdapterUpdates]:
+    """Norm, rank and singular values of what an adapter adds to each matrix of its base."""
+    measure = options.choice(UPDATE_MEASURE)
+    updates = opened.get_or_compute((__name__, "updates"), lambda: measured_updates(opened.source, opened.settings))
+    grid = update_grid(opened, updates, measure)
+    drawn = {"update_grid": grid, "adapter_updates": updates, "update_measure": measure}
+    return answered(opened, updates, _notices(updates), **drawn)
+
+
+def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> TensorGrid:
+    """Arrange one number of every update by modules and layers.
+
+    Args:
+        opened: the adapter.
+        updates: its updates.
+        measure: one of UPDATE_MEASURES.
+    """
+    places = opened.get_or_compute(
+        (__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings))
+    )
+    numbers = dict(zip((each.name for each in updates.updates), update_numbers(updates, measure), strict=True))
+    changed = [place for place in places if place.name in numbers]
+    return tensor_grid(changed, [numbers[place.name] for place in changed])
+
+
+def _notices(updates: AdapterUpdates) -> tuple[str, ...]:
+    """Notices about the adapter, and about updates that are not finite."""
+    bad = [each.name for each in updates.updates if not math.isfinite(each.norm)]
+    if not bad:
+        return updates.notices
+    broken = (f"{len(bad):,} of the updates hold NaN or infinity ({quoted(bad[0])}, ...); they have no norm.",)
+    return (*updates.notices, *broken)
+
+
+T = TypeVar("T")
+
+
+class RoundedModel(Opened):
+    """A model whose weights are rounded to a number format; tokenizer, settings and cache are those of the original."""
+
+    def __init__(self, original: Opened, rounding: Rounding) -> None:
+        """Refer to the copy without loading it."""
+        self._original, self._rounding = original, rounding
+        self._heads: dict[str, HeadModel] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the original with the number format."""
+        return copy_name(self._original.name, self._rounding)
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the original."""
+        return self._original.settings
+
+    @property
+    def source(self) -> ModelSource:
+        """The files of the original."""
+        return self._original.source
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """The copy in memory."""
+        return self._original.rounded(self._rounding)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """The original rounded to another format."""
+        return self._original.rounded(rounding)
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """Tokenizer of the original."""
+        return self._original.tokenizer
+
+    def head(self, task: str | None) -> HeadModel:
+        """The copy with the head of a task, loaded once."""
+        known = task or stored_task(self.source)
+        if known not in self._heads:
+            self._heads[known] = self._original.rounded_head(known, self._rounding)
+        return self._heads[known]
+
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe of the original."""
+        return self._original.probe(argument)
+
+    def tokens(self, text: str, pair: str | None) -> Tokens:
+        """Tokenize a text or pair."""
+        return self._original.tokens(text, pair)
+
+    def trace(self, tokens: Tokens) -> Trace:
+        """Run the copy on tokens."""
+        return trace(self.loaded, tokens)
+
+    def other(self, name: str) -> Opened:
+        """Open another model."""
+        return self._original.other(name)
+
+    def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a cached value of the copy, or compute it."""
+        return self._original.get_or_compute((__name__, self._rounding, key), make)
+
+
+def second_model(opened: Opened, options: Options) -> Opened:
+    """The other model of a comparison, which may be a rounded copy of the first.
+
+    Raises:
+        BertvizError: none is named, or there is no such model.
+    """
+    other = other_name(options)
+    if other in COPIES:
+        return RoundedModel(opened, COPIES[other])
+    second = opened.other(other)
+    _ = second.source  # fail early if there is no such model
+    return second
+
+
+LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layers that is drawn", "Of two layers")
+
+
+def compared_texts(settings: Settings, options: Options) -> tuple[str, ...]:
+    """The given texts, one on each line; by default the example set.
+
+    Raises:
+        TextError: there are too many.
+    """
+    if not options.texts:
+        return example_set().texts
+    texts = read_sentences("The list", "\n".join(options.texts), settings).sentences
+    if len(texts) > MAX_TEXTS:
+        raise TextError(f"The list has {len(texts):,} texts; at most {MAX_TEXTS:,} are compared. Give some of it.")
+    return tuple(texts)
+
+
+def _cost(opened: Opened, options: Options) -> AnswerCost:
+    return AnswerCost(2 * len(compared_texts(opened.settings, options)))
+
+
+@long_question(_cost, figures=("layer-similarity", "text-cosines"), params=(OTHER, LAYER_MEASURE), noun="texts")
+def layer_similarity(
+    opened: Opened, options: Options, job: AnswerJob[Answer[LayerSimilarity]]
+) -> Answer[LayerSimilarity]:
+    """CKA and shared neighbours of all layers of two models over many texts, and the mean cosine of the texts."""
+    texts, other = compared_texts(opened.settings, options), other_name(options)
+    measure, total = options.choice(LAYER_MEASURE), 2 * len(texts)
+    second = opened if other in COPIES else opened.other(other)
+    sides = []
+    for place, (subject, rounding) in enumerate(((opened, None), (second, COPIES.get(other)))):
+        loaded = subject.loaded if rounding is None else subject.rounded(rounding)
+        done = after(job, place * len(texts), total)
+        sides.append((loaded.name, layer_vectors(loaded, subject.tokenizer, texts, "mean", done)))
+    (first_name, first), (second_name, vectors) = sides
+    compared = compared_layers((first_name, second_name), first, vectors)
+    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
+    return Answer(compared, models, (), compared.notices, {"layer_similarity": compared, "layer_measure": measure})

@@ -1,24 +1,76 @@
 """The question how a cross-encoder, an NLI head or late interaction orders a list of texts for a query."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.classes import output_names
-from bertviz_core.predictions.late_interaction import interaction_scores
-from bertviz_core.predictions.results import LATE_INTERACTION, Ranking
+from bertviz_core.predictions.late_interaction import InteractionEncoder, interaction_scores
+from bertviz_core.predictions.late_interaction import late_interaction as compared
+from bertviz_core.predictions.late_interaction_plan import InteractionPlan, interaction_plan
+from bertviz_core.predictions.results import LATE_INTERACTION, LateInteraction, Ranking
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
-from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions.late_interaction import interaction_encoder, own_interaction
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.question import (
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    Options,
+    Param,
+    PartOfJob,
+    after,
+    long_question,
+    question,
+)
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import counted, quoted, repair_surrogates
+
+
+def interaction_options(query: str, document: str) -> Options:
+    """Options for the late interaction of a query and a document."""
+    return Options((document,), values={QUERY.key: query} if query else {})
+
+
+def own_interaction(opened: Opened) -> InteractionPlan:
+    """How the checkpoint compares a query with a document.
+
+    Raises:
+        CheckpointError: the weights are not on this machine, a file is damaged, or a module is missing or unknown.
+    """
+    return opened.get_or_compute(
+        (__name__, "own_interaction"), lambda: interaction_plan(opened.source, opened.settings)
+    )
+
+
+def interaction_encoder(opened: Opened) -> InteractionEncoder:
+    """The model, prepared to encode queries and documents.
+
+    Raises:
+        BertvizError: the checkpoint's files do not belong together, or the model returns no vector per token.
+    """
+    return InteractionEncoder(opened.loaded, opened.tokenizer, own_interaction(opened))
+
+
+@question(figures=("late-interaction",), params=(QUERY,))
+def late_interaction(opened: Opened, options: Options) -> Answer[LateInteraction]:
+    """The cosine of every token of a query with every token of a document, and the sum of the largest."""
+    query, document = repair_surrogates(options.get(QUERY.key)).strip(), repair_surrogates(options.text())
+    if options.pair is not None:
+        raise TextError("Late interaction compares the query with one text; leave out ", Named("pair"), ".")
+    if not query:
+        raise TextError("The query is empty; write what the document is compared with.")
+    if not document.strip():
+        raise TextError("The document is blank; write what the query is compared with.")
+    key = (__name__, "late_interaction", query, document)
+    result = opened.get_or_compute(key, lambda: compared(interaction_encoder(opened), query, document))
+    return replace(answered(opened, result, result.notices, interaction=result), texts=(query, document))
+
 
 OWN_ENCODER = "own"
 """Value that selects the model's own encoder for the cosines."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.export import FONT_FILE, captioned_svg
+from bertviz_core.figures.base.export import FONT_FILE, Caption, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of, sent
 

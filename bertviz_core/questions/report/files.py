@@ -7,7 +7,7 @@ from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.report.image_files import require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import (
@@ -19,8 +19,7 @@ from bertviz_core.questions.report.sections import (
     report_of,
     reported_figures,
 )
-from bertviz_core.questions.report.slide_pictures import slide_pictures
-from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
+from bertviz_core.questions.report.slides import require_slides, slide_pictures, slides_file, slides_of
 
 __all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report", "slides_steps"]
 PPTX = ".pptx"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
     SLIDE,
+    Caption,
     captioned_svg,
     described_png,
     description,

@@ -7,8 +7,7 @@ from typing import TypeGuard
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from bertviz_core.figures.base.caption import spelled
-from bertviz_core.figures.base.export import description, font_face
+from bertviz_core.figures.base.export import description, font_face, spelled
 from bertviz_core.figures.base.style import FONT, Theme
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.report.sections import Report, ReportSection

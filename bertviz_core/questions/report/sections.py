@@ -9,16 +9,15 @@ from importlib.metadata import version
 import plotly.graph_objects as go
 
 from bertviz_core.errors import BertvizError, Progress, TextError
-from bertviz_core.figures.base.caption import Caption, caption_of
+from bertviz_core.figures.base.export import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
-from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import figure_questions
+from bertviz_core.questions.question import Options, figure_questions
 from bertviz_core.version import __version__
 
 USUAL = (

@@ -9,15 +9,96 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.figures.base.caption import spelled
+from bertviz_core.errors import Progress
+from bertviz_core.figures.base.axes import wrapped
+from bertviz_core.figures.base.export import (
+    SLIDE,
+    WIDTH,
+    Caption,
+    captioned_svg,
+    description,
+    spelled,
+    without_selection,
+)
 from bertviz_core.figures.base.style import Theme
-from bertviz_core.figures.base.text_width import wrapped
 from bertviz_core.lazy_imports import optional
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.questions.report.drawing_files import page_drawing
+from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.page import cell_text
 from bertviz_core.questions.report.sections import Report, ReportSection
-from bertviz_core.questions.report.slide_pictures import SlidePicture
 from bertviz_core.text import is_right_to_left
+
+SCALE = 2
+"""Pixels of a picture per pixel of a slide of 1,600 x 900, for projectors of four times as many."""
+NO_CAPTION = Caption("", ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlidePicture:
+    """A figure as a picture, and its texts, which stand on the slide as text."""
+
+    png: bytes
+    """The picture, 16:9."""
+    reading: str
+    """How it is read, and its model and text; may be empty."""
+    alt: str
+    """Text alternative for screen readers."""
+
+
+def slide_pictures(
+    sections: Sequence[ReportSection], theme: Theme, progress: Progress | None = None
+) -> dict[str, SlidePicture]:
+    """Draw the figures of these sections, all in one browser.
+
+    Args:
+        sections: sections of a report, whose names differ; those that are a table or a text have no picture.
+        theme: the theme in which their figures were drawn.
+        progress: called with pictures drawn and their number; may raise to end the work.
+
+    Returns:
+        Name of the section -> its picture.
+
+    Raises:
+        BertvizError: there is no browser, or it fails.
+    """
+    drawn = [each for each in sections if each.is_drawn]
+    if not drawn:
+        return {}
+
+    async def pictures() -> dict[str, SlidePicture]:
+        made: dict[str, SlidePicture] = {}
+        async with browser() as started:
+            for each in drawn:
+                if progress is not None:
+                    progress(len(made), len(drawn))
+                made[each.name] = await _picture(started, each, theme)
+        return made
+
+    made = by_browser(".pptx", pictures)
+    if progress is not None:
+        progress(len(drawn), len(drawn))
+    return made
+
+
+async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
+    if section.page:
+        drawing = await page_drawing(started, section.page)
+        svg, reading, alt = drawing.captioned(theme), drawing.caption, drawing.caption
+    else:
+        reading, alt = section.caption.line, description(section.alt, section.caption)
+        svg = captioned_svg(await _plotly_svg(started, section), section.title, NO_CAPTION, theme, alt)
+    return SlidePicture(await image_of(started, ".png", svg, theme, alt, SLIDE, SCALE), reading, alt)
+
+
+async def _plotly_svg(started: Renderer, section: ReportSection) -> str:
+    figure = without_selection(section.figure)
+    height = figure.layout.height or 450
+    figure.update_layout(width=WIDTH)
+    opts = {"format": "svg", "scale": 1, "width": WIDTH, "height": height}
+    drawing: bytes = await started.calc_fig(figure, opts=opts)
+    return drawing.decode()
+
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -26,12 +107,12 @@ if TYPE_CHECKING:
 
 EMU, POINTS = 914_400, 72
 """English metric units, in which the file has lengths, and points per inch."""
-WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
+PAGE_WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
 """Inches: the size of a slide, 16:9, and its margin."""
-TITLE_BOX = (EDGE, 0.3, WIDTH - 2 * EDGE, 0.85)
+TITLE_BOX = (EDGE, 0.3, PAGE_WIDTH - 2 * EDGE, 0.85)
 MIDDLE, BOTTOM = 1.3, 6.55
 """Inches: top and bottom of the space between the title and the reading."""
-READING_BOX = (EDGE, 6.65, WIDTH - 2 * EDGE, 0.6)
+READING_BOX = (EDGE, 6.65, PAGE_WIDTH - 2 * EDGE, 0.6)
 GAP = 0.2
 TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
 LINE = 1.2
@@ -136,7 +217,7 @@ def _parts(slide: ReportSlide, pictures: Mapping[str, SlidePicture]) -> list[Rep
 
 def _widen(deck: "Presentation") -> None:
     """Make the slides of the template, which are 4:3, 16:9, with all that its layouts have."""
-    before, deck.slide_width, deck.slide_height = deck.slide_width or 1, _emu(WIDTH), _emu(HEIGHT)
+    before, deck.slide_width, deck.slide_height = deck.slide_width or 1, _emu(PAGE_WIDTH), _emu(HEIGHT)
     for surface in (deck.slide_master, *deck.slide_layouts):
         for shape in surface.placeholders:
             left, top, width, height = shape.left, shape.top, shape.width, shape.height
@@ -175,7 +256,7 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
 def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, Box]:
     """Place the picture of a slide, or its table; returns how it is read, and the place that is left for a note."""
     if picture is None and not content.sections:
-        return "", (EDGE, MIDDLE, WIDTH - 2 * EDGE, BOTTOM - MIDDLE)
+        return "", (EDGE, MIDDLE, PAGE_WIDTH - 2 * EDGE, BOTTOM - MIDDLE)
     box, beside = _boxes(bool(content.note))
     if picture is not None:
         _add_picture(slide, picture, box)
@@ -191,7 +272,12 @@ def _boxes(noted: bool) -> tuple[Box, Box]:
     high = BOTTOM - MIDDLE
     wide = high * 16 / 9
     right = EDGE + wide + GAP
-    return (EDGE if noted else (WIDTH - wide) / 2, MIDDLE, wide, high), (right, MIDDLE, WIDTH - EDGE - right, high)
+    return (EDGE if noted else (PAGE_WIDTH - wide) / 2, MIDDLE, wide, high), (
+        right,
+        MIDDLE,
+        PAGE_WIDTH - EDGE - right,
+        high,
+    )
 
 
 def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:

@@ -13,18 +13,27 @@ from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, TextA
 from bertviz_core.checkpoints.rounding import FORMATS, SCALED, Rounding
 from bertviz_core.checkpoints.tensor_statistics import Tell
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.figures.checkpoints.number_formats import PARTS
+from bertviz_core.figures.checkpoints.weights import PARTS
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.local_files import adapter_notices
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
 from bertviz_core.predictions.probing.results import TextPredictions
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import HeadModel, stored_task
+from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.models.checkpoints import comparison_of, copied_from, opened_checkpoint
-from bertviz_core.questions.models.parameters import count_notices
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
+from bertviz_core.questions.question import (
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    Options,
+    Param,
+    PartOfJob,
+    after,
+    choice,
+    long_question,
+)
 from bertviz_core.questions.texts.sentences import option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models import LEAST_SENTENCES, require_finite, sentence_comparison

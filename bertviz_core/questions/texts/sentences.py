@@ -7,13 +7,20 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import Named, Progress, TextError
-from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.figures.sentences.poolings import Unit, pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
-from bertviz_core.figures.sentences.token_pairs import Unit
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.questions.question import (
+    EMBEDDING_OUTPUT,
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    Options,
+    Param,
+    long_question,
+    question,
+)
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors as encoded

@@ -21,11 +21,12 @@ from bertviz_core.architecture.sizes import window_words
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
-from bertviz_core.figures.architecture.layer_flow import layer_figure, unused_words
+from bertviz_core.figures.architecture.layers import layer_figure, unused_words
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import (
     HOLDING,
     LAYER,
+    architecture,
     class_ledger,
     cost,
     counted_task,
@@ -33,12 +34,12 @@ from bertviz_core.questions.models.architecture import (
     layer,
     memory,
     modules,
+    parameters,
     position_limit,
     way_of,
 )
-from bertviz_core.questions.models.parameters import architecture, parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Figure, Metric, Metrics, Part, Section, Text, View
 from bertviz_core.text import bytes_text, escape_markdown, short_count

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.errors import NoDifferenceError, TextError
-from bertviz_core.figures.interventions.ablation_curves import removal_figure
-from bertviz_core.figures.interventions.effect_maps import (
+from bertviz_core.figures.interventions.effects import (
     KIND_WORDS,
+    accuracy_figure,
     effect_columns,
+    effect_spread_figure,
+    effects_compared_figure,
     effects_figure,
     head_name,
     patched_heads_figure,
     patched_states_figure,
+    removal_figure,
 )
-from bertviz_core.figures.interventions.effect_spread import accuracy_figure, effect_spread_figure
-from bertviz_core.figures.interventions.two_models import effects_compared_figure
-from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.interventions.results import (
     AblationEffects,
     ActivationPatching,
@@ -31,35 +32,32 @@ from bertviz_core.interventions.results import (
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.questions.interventions.many_texts import (
-    TEXTS_DRAWN,
-    accuracy_curves,
-    effect_spread,
-    list_classes,
-    listed_examples,
-    listed_texts,
-)
-from bertviz_core.questions.interventions.single_text import (
+from bertviz_core.questions.interventions.attributions import compared_effects
+from bertviz_core.questions.interventions.effects import (
     COUNT,
     IN_PLACE,
     MOST_REMOVED,
     REMOVED,
     REMOVED_FOR,
+    TEXTS_DRAWN,
     Place,
     ablation_curves,
+    accuracy_curves,
     classes_without,
+    effect_spread,
     effects,
     gradient_need,
     joint_ablation,
+    list_classes,
+    listed_examples,
+    listed_texts,
     named_places,
 )
-from bertviz_core.questions.interventions.single_text import patches as ask_patches
+from bertviz_core.questions.interventions.effects import patches as ask_patches
 from bertviz_core.questions.interventions.targets import TARGET, layers_and_heads
-from bertviz_core.questions.interventions.two_models import compared_effects
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, Options, Param, choice
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import (
     Ask,

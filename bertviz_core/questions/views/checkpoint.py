@@ -16,21 +16,21 @@ from bertviz_core.checkpoints.results import CheckpointComparison, CheckpointSta
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.tables import CHANGES, formats_frame, keys_frame
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
-from bertviz_core.figures.checkpoints.adapter_updates import adapter_updates_figure
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
     changes_figure,
     cosines_figure,
     divergences_figure,
+    layer_similarity_figure,
     most_changed,
+    text_cosines_figure,
 )
-from bertviz_core.figures.checkpoints.layer_similarity import layer_similarity_figure, text_cosines_figure
-from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
-from bertviz_core.figures.checkpoints.number_formats import number_formats_figure
+from bertviz_core.figures.checkpoints.load_report import adapter_updates_figure, report_figure, task_head_figure
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
     drawn_range,
     first_matrix,
+    number_formats_figure,
     statistic_figure,
     tensor_values_figure,
 )
@@ -39,15 +39,20 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models import checkpoints
-from bertviz_core.questions.models.adapter import UPDATE_MEASURE, adapter_updates
-from bertviz_core.questions.models.checkpoints import OTHER, STATISTIC, WEIGHTS_SCALE
-from bertviz_core.questions.models.layer_similarity import LAYER_MEASURE, layer_similarity
-from bertviz_core.questions.models.parameters import parameters
+from bertviz_core.questions.models.architecture import parameters
+from bertviz_core.questions.models.checkpoints import (
+    LAYER_MEASURE,
+    OTHER,
+    STATISTIC,
+    UPDATE_MEASURE,
+    WEIGHTS_SCALE,
+    adapter_updates,
+    layer_similarity,
+)
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, Options, Param, choice
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.two_models.number_formats import formats_sentence, texts_sentence
+from bertviz_core.questions.tables.checkpoints import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
     NUMBER_FORMATS,

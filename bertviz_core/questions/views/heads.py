@@ -7,23 +7,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.heads.maps import head_norms_figure, products_figure
-from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, mix_place, row_frame
-from bertviz_core.figures.heads.weight_matrix import (
+from bertviz_core.figures.heads.scores import cell_figure, mix_figure, mix_place, row_frame
+from bertviz_core.figures.heads.weights import (
     SYMBOLS,
     Cut,
     block_frame,
     block_place,
+    head_norms_figure,
     matrix_figure,
+    products_figure,
 )
-from bertviz_core.figures.heads.weight_matrix import head_norms as norms_of_heads
+from bertviz_core.figures.heads.weights import head_norms as norms_of_heads
 from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections, ScoreBreakdown
 from bertviz_core.heads.weights import head_parameters
-from bertviz_core.questions.models.parameters import architecture
+from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Options, choice
 from bertviz_core.questions.report.model_lines import model_lines
-from bertviz_core.questions.texts.heads import (
+from bertviz_core.questions.texts.hidden_states import (
     CUT,
     HEAD,
     KEY,

@@ -6,8 +6,14 @@ from operator import itemgetter
 from typing import Any
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
-from bertviz_core.figures.parameters.tree import ROOT_ID, SOURCES, tree_figure
+from bertviz_core.figures.parameters import (
+    ROOT_ID,
+    SOURCES,
+    components_figure,
+    layers_figure,
+    models_figure,
+    tree_figure,
+)
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.sources import ModelSource
@@ -16,9 +22,9 @@ from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.parameters.tables import parameters_frame
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
-from bertviz_core.questions.models.parameters import DEPTH, FORM, parameter_tree, parameters
+from bertviz_core.questions.models.architecture import DEPTH, FORM, parameter_tree, parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Options, Param, choice
 from bertviz_core.questions.view import (
     Ask,
     Beside,

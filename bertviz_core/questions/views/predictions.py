@@ -9,21 +9,26 @@ import numpy as np
 
 from bertviz_core.errors import BertvizError, CheckpointError, MissingFilesError, TextError, UnsupportedModelError
 from bertviz_core.figures.base.spec import DeclaredFigure
-from bertviz_core.figures.predictions.answers import answer_map_figure, answers_figure
-from bertviz_core.figures.predictions.change import (
+from bertviz_core.figures.predictions.classes import (
     answers_change_figure,
     classes_change_figure,
+    classes_figure,
+    comparison_frame,
+    next_sentence_figure,
+    predictions_compared_figure,
     tags_change_figure,
     words_change_figure,
 )
-from bertviz_core.figures.predictions.classes import classes_figure, next_sentence_figure
-from bertviz_core.figures.predictions.logit_lens import lens_figure
-from bertviz_core.figures.predictions.masked_lm import masked_text_figure, words_figure
-from bertviz_core.figures.predictions.surprise import surprise_figure
-from bertviz_core.figures.predictions.tags import tags_figure
-from bertviz_core.figures.predictions.terms import score_figure, terms_figure
-from bertviz_core.figures.predictions.two_models import comparison_frame, predictions_compared_figure
-from bertviz_core.figures.tokens.box_rows import SPELLED
+from bertviz_core.figures.predictions.marked_text import answer_map_figure, answers_figure, tags_figure
+from bertviz_core.figures.predictions.masked_lm import (
+    lens_figure,
+    masked_text_figure,
+    score_figure,
+    surprise_figure,
+    terms_figure,
+    words_figure,
+)
+from bertviz_core.figures.tokens import SPELLED
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import PREDICTS
@@ -31,10 +36,10 @@ from bertviz_core.predictions.masked_lm import TRAINED, mask_id
 from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions import masked_lm, task_heads
+from bertviz_core.questions.predictions import masked_lm
+from bertviz_core.questions.predictions import predict as task_heads
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, Options, Param
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.tables.two_models.predictions import what_changed
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, tokens

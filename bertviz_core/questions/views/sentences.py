@@ -10,38 +10,49 @@ import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.base.axes import MEASURE_WORDS
-from bertviz_core.figures.sentences.dimensions import dimensions_figure
-from bertviz_core.figures.sentences.gold import gold_cosines_figure, gold_frame
-from bertviz_core.figures.sentences.late_interaction import interaction_frame, late_interaction_figure
-from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure
+from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure, token_pairs_figure
 from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
-from bertviz_core.figures.sentences.ranking import moved_words, ranking_figure, ranking_frame, scorer
+from bertviz_core.figures.sentences.ranking import (
+    interaction_frame,
+    late_interaction_figure,
+    moved_words,
+    ranking_figure,
+    ranking_frame,
+    scorer,
+)
 from bertviz_core.figures.sentences.similarity import (
     EVERY_PAIR,
     ROWS,
     blocks_figure,
+    dimensions_figure,
     pairs_figure,
     query_figure,
     vectors_figure,
 )
-from bertviz_core.figures.sentences.token_pairs import token_pairs_figure
-from bertviz_core.figures.sentences.two_models import pair_cosines_figure, sentences_compared_figure
+from bertviz_core.figures.sentences.two_models import (
+    gold_cosines_figure,
+    gold_frame,
+    pair_cosines_figure,
+    sentences_compared_figure,
+)
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import Ranking
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param, choice, flag
-from bertviz_core.questions.predictions.late_interaction import interaction_options, late_interaction, own_interaction
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
     BY_TOKENS,
     LABEL,
     RANKED_BY,
+    interaction_options,
+    late_interaction,
+    own_interaction,
     ranked,
     ranking_head,
     ranking_options,
 )
+from bertviz_core.questions.question import Options, Param, choice, flag
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     gold_words,

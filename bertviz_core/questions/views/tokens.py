@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.figures.tokens.box_rows import DRAWN, SPELLED
-from bertviz_core.figures.tokens.nearest import nearest_figure
-from bertviz_core.figures.tokens.strip import tokenizers_figure, tokens_figure, tokens_frame
+from bertviz_core.figures.tokens import DRAWN, SPELLED, nearest_figure, tokenizers_figure, tokens_figure, tokens_frame
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.questions.models.parameters import architecture
+from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.tokens import (
     BELOW_TOKENS,
     TOKEN,

@@ -13,24 +13,35 @@ from bertviz_core.checkpoints.training.results import (
     TrainingMovement,
 )
 from bertviz_core.errors import CheckpointError
-from bertviz_core.figures.checkpoints.followed.answers import training_scores_figure, training_text_figure
-from bertviz_core.figures.checkpoints.followed.states import training_cka_figure, training_entropy_figure
 from bertviz_core.figures.checkpoints.training import (
     log_panels,
+    training_cka_figure,
+    training_entropy_figure,
     training_log_figure,
     training_movement_figure,
+    training_scores_figure,
+    training_text_figure,
     undrawn_text,
 )
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models.checkpoints import SCALE
 from bertviz_core.questions.models.training import FROM, PART, TrainingSubject, training_log, training_movement
-from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.predictions.followed_answers import followed_labels, followed_text
-from bertviz_core.questions.predictions.followed_states import ENTROPY_DRAWN, followed_entropy, followed_states
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.predictions.followed import (
+    ENTROPY_DRAWN,
+    followed_entropy,
+    followed_labels,
+    followed_states,
+    followed_text,
+)
+from bertviz_core.questions.question import Answer, Options, Param, choice
 from bertviz_core.questions.report.library_lines import library_lines
-from bertviz_core.questions.tables.training.followed import labels_sentence, states_sentence, text_sentences
-from bertviz_core.questions.tables.training.log_and_movement import broken_frame, frozen_frame
+from bertviz_core.questions.tables.training import (
+    broken_frame,
+    frozen_frame,
+    labels_sentence,
+    states_sentence,
+    text_sentences,
+)
 from bertviz_core.questions.view import Ask, Figure, Folded, Metric, Metrics, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views import checkpoint_texts as texts
 from bertviz_core.text import counted, escape_markdown

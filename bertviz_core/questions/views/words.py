@@ -14,12 +14,16 @@ from bertviz_core.attribution.results import (
 )
 from bertviz_core.attribution.words import has_mask
 from bertviz_core.errors import TextError
-from bertviz_core.figures.interventions.classes import word_classes_figure
-from bertviz_core.figures.interventions.pairs import pair_ledger_figure
-from bertviz_core.figures.interventions.two_models import words_compared_figure
-from bertviz_core.figures.interventions.word_curves import curve_areas, word_curves_figure
-from bertviz_core.figures.interventions.words import word_bars_figure, word_shares_figure
-from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.figures.interventions.effects import words_compared_figure
+from bertviz_core.figures.interventions.words import (
+    curve_areas,
+    pair_ledger_figure,
+    word_bars_figure,
+    word_classes_figure,
+    word_curves_figure,
+    word_shares_figure,
+)
+from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.models.catalog.example_run import OFFERED
 from bertviz_core.questions.interventions.attributions import (
@@ -30,6 +34,7 @@ from bertviz_core.questions.interventions.attributions import (
     POSITION,
     UNITS,
     class_attributions,
+    compared_words,
     is_placed,
     pair_attributions,
     target_classes,
@@ -37,10 +42,9 @@ from bertviz_core.questions.interventions.attributions import (
     word_curves,
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
-from bertviz_core.questions.interventions.two_models import compared_words
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import (
     Ask,

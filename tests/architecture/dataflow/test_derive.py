@@ -14,8 +14,8 @@ from transformers import AutoConfig, AutoModel
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.dataflow.values import window_of
 from bertviz_core.architecture.results import Window
-from bertviz_core.figures.architecture.box_rows import Row
-from bertviz_core.figures.architecture.layer_flow import flow_rows
+from bertviz_core.figures.architecture.drawing import Row
+from bertviz_core.figures.architecture.layers import flow_rows
 from bertviz_core.models.recording import recording, register
 from tests.helpers.decoders import DECODERS
 from tests.helpers.families_table import DOCUMENT

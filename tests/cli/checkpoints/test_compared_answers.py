@@ -1,6 +1,6 @@
 """`python -m bertviz_core compare --file`: answers of transformers' own classes, scores of scikit-learn, refusals.
 
-Covers `bertviz_core/questions/predictions/compared_answers.py`, `bertviz_core/questions/tables/compared_answers.py`.
+Covers `bertviz_core/questions/predictions/two_models.py`, `bertviz_core/questions/tables/predictions.py`.
 """
 
 import json
@@ -17,13 +17,13 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model
 from bertviz_core.errors import TextError
-from bertviz_core.figures.checkpoints.compared_answers import score_frame
+from bertviz_core.figures.checkpoints.comparison import score_frame
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions import compared_answers as questions
+from bertviz_core.questions.predictions import two_models as questions
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
-from bertviz_core.questions.tables.compared_answers import listed_texts, p_value_text
+from bertviz_core.questions.question import Options
+from bertviz_core.questions.tables.predictions import listed_texts, p_value_text
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.tiny_heads import save_tiny_head

@@ -1,6 +1,6 @@
 """`training FOLDER`, its figures, and `open_training`: the log and the movement of a run, in text, JSON and tables.
 
-Covers `bertviz_core/cli/checkpoints/training.py`, `bertviz_core/questions/models/training.py`,
+Covers `bertviz_core/cli/checkpoints.py`, `bertviz_core/questions/models/training.py`,
 `bertviz_core/questions/tables/training/*.py`, `bertviz_core/api/training.py`.
 """
 
@@ -18,14 +18,13 @@ from safetensors.numpy import save_file
 from bertviz_core import BertvizError, open_model, open_training
 from bertviz_core.checkpoints.training import movement
 from bertviz_core.checkpoints.training.results import FINAL, TrainingMovement
-from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.cli import figure as figure_command
 from bertviz_core.errors import SupersededError
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.questions.models import training as questions
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, Silent
+from bertviz_core.questions.question import Answer, Options, Silent
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, save_run, state_of, weights

@@ -1,6 +1,6 @@
 """`corpus embed` and `corpus info`: their output, and refusals in one line.
 
-Covers `bertviz_core/cli/corpus/group.py`.
+Covers `bertviz_core/cli/corpus.py`.
 """
 
 import json

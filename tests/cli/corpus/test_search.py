@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.cli.corpus.search import hit_lines, hits_json
+from bertviz_core.cli.corpus import hit_lines, hits_json
 from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHit, CorpusHits

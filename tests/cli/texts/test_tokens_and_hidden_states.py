@@ -1,7 +1,7 @@
 """`python -m bertviz_core tokens` and `hidden`: JSON contract, tables, exit code 2 with one line, no chatter.
 
-Covers `bertviz_core/cli/app.py`, `bertviz_core/cli/opened.py`, `bertviz_core/cli/options.py`,
-`bertviz_core/cli/output.py`, `bertviz_core/cli/texts/*.py`.
+Covers `bertviz_core/cli/app.py`, `bertviz_core/cli/options.py`, `bertviz_core/cli/options.py`,
+`bertviz_core/cli/options.py`, `bertviz_core/cli/texts/*.py`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Figures of the architecture page show the numbers of hand-made results.
 
 Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/drawing.py`,
-`bertviz_core/figures/architecture/box_rows.py`.
+`bertviz_core/figures/architecture/drawing.py`.
 """
 
 import re
@@ -30,7 +30,7 @@ from bertviz_core.figures.architecture.cost import (
     memory_map,
 )
 from bertviz_core.figures.architecture.designs import design_figure
-from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_drawing, layer_figure
+from bertviz_core.figures.architecture.layers import flow_rows, layer_drawing, layer_figure
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, Theme
 from tests.helpers.drawings import assert_inside_and_legible, plain

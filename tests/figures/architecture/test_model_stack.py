@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.architecture.results import StreamTable
-from bertviz_core.figures.architecture.model_stack import model_stack, stack_picture
+from bertviz_core.figures.architecture.layers import model_stack, stack_picture
+from bertviz_core.figures.base.axes import label_width
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
-from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.parameters.results import Ledger, Parameter
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, facts, layer, ledger, parameter
 

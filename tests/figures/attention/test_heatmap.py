@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, PooledMap
-from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_readings, pooled_heatmap
-from bertviz_core.figures.attention.lines import attention_lines
-from bertviz_core.figures.attention.reading import attention_bar
+from bertviz_core.figures.attention.maps import (
+    EXACT_CELLS,
+    attention_bar,
+    attention_heatmap,
+    attention_lines,
+    attention_readings,
+    pooled_heatmap,
+)
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme, theme_named
 
 

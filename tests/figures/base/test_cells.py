@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.cells import MOST_NUMBERS, cell_gaps, cell_numbers, colour_at, number_size
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme, diverging, sequential, text_on, theme_named
-from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
 from bertviz_core.figures.hidden_states.heatmaps import layer_map
 from tests.figures.base.test_style import READABLE, contrast

@@ -1,6 +1,6 @@
 """Files of a figure are self-contained, have a caption, and never turn a text into a tag.
 
-Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/spec.py`.
+Covers `bertviz_core/figures/base/export.py`, `bertviz_core/figures/base/spec.py`.
 """
 
 import base64
@@ -14,18 +14,21 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.export import (
     FONT_FILE,
     SELECTION,
     SLIDE,
     STATIC_FONTS,
+    Caption,
+    caption_of,
     captioned_svg,
+    colour_range,
     described_png,
     for_medium,
     framed,
     png_scale,
+    spelled,
     standalone_html,
     with_static_fonts,
     without_selection,
@@ -33,7 +36,7 @@ from bertviz_core.figures.base.export import (
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, layout
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, values_heatmap
-from bertviz_core.figures.parameters.tree import parameter_tree_figure
+from bertviz_core.figures.parameters import parameter_tree_figure
 from tests.helpers.hand_made import TREE
 
 EVIL = '</title></script><script>alert(1)</script><img src="http://evil.example/x.png">&'

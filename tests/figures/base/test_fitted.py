@@ -6,11 +6,19 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.axes import token_axis
-from bertviz_core.figures.base.caption import colour_range
+from bertviz_core.figures.base.axes import label_width, plain, token_axis
 from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
-from bertviz_core.figures.base.spec import FigureSpec, write_minus
+from bertviz_core.figures.base.export import colour_range
+from bertviz_core.figures.base.spec import (
+    EDGE,
+    SMALLEST,
+    TOOLS,
+    FigureSpec,
+    fitted,
+    legend_height,
+    plot_width,
+    write_minus,
+)
 from bertviz_core.figures.base.style import (
     LIGHT,
     TEXT_SIZE,
@@ -22,7 +30,6 @@ from bertviz_core.figures.base.style import (
     theme_named,
     width_class,
 )
-from bertviz_core.figures.base.text_width import label_width, plain
 from tests.helpers.scales import scale_faults
 
 TITLE = "Hidden states after layer 5, dimensions 0 to 63 of 384 — a-model-with-a-long-name-uncased"

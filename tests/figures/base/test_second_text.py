@@ -5,7 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.second_text import LABEL, mark_second_text, second_text_start
+from bertviz_core.figures.base.axes import LABEL, mark_second_text, second_text_start
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import tiny_tokenizer

@@ -10,7 +10,7 @@ import pytest
 import streamlit  # noqa: F401  it changes plotly's default template
 
 from bertviz_core.checkpoints.load_report.results import ComponentShare
-from bertviz_core.figures.architecture.model_stack import model_stack
+from bertviz_core.figures.architecture.layers import model_stack
 from bertviz_core.figures.base.style import (
     FAMILY,
     FONT,
@@ -27,8 +27,7 @@ from bertviz_core.figures.base.style import (
 )
 from bertviz_core.figures.checkpoints.load_report import share_bars
 from bertviz_core.figures.hidden_states.lines import embedding_norms
-from bertviz_core.figures.parameters.bars import LAYER_PARTS, layer_bars, model_bars
-from bertviz_core.figures.parameters.tree import TreeForm, parameter_tree_figure
+from bertviz_core.figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
 from tests.helpers.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
 
 READABLE = 4.5

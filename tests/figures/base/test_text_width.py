@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviz_core.figures.base.caption import spelled
-from bertviz_core.figures.base.style import escape
-from bertviz_core.figures.base.text_width import (
+from bertviz_core.figures.base.axes import (
     label_width,
     lined_label,
     plain,
@@ -17,6 +15,8 @@ from bertviz_core.figures.base.text_width import (
     wrapped,
     wrapped_label,
 )
+from bertviz_core.figures.base.export import spelled
+from bertviz_core.figures.base.style import escape
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 

@@ -6,7 +6,7 @@ import pytest
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.checkpoints.adapter_updates import (
+from bertviz_core.figures.checkpoints.load_report import (
     RELATIVE,
     STABLE,
     UPDATE_MEASURES,

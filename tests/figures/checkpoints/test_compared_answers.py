@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, Theme
-from bertviz_core.figures.checkpoints.compared_answers import (
+from bertviz_core.figures.checkpoints.comparison import (
     answers_compared_figure,
     interval_words,
     points,

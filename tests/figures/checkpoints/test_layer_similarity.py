@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.checkpoints.layer_similarity import layer_similarity
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.checkpoints.layer_similarity import (
+from bertviz_core.figures.checkpoints.comparison import (
     LAYER_MEASURES,
     layer_map,
     layer_similarity_figure,

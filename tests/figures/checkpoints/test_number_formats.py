@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, RoundedPart, together
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.checkpoints.number_formats import (
+from bertviz_core.figures.checkpoints.weights import (
     COMPONENT,
     LAYER,
     drawn_parts,

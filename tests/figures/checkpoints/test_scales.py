@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.checkpoints.scales import number_scale
+from bertviz_core.figures.checkpoints.weights import number_scale
 
 USUAL = [0.03 + step / 1_000 for step in range(20)]
 

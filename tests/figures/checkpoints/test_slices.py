@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, Theme
-from bertviz_core.figures.checkpoints.slices import slices_compared_figure
+from bertviz_core.figures.checkpoints.comparison import slices_compared_figure
 from bertviz_core.predictions.probing.comparison import answer_comparison
 from bertviz_core.predictions.probing.table import sliced_answers
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED

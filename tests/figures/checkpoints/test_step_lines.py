@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.checkpoints.step_lines import MOST_MARKS, StepAxis, StepPlot, step_plots
+from bertviz_core.figures.checkpoints.training import MOST_MARKS, StepAxis, StepPlot, step_plots
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED
 
 STEPS = np.array([5, 1_500, 3_000, 3_000])

@@ -9,7 +9,7 @@ from bertviz_core.corpus.analysis.clusters import map_density, whole_window
 from bertviz_core.corpus.analysis.duplicates import ColumnValues
 from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.corpus.density import STEPS, corpus_map_figure, majority_map, value_colours
+from bertviz_core.figures.corpus import STEPS, corpus_map_figure, majority_map, value_colours
 
 ROWS = 900
 

@@ -5,7 +5,8 @@ import pytest
 
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.corpus.hits import DRAWN, hits_figure
+from bertviz_core.figures.corpus import HITS_DRAWN as DRAWN
+from bertviz_core.figures.corpus import hits_figure
 
 
 def hits(count: int, text: str | None = "<b>A bank</b>") -> CorpusHits:

@@ -9,7 +9,7 @@ from bertviz_core.attention.atlas import PROFILE_MEASURES
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.corpus.layers import MEASURE_NAMES, corpus_probe_figure, profiles_figure
+from bertviz_core.figures.corpus import MEASURE_NAMES, corpus_probe_figure, profiles_figure
 from bertviz_core.predictions.probing.results import ProbeScores
 
 LAYERS, HEADS = 3, 5

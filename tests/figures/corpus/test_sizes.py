@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.figures.corpus.sizes import DRAWN, clusters_figure, duplicates_figure
+from bertviz_core.figures.corpus import DRAWN, clusters_figure, duplicates_figure
 
 
 def groups(sizes: list[int]) -> DuplicateGroups:

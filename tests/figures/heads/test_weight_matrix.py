@@ -9,12 +9,20 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.caption import caption_of
+from bertviz_core.figures.base.export import caption_of
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
-from bertviz_core.figures.heads.maps import norm_maps, product_maps
-from bertviz_core.figures.heads.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
-from bertviz_core.figures.heads.score_breakdown import cell_arithmetic, head_output, signs
-from bertviz_core.figures.heads.weight_matrix import projection_heatmap, subscripted
+from bertviz_core.figures.heads.scores import cell_arithmetic, head_output, signs
+from bertviz_core.figures.heads.weights import (
+    MOST_CELLS,
+    norm_maps,
+    pool_step,
+    pooled,
+    product_maps,
+    projection_heatmap,
+    scale_limit,
+    steps,
+    subscripted,
+)
 from bertviz_core.heads.results import CellBreakdown, FusedVsPerHead, HeadOutput, ScoreBreakdown
 
 RANDOM = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.interventions.ablation_curves import removal_figure
+from bertviz_core.figures.interventions.effects import removal_figure
 from bertviz_core.interventions.ablation import ablation_curve, gradient_order, greedy_order, random_orders
 from tests.helpers.tiny_causes import tiny_runs
 

@@ -8,7 +8,7 @@ import pytest
 from bertviz_core.attribution.results import ClassAttributions
 from bertviz_core.attribution.words import class_attributions, head_classes
 from bertviz_core.figures.base.style import LIGHT, theme_named
-from bertviz_core.figures.interventions.classes import MOST_WORDS, word_classes_figure
+from bertviz_core.figures.interventions.words import MOST_WORDS, word_classes_figure
 from bertviz_core.text import decimals
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import tiny_head

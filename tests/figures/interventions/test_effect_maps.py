@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.interventions.effect_maps import (
+from bertviz_core.figures.interventions.effects import (
     effects_figure,
     effects_limit,
     patched_heads_figure,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.interventions.effect_spread import accuracy_figure, effect_spread_figure
+from bertviz_core.figures.interventions.effects import accuracy_figure, effect_spread_figure
 from bertviz_core.interventions.ablation import ablation_effects, effect_spread
 from bertviz_core.interventions.results import AblationCurve
 from bertviz_core.text import decimals

@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.attribution.pair_attributions import pair_attributions
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.interventions.pairs import pair_ledger_figure
+from bertviz_core.figures.interventions.words import pair_ledger_figure
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import decimals
 from tests.helpers.tiny_causes import opened

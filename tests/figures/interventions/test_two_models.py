@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.attribution.words import compared_attributions, leave_one_out
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.interventions.two_models import drawn_parts, words_compared_figure
+from bertviz_core.figures.interventions.effects import drawn_parts, words_compared_figure
 from bertviz_core.figures.predictions.classes import MOST
 from tests.helpers.tiny_causes import opened, tiny_target
 

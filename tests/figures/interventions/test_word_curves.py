@@ -7,7 +7,7 @@ from bertviz_core.attribution.gradients import gradient_x_input
 from bertviz_core.attribution.results import WordCurves
 from bertviz_core.attribution.words import leave_one_out, word_curves
 from bertviz_core.figures.base.style import LIGHT, theme_named
-from bertviz_core.figures.interventions.word_curves import curve_areas, word_curves_figure
+from bertviz_core.figures.interventions.words import curve_areas, word_curves_figure
 from bertviz_core.text import decimals
 from tests.helpers.tiny_causes import opened, tiny_target
 

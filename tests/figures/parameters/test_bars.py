@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from bertviz_core.figures.base.axes import label_width
 from bertviz_core.figures.base.style import TEXT_SIZE, THEMES, WIDTHS, Theme, theme_named
-from bertviz_core.figures.base.text_width import label_width
-from bertviz_core.figures.parameters.bars import LAYER_PARTS, component_bar, layer_bars, model_bars
+from bertviz_core.figures.parameters import LAYER_PARTS, component_bar, layer_bars, model_bars
 from tests.helpers.hand_made import (
     ACTIVE,
     ACTIVE_ESCAPED,

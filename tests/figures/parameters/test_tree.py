@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, THEMES, Theme
-from bertviz_core.figures.base.text_width import text_width
-from bertviz_core.figures.parameters.tree import ROOT_ID, SMALLEST, TreeForm, centre_lines, parameter_tree_figure
+from bertviz_core.figures.parameters import ROOT_ID, SMALLEST, TreeForm, centre_lines, parameter_tree_figure
 from bertviz_core.parameters.results import TreeNode
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, TREE
 

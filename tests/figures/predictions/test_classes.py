@@ -1,6 +1,6 @@
 """Bars of classes show the prediction's numbers, in the chosen order, some of many; an edit shows both versions.
 
-Covers `bertviz_core/figures/predictions/change.py`.
+Covers `bertviz_core/figures/predictions/classes.py`.
 """
 
 from dataclasses import replace
@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, WIDTHS
-from bertviz_core.figures.predictions.change import classes_change_figure, signed, words_change_figure
 from bertviz_core.figures.predictions.classes import (
     MOST,
     SAYS,
+    classes_change_figure,
     classes_figure,
     clear_stretches,
     next_sentence_figure,
+    signed,
+    words_change_figure,
 )
 from bertviz_core.predictions.results import ClassPrediction, Scoring, WordShift
 from tests.helpers.made_traces import tokens_of

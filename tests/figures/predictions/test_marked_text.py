@@ -1,6 +1,6 @@
 """A marked text is drawn completely: every word once, inside the figure, on its mark; segments add up to the text.
 
-Covers `bertviz_core/figures/predictions/tags.py`, `bertviz_core/figures/predictions/answers.py`.
+Covers `bertviz_core/figures/predictions/marked_text.py`, `bertviz_core/figures/predictions/marked_text.py`.
 """
 
 from dataclasses import replace
@@ -10,9 +10,19 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, WIDTHS
-from bertviz_core.figures.predictions.answers import FLOOR, answer_map, answer_stretches, answers_figure, span_logs
-from bertviz_core.figures.predictions.marked_text import DRAWN, PAD, Stretch, marked_text
-from bertviz_core.figures.predictions.tags import tag_hues, tagged_stretches
+from bertviz_core.figures.predictions.marked_text import (
+    DRAWN,
+    FLOOR,
+    PAD,
+    Stretch,
+    answer_map,
+    answer_stretches,
+    answers_figure,
+    marked_text,
+    span_logs,
+    tag_hues,
+    tagged_stretches,
+)
 from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow, Entity, TagPrediction
 from tests.helpers.made_traces import spelled
 

@@ -1,7 +1,7 @@
 """Figures of the masked-LM head show the numbers of the results, and words fit into their cells.
 
-Covers `bertviz_core/figures/predictions/masked_lm.py`, `bertviz_core/figures/predictions/surprise.py`,
-`bertviz_core/figures/predictions/logit_lens.py`, `bertviz_core/figures/predictions/terms.py`.
+Covers `bertviz_core/figures/predictions/masked_lm.py`, `bertviz_core/figures/predictions/masked_lm.py`,
+`bertviz_core/figures/predictions/masked_lm.py`, `bertviz_core/figures/predictions/masked_lm.py`.
 """
 
 from dataclasses import replace
@@ -9,12 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme
-from bertviz_core.figures.base.text_width import text_width
-from bertviz_core.figures.predictions.logit_lens import MEASURES, lens_figure
-from bertviz_core.figures.predictions.masked_lm import masked_text_figure, word_rows, words_figure
-from bertviz_core.figures.predictions.surprise import surprise_figure
-from bertviz_core.figures.predictions.terms import score_figure, terms_figure
+from bertviz_core.figures.predictions.masked_lm import (
+    MEASURES,
+    lens_figure,
+    masked_text_figure,
+    score_figure,
+    surprise_figure,
+    terms_figure,
+    word_rows,
+    words_figure,
+)
 from bertviz_core.predictions.results import (
     ComparedWord,
     LogitLens,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, theme_named
-from bertviz_core.figures.base.text_width import text_width
 from bertviz_core.figures.predictions.probes import confusion_cells, confusion_figure, probe_figure
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
 

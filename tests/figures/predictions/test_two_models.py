@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.predictions.classes import MOST
-from bertviz_core.figures.predictions.two_models import drawn_rows, predictions_compared_figure
+from bertviz_core.figures.predictions.classes import MOST, drawn_rows, predictions_compared_figure
 from bertviz_core.predictions.results import ComparedKind, PredictionComparison
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, WIDTHS, Theme, theme_named
-from bertviz_core.figures.sentences.dimensions import dimensions_figure
+from bertviz_core.figures.sentences.similarity import dimensions_figure
 from bertviz_core.sentences.results import DimensionCurve
 
 COUNTS = np.array([8, 12, 16, 768])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import HUES, WIDTHS, theme_named
-from bertviz_core.figures.sentences.late_interaction import late_interaction_figure
+from bertviz_core.figures.sentences.ranking import late_interaction_figure
 from bertviz_core.predictions.results import LateInteraction
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.style import WIDTHS, theme_named
-from bertviz_core.figures.sentences.map import sentence_scatter
+from bertviz_core.figures.sentences.similarity import sentence_scatter
 from bertviz_core.sentences.similarity import sentence_map
 
 LONG = "A sentence of many words that has all the room it needs"

@@ -9,22 +9,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.axes import sentence_text
+from bertviz_core.figures.base.axes import label_width, sentence_text
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.style import DARK, LIGHT, WIDE, WIDTHS
-from bertviz_core.figures.base.text_width import label_width
 from bertviz_core.figures.sentences.bars import PLOT
-from bertviz_core.figures.sentences.labels import sentence_names
-from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn_points, sentence_scatter
-from bertviz_core.figures.sentences.poolings import COLUMNS, pooling_lines, pooling_maps, pooling_word, shown_columns
+from bertviz_core.figures.sentences.poolings import (
+    COLUMNS,
+    pair_heatmap,
+    pooling_lines,
+    pooling_maps,
+    pooling_word,
+    shown_columns,
+)
 from bertviz_core.figures.sentences.similarity import (
+    DRAWN,
+    GROUPS,
+    LABELLED,
     blocks_heatmap,
+    drawn_points,
     neighbour_bars,
+    sentence_names,
+    sentence_scatter,
     similarity_heatmap,
     tree_lines,
     vectors_heatmap,
 )
-from bertviz_core.figures.sentences.token_pairs import pair_heatmap
 from bertviz_core.sentences.results import (
     BlockSummary,
     ClusterOrder,

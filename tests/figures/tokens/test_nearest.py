@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.figures.base.axes import token_text
 from bertviz_core.figures.base.style import THEMES, Theme
-from bertviz_core.figures.tokens.nearest import neighbour_bars
+from bertviz_core.figures.tokens import neighbour_bars
 
 NAMES = ("snake", "##py", "snake", "<b>x</b>")
 COSINES = np.array([0.5, 0.25, 0.125, -0.0625], dtype=np.float32)

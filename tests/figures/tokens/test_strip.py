@@ -1,6 +1,6 @@
 """The text in boxes: every token once, in its place, for any length or direction; no boxes overlap.
 
-Covers `bertviz_core/figures/tokens/box_rows.py`.
+Covers `bertviz_core/figures/tokens.py`.
 """
 
 from dataclasses import replace
@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme
-from bertviz_core.figures.tokens.box_rows import DRAWN, Below
-from bertviz_core.figures.tokens.strip import token_strip, tokenizers_figure, tokens_figure
+from bertviz_core.figures.tokens import DRAWN, Below, token_strip, tokenizers_figure, tokens_figure
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 
 

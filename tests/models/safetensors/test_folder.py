@@ -12,7 +12,7 @@ from bertviz_core import open_model
 from bertviz_core.cli.app import main
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.parameters.tree import parameter_tree_figure
+from bertviz_core.figures.parameters import parameter_tree_figure
 from bertviz_core.models.safetensors.folder import INDEX_FILE, listed_tensors, read_header
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.parameters.tree import parameter_tree

@@ -13,7 +13,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.comparison import answer_comparison
 from bertviz_core.predictions.probing.results import AnswerComparison
 from bertviz_core.predictions.probing.table import MOST_SLICES, OTHERS, sliced_answers
-from bertviz_core.questions.tables.compared_answers import slices_sentence
+from bertviz_core.questions.tables.predictions import slices_sentence
 from tests.predictions.probing.test_comparison import drawn, predictions
 
 GOLD, ONE, SECOND = drawn(120)

@@ -1,7 +1,7 @@
 """Predictions of two models for one text: those of transformers run plainly, matched by names, words and characters.
 
 Covers `bertviz_core/predictions/masks_of_two_models.py`, `bertviz_core/questions/predictions/two_models.py`,
-`bertviz_core/questions/models/rounded_copy.py`, `bertviz_core/questions/tables/two_models/predictions.py`.
+`bertviz_core/questions/models/checkpoints.py`, `bertviz_core/questions/tables/two_models/predictions.py`.
 """
 
 from pathlib import Path
@@ -14,13 +14,13 @@ import transformers
 from transformers import AutoTokenizer
 
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
-from bertviz_core.figures.predictions.two_models import comparison_frame
+from bertviz_core.figures.predictions.classes import comparison_frame
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.results import NO_ANSWER, PredictionComparison
 from bertviz_core.predictions.two_models import SAME_MODEL
-from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.two_models.predictions import (
     MAX_ROWS,
     prediction_comparison_json,

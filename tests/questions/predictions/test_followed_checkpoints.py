@@ -1,8 +1,8 @@
 """What every checkpoint of a training run computes, against transformers, scikit-learn and NumPy on each folder.
 
-Covers `bertviz_core/questions/predictions/followed_answers.py`,
-`bertviz_core/questions/predictions/followed_checkpoints.py`, `bertviz_core/questions/predictions/followed_states.py`,
-`bertviz_core/api/results/followed.py`.
+Covers `bertviz_core/questions/predictions/followed.py`,
+`bertviz_core/questions/predictions/followed.py`, `bertviz_core/questions/predictions/followed.py`,
+`bertviz_core/api/results/two_models.py`.
 """
 
 import gc
@@ -31,11 +31,14 @@ from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.errors import SupersededError
 from bertviz_core.questions import opened as subjects
 from bertviz_core.questions.models.training import OpenedTraining
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.followed_answers import followed_text
-from bertviz_core.questions.predictions.followed_checkpoints import SLOW_NBYTES, Followed, follow_cost
-from bertviz_core.questions.predictions.followed_states import followed_states
-from bertviz_core.questions.question import Silent
+from bertviz_core.questions.predictions.followed import (
+    SLOW_NBYTES,
+    Followed,
+    follow_cost,
+    followed_states,
+    followed_text,
+)
+from bertviz_core.questions.question import Options, Silent
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import CUT_OFF, SAVED, save_run

@@ -1,6 +1,6 @@
 """Slides have the titles, notes and pictures of what was asked for, in order, and nothing stands beyond a slide.
 
-Covers `bertviz_core/questions/report/slide_pictures.py`, whose pictures need a browser.
+Covers `bertviz_core/questions/report/slides.py`, whose pictures need a browser.
 """
 
 import struct
@@ -19,16 +19,16 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from bertviz_core.errors import BertvizError, SupersededError
-from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.export import offline_page
+from bertviz_core.figures.base.axes import wrapped
+from bertviz_core.figures.base.export import Caption, offline_page
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.base.text_width import wrapped
 from bertviz_core.questions.report.sections import Report, ReportSection
-from bertviz_core.questions.report.slide_pictures import SlidePicture, slide_pictures
 from bertviz_core.questions.report.slides import (
     MOST_COLUMNS,
     MOST_ROWS,
     ReportSlide,
+    SlidePicture,
+    slide_pictures,
     slides_file,
     slides_of,
 )

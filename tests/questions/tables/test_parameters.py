@@ -1,6 +1,6 @@
 """A page's table and the library's are the same frame.
 
-Covers `bertviz_core/questions/tables/parameters.py`.
+Covers `bertviz_core/questions/tables/checkpoints.py`.
 """
 
 import numpy as np

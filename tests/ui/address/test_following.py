@@ -8,8 +8,7 @@ from itertools import product
 
 import pytest
 
-from ui.address.following import EMBEDDINGS, Source, Written, layer_to_show, nearest, source, view_to_show
-from ui.address.navigation import Visit
+from ui.address.navigation import EMBEDDINGS, Source, Visit, Written, layer_to_show, nearest, source, view_to_show
 
 HERE, LATER = Visit("heads", 3, first_run=False), Visit("heads", 5)
 BACK = Visit("heads", 5, complete=True)

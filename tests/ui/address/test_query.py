@@ -1,6 +1,6 @@
 """No address ends in an exception, with any value of any name.
 
-Covers `ui/address/streamlit_query.py`.
+Covers `ui/address/registry.py`.
 """
 
 import re
@@ -15,8 +15,7 @@ from bertviz_core.figures.pages import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters, unknown_names
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import views_of, visible_text
-from ui.address.query import MOST_CHARACTERS, refused, whole
-from ui.address.registry import NUMBERS, TYPED
+from ui.address.registry import MOST_CHARACTERS, NUMBERS, TYPED, refused, whole
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -67,8 +66,7 @@ def toasts(at: AppTest) -> list[str]:
 def numbers_page() -> None:
     import streamlit as st
 
-    from ui.address.query import clean
-    from ui.address.registry import NUMBERS
+    from ui.address.registry import NUMBERS, clean
     from ui.address.widgets import BOUND
 
     st.text(clean())
@@ -91,7 +89,7 @@ def test_no_number_ends_a_control(value: str | list[str]) -> None:
 def read_page() -> None:
     import streamlit as st
 
-    from ui.address.query import clean
+    from ui.address.registry import clean
 
     st.text(clean())
     st.text(",".join(sorted(st.query_params)))

@@ -2,7 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
-from ui.address.values import link_query
+from ui.address.registry import link_query
 
 
 def test_a_link_carries_a_text_only_on_request_and_never_a_default() -> None:
@@ -24,7 +24,7 @@ def test_places_go_with_the_list_and_a_column_with_the_file() -> None:
 def page() -> None:
     import streamlit as st
 
-    from ui.address.values import component_text, put, read_component, take, write_component
+    from ui.address.registry import component_text, put, read_component, take, write_component
 
     step = st.session_state.get("step", "")
     if step == "put":

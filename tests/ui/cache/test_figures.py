@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base import spec
-from bertviz_core.figures.base.fitted import fitted
-from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure
+from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure, fitted
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from tests.pages.opened import opened
 from ui.cache import figures

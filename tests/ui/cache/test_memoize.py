@@ -10,7 +10,7 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
 from bertviz_core.errors import BusyError, SupersededError, TextError
-from ui.cache.memoize import ACTIVITY, logged, note
+from ui.cache.figures import ACTIVITY, logged, note
 
 UI = Path(__file__).parents[3] / "ui"
 COUNTED_BY_ENTRIES = re.compile(r"cache_data|lru_cache|max_entries=(?!1\b)")

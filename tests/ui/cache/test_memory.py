@@ -1,6 +1,6 @@
 """Memory stays within its budgets: models, results and jobs are freed when no longer needed.
 
-Covers `ui/cache/memoize.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
+Covers `ui/cache/figures.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/models.py`.
 """
 
 import gc
@@ -21,8 +21,8 @@ from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
+from ui.cache import figures as decorator
 from ui.cache import ledgers, models
-from ui.cache import memoize as decorator
 from ui.cache.jobs import Job, JobBoard
 
 ROOM = 10**6

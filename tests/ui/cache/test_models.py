@@ -6,7 +6,8 @@ import pytest
 
 from bertviz_core.predictions.run import stored_tasks
 from tests.helpers.tiny_heads import save_tiny_head
-from ui.cache import models, sources
+from ui.cache import models
+from ui.cache import models as sources
 
 
 @pytest.fixture

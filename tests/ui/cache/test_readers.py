@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.resources import ByteCache
 from ui.cache import jobs
-from ui.cache.jobs import Job, JobBoard
-from ui.cache.readers import Reader
+from ui.cache.jobs import Job, JobBoard, Reader
 
 WAIT_S = 20
 
@@ -139,6 +138,6 @@ def test_a_session_stays_one_reader() -> None:
 def reader_page() -> None:
     import streamlit as st
 
-    from ui.cache.readers import this_reader
+    from ui.cache.jobs import this_reader
 
     st.session_state["reader"] = this_reader()

@@ -1,6 +1,6 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/view_notes.py`, `ui/widgets/files/captions.py`; the report of a view is tried in
+Covers `ui/cache/report.py`, `ui/cache/figures.py`, `ui/widgets/files.py`; the report of a view is tried in
 tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 
@@ -14,7 +14,7 @@ from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.models.architecture import layer
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.report.sections import USUAL, reported_figures
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report

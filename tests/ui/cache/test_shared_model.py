@@ -10,14 +10,14 @@ from safetensors.numpy import load_file, save_file
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.journey.changes import masked_tokens
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny
-from ui.cache import memoize as decorator
+from ui.cache import figures as decorator
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 

@@ -14,7 +14,7 @@ from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
-from ui.lessons.reading import Lesson, Step, read_lesson
+from ui.lessons.library import Lesson, Step, read_lesson
 
 LESSONS = Path(__file__).parents[3] / "ui" / "lessons" / "shipped"
 PAGES = [path.stem for path in (Path(__file__).parents[3] / "pages").glob("[a-z]*.py")]

@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.opened import opened
 from tests.pages.test_pinning import NOTE, on_three_pages, pin, shown, views
 from tests.ui.lessons.shipped import lesson as shipped
+from ui.cache.figures import cached_sections
 from ui.cache.jobs import Job, board
-from ui.cache.view_notes import cached_sections
 from ui.lessons.handout import WITHOUT_FIGURE, slides_key
+from ui.lessons.library import lesson_yaml
 from ui.lessons.tour import ORDER
-from ui.lessons.writing import lesson_yaml
 
 
 def with_slides(at: AppTest) -> Any:

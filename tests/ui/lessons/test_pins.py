@@ -7,10 +7,18 @@ import pytest
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES
 from ui import session
-from ui.lessons.library import open_lesson, session_lessons
+from ui.lessons.library import (
+    MAX_STEPS,
+    NOTE,
+    TITLE,
+    Step,
+    lesson_yaml,
+    open_lesson,
+    parse_lesson,
+    read_step,
+    session_lessons,
+)
 from ui.lessons.pins import MOST_PINS, PINNED, UNTITLED, PinnedViews, pinned_views, store_pinned_views
-from ui.lessons.reading import MAX_STEPS, NOTE, TITLE, Step, parse_lesson, read_step
-from ui.lessons.writing import lesson_yaml
 
 
 def step(title: str, **fields: object) -> Step:

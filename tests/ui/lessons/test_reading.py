@@ -11,8 +11,7 @@ import yaml
 
 from bertviz_core.errors import LessonError
 from bertviz_core.settings import Settings
-from ui.lessons.library import lesson_file, lesson_names, misnamed
-from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, read_lesson
+from ui.lessons.library import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, lesson_names, misnamed, read_lesson
 
 PAGES = ("overview", "tokens")
 STEP = {"title": "One", "page": "tokens", "note": "Look."}

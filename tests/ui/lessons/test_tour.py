@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.lessons.reading import View
+from ui.lessons.library import View
 from ui.lessons.tour import detour
 
 STEP = View(page="heads", query={"view": ("One cell",), "layer": ("3",)})

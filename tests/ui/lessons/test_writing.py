@@ -7,8 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.errors import LessonError
-from ui.lessons.reading import MAX_FILE_BYTES, NAME, NOTE, TEXT, TITLE, VALUE, Lesson, Step, parse_lesson, read_step
-from ui.lessons.writing import file_name, lesson_yaml, step_yaml
+from ui.lessons.library import (
+    MAX_FILE_BYTES,
+    NAME,
+    NOTE,
+    TEXT,
+    TITLE,
+    VALUE,
+    Lesson,
+    Step,
+    file_name,
+    lesson_yaml,
+    parse_lesson,
+    read_step,
+    step_yaml,
+)
 
 PAGES = ("attention", "sentences", "tokens")
 TRAPS = [

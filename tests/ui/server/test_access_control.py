@@ -13,9 +13,9 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from bertviz_core.settings import Settings
-from ui.server import access_control as entrance
+from ui.server import access as entrance
 from ui.server import streamlit_internals
-from ui.server.access_control import FILES_OF_SESSION, Entrance
+from ui.server.access import FILES_OF_SESSION, Entrance
 
 HOST = "bert.example.org"
 MEGABYTES, FILE = 5, 5 * 1024**2

@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
-from ui.server import auth
-from ui.server.auth import check_sign_in
+from ui.server import access as auth
+from ui.server.access import check_sign_in
 
 SCRIPT = """
 import streamlit as st
-from ui.server.auth import require_sign_in
+from ui.server.access import require_sign_in
 
 require_sign_in()
 st.write('a text of someone')

@@ -1,6 +1,6 @@
 """The middleware of the HTML page: policy, headers, content lengths.
 
-Covers `ui/server/logo.py`.
+Covers `ui/server/start.py`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ui.server.index_page import FRAME, App, IndexPage, Message, Receive, Send
+from ui.server.start import FRAME, App, IndexPage, Message, Receive, Send
 from ui.session import HAS_TAB_TEXTS, TEXT_STORE, WINDOW_WIDTH
 
 PAGE = (

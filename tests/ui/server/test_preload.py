@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.settings import Settings
-from ui.server.preload import allows_strangers
+from ui.server.start import allows_strangers
 
 ROOT = Path(__file__).parents[3]
 DURING_IMPORT = """

@@ -1,6 +1,6 @@
 """Internal APIs of Streamlit are used in two files: the first tests to fail after an upgrade.
 
-Covers `ui/server/streamlit_internals.py` and `ui/address/streamlit_query.py`.
+Covers `ui/server/streamlit_internals.py` and `ui/address/registry.py`.
 """
 
 import ast
@@ -50,7 +50,7 @@ def test_parameters_leave_the_address_also_where_a_control_is_bound_to_them() ->
     def script() -> None:
         import streamlit as st
 
-        from ui.address.streamlit_query import discard
+        from ui.address.registry import discard
 
         if {"layer", "head"} <= set(st.query_params):
             discard(["layer", "head"])

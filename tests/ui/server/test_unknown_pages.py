@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.ui.server.test_index_page import HTML, PAGE, answering, body, run, start
-from ui.server.index_page import App, Message
-from ui.server.unknown_pages import ABSENT, UnknownPages, absent_words
+from ui.server.access import ABSENT, UnknownPages, absent_words
+from ui.server.start import App, Message
 
 PAGES = ("journey", "heads", "attention")
 

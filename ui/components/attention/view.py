@@ -1,26 +1,181 @@
 """The attention view: all heads at a glance, and open heads as maps or as lines between tokens."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
 from bertviz_core.figures.base.export import without_comments
 from bertviz_core.figures.base.style import Theme
-from ui.components.attention.browser_state import (
-    hues_in_url,
-    int_tuples,
-    maps_sent_ahead,
-    neighbouring_heads,
-    window_within,
-    with_head_first,
-)
-from ui.components.attention.payload import identity, view_payload
-from ui.components.attention.view_options import Head, Range, ViewOptions, from_query
+from ui.components.attention.colours import MEASURES
+from ui.components.attention.payload import identity, map_bits, view_payload
 from ui.session import component_state
+
+MOST_CHARACTERS = 400
+Head = tuple[int, int]
+Range = tuple[int, int, int, int]
+Scale = Literal["", "own", "fixed"]
+Shades = Literal["", "even", "lifted"]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How the view is drawn, and what is selected in it; the defaults are those of a new view."""
+
+    lines: bool = False
+    """Whether the open heads are drawn as lines, not as maps."""
+    order: str = ""
+    """Measure that orders the heads, with hyphens for spaces; "" for the order of the model."""
+    frame: str = ""
+    """Measure that frames the heads; "" for none."""
+    scale: Scale = ""
+    """End of the colour scale: "" for the largest weight of all heads, "own" for that of each head, "fixed" for 1."""
+    shades: Shades = ""
+    """How weights are mapped to shades; "" chooses by the length of the text."""
+    hide: int | None = None
+    """Share of the largest weight, in percent, below which no line is drawn; None chooses by the length of the text."""
+    heads: tuple[Head | None, ...] = ()
+    """(layer, head) of the selected heads in the order of their hues, None for a free hue; () if only the open head is
+    selected."""
+    zoom: Range | None = None
+    """(first query, end, first key, end) of the visible part, ends excluded; None for the whole."""
+    cell: tuple[int, int] | None = None
+    """(query, key) of the clicked cell of the opened head."""
+    pins: tuple[str, ...] = ()
+    """Pinned tokens: q or k and the index on the axis."""
+
+
+_NUMBER = "(?:0|[1-9][0-9]{0,5})"
+_HEAD = rf"(?:{_NUMBER}\.{_NUMBER})?"
+_MEASURE = "|".join(name.replace(" ", "-") for name, *_ in MEASURES.values())
+_PARTS = {
+    "lines": "",
+    "order": _MEASURE,
+    "frame": _MEASURE,
+    "scale": "own|fixed",
+    "shades": "even|lifted",
+    "hide": "[0-9]|[1-9][0-9]|100",
+    "heads": f"{_HEAD}(?:-{_HEAD}){{0,7}}",
+    "zoom": rf"{_NUMBER}(?:\.{_NUMBER}){{3}}",
+    "cell": rf"{_NUMBER}\.{_NUMBER}",
+    "pins": f"[qk]{_NUMBER}(?:-[qk]{_NUMBER})*",
+}
+
+
+def from_query(text: str) -> ViewOptions:
+    """Parse the word in the address; the defaults if any part is malformed, unknown or repeated.
+
+    Whether its numbers exist in the current model and text is not checked here.
+    """
+    parts: dict[str, str] = {}
+    for part in text.split("_") if len(text) <= MOST_CHARACTERS else [""]:
+        name, _, value = part.partition("-")
+        if name in parts or name not in _PARTS or not re.fullmatch(_PARTS[name], value):
+            return ViewOptions()
+        parts[name] = value
+    heads = parts["heads"].split("-") if "heads" in parts else []
+    pins = parts["pins"].split("-") if "pins" in parts else []
+    for named in ([each for each in heads if each], pins):
+        if len(set(named)) < len(named):
+            return ViewOptions()
+    return ViewOptions(
+        lines="lines" in parts,
+        order=parts.get("order", ""),
+        frame=parts.get("frame", ""),
+        scale=cast(Scale, parts.get("scale", "")),
+        shades=cast(Shades, parts.get("shades", "")),
+        hide=int(parts["hide"]) if "hide" in parts else None,
+        heads=tuple(cast(Head, _numbers(each)) if each else None for each in heads),
+        zoom=cast(Range, _numbers(parts["zoom"])) if "zoom" in parts else None,
+        cell=cast(Head, _numbers(parts["cell"])) if "cell" in parts else None,
+        pins=tuple(pins),
+    )
+
+
+def to_query(look: ViewOptions) -> str:
+    """Encode options as a word, "" for the defaults; pins are left out if they make it too long."""
+    heads = ["" if head is None else _dotted(head) for head in look.heads]
+    parts = [
+        "lines" if look.lines else "",
+        f"order-{look.order}" if look.order else "",
+        f"frame-{look.frame}" if look.frame else "",
+        f"scale-{look.scale}" if look.scale else "",
+        f"shades-{look.shades}" if look.shades else "",
+        f"hide-{look.hide}" if look.hide is not None else "",
+        f"heads-{'-'.join(heads)}" if heads else "",
+        f"zoom-{_dotted(look.zoom)}" if look.zoom else "",
+        f"cell-{_dotted(look.cell)}" if look.cell else "",
+    ]
+    pins = [f"pins-{'-'.join(look.pins)}"] if look.pins else []
+    full = "_".join(filter(None, parts + pins))
+    return full if len(full) <= MOST_CHARACTERS else "_".join(filter(None, parts))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split("."))
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(str(number) for number in numbers)
+
+
+AHEAD_BYTES = 400_000
+"""Most bytes of maps sent ahead: twelve maps of 128 tokens, three of 256."""
+FEWEST_AHEAD = 3
+"""Least number of maps worth sending ahead."""
+
+
+def int_tuples(value: Any, length: int) -> list[Any]:
+    """Entries that consist of `length` whole numbers from 0."""
+    entries = value if isinstance(value, Sequence) and not isinstance(value, str) else []
+    return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
+
+
+def _is_numbers(entry: Any, length: int) -> bool:
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == length
+        and all(isinstance(number, int) and number >= 0 for number in entry)
+    )
+
+
+def window_within(value: Any, size: tuple[int, int]) -> Range | None:
+    """A non-empty range within the map; None for anything else."""
+    for first_query, end_query, first_key, end_key in int_tuples([value], 4):
+        if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
+            return (first_query, end_query, first_key, end_key)
+    return None
+
+
+def with_head_first(opened: Head, chosen: list[Head]) -> list[Head]:
+    """Return the selected heads, this one first; only this one if it is not among them."""
+    return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
+
+
+def maps_sent_ahead(cells: int) -> int:
+    """Number of maps of this many cells that are sent ahead."""
+    room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
+    return room if room >= FEWEST_AHEAD else 0
+
+
+def neighbouring_heads(opened: Head, layers: int, heads: int) -> list[Head]:
+    """Heads that a reader is likely to open next: those of the same layer, then those of the nearest layers."""
+    layer, head = opened
+    beside = sorted(range(heads), key=lambda other: abs(other - head))
+    above = sorted(range(layers), key=lambda other: abs(other - layer))
+    return [(layer, other) for other in beside[1:]] + [(other, head) for other in above[1:]]
+
+
+def hues_in_url(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
+    """The heads in the order of their hues; empty if they are not the selected ones, or in the default order."""
+    while hues and hues[-1] is None:
+        hues = hues[:-1]
+    return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()
+
 
 PARTS = ("data", "paint", "svg_pen", "atlas", "map", "pointer", "lines", "svg_file", "build", "view")
 MOST_HEADS = 8

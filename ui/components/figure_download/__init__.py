@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
     CAPTION_SIZE,
     COLUMN_MM,
@@ -23,6 +22,7 @@ from bertviz_core.figures.base.export import (
     SLIDE,
     SLIDE_PIXELS,
     WIDTH,
+    Caption,
     slide_words,
 )
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, Theme

@@ -4,13 +4,13 @@ import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.errors import Progress
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts import attention
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt as receipt_of
 from ui.cache import models
+from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
-from ui.cache.traces import checked
 
 ATLAS_CELLS = 250_000_000
 """Most cells of all maps that are shown at once without confirmation."""

@@ -9,7 +9,7 @@ from bertviz_core.attention.results import OF_LAYERS, MapOptions
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.two_models import attention_changed_figure, attention_compared_figure
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_frame,
@@ -17,7 +17,7 @@ from bertviz_core.questions.tables.two_models.runs import (
     changed_heads_frame,
     heads_that_changed,
 )
-from bertviz_core.questions.texts.two_runs import (
+from bertviz_core.questions.texts.two_models import (
     OTHER_HEAD,
     OTHER_LAYER,
     changed_heads,
@@ -29,13 +29,12 @@ from bertviz_core.trace.results import Trace
 from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
-from ui.views.attention.reproduction import reading_values
-from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE
-from ui.widgets.cell_controls import HEAD
+from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE, reading_values
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.heading import unshown
-from ui.widgets.lists.progress import answer
-from ui.widgets.models.beside import beside
+from ui.widgets.lists import answer
+from ui.widgets.models import beside
+from ui.widgets.text_fields import HEAD
 from ui.widgets.view_and_layer import store_layer
 
 MAP, TABLE = "attention_changed", "attention_changed_heads"

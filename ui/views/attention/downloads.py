@@ -10,12 +10,16 @@ import streamlit as st
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
-from bertviz_core.figures.attention.atlas import LIFTED, atlas_figure
-from bertviz_core.figures.attention.heatmap import long_figure
-from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
-from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.attention.maps import (
+    LIFTED,
+    UNITS,
+    all_heads_title,
+    atlas_figure,
+    attention_title,
+    long_figure,
+)
 from bertviz_core.figures.base.colour_bars import scale_words
-from bertviz_core.figures.base.export import COLUMN, MEDIA
+from bertviz_core.figures.base.export import COLUMN, MEDIA, Caption
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
 from bertviz_core.tables.typeset import csv_text
@@ -25,15 +29,12 @@ from ui import session
 from ui.components.attention.colours import MEASURES, colours
 from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import FILE_BYTES
-from ui.components.attention.view import ViewState
-from ui.components.attention.view_options import ViewOptions
+from ui.components.attention.view import ViewOptions, ViewState
 from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import file_name
-from ui.widgets.files.captions import note_drawing
-from ui.widgets.files.theme import chosen_medium, chosen_theme, theme_select
-from ui.widgets.files.typeset import PDF, pdf_download, pdf_of_figure
+from ui.widgets.files import PDF, chosen_medium, chosen_theme, note_drawing, pdf_download, pdf_of_figure, theme_select
 
 KEY = "attention_heads"
 """Key of the view."""

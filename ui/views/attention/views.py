@@ -1,8 +1,10 @@
-"""Views of the attention page: all heads with the open ones, and one head of a very long text."""
+"""Views of the page Attention."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -10,43 +12,174 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.attention.maps import attention_rows, blocks_of
-from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.attention.results import (
+    OF_LAYERS,
+    AttentionAtlas,
+    AttentionMap,
+    Block,
+    MapOptions,
+    PooledMap,
+    Weights,
+)
 from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress
-from bertviz_core.figures.attention.heatmap import long_figure
-from bertviz_core.figures.attention.reading import attention_title
+from bertviz_core.figures.attention.maps import attention_title, long_figure, readings_figure
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.questions.texts.attention import KEYS, QUERIES
-from bertviz_core.questions.texts.heads import QUERY
+from bertviz_core.questions.question import Param
+from bertviz_core.questions.texts.attention import KEYS, PART, PUNCTUATION, QUERIES, READINGS, SPECIAL, WEIGHTS, WORDS
+from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.text import escape_markdown
+from bertviz_core.trace.cost import run_cost
 from bertviz_core.trace.results import Trace
 from ui import session
-from ui.address.values import read_component, write_component
+from ui.address.navigation import bring_along
+from ui.address.registry import component_text, read_component, write_component
+from ui.address.widgets import choice, keep_among, span, toggle, whole
 from ui.cache import models
-from ui.cache.view_notes import view_in_sight
+from ui.cache.figures import view_in_sight
 from ui.components.attention.payload import identity
-from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
-from ui.components.attention.view_options import to_query
+from ui.components.attention.view import (
+    ViewOptions,
+    ViewState,
+    attention_state,
+    attention_view,
+    from_query,
+    last_serial,
+    opened_head,
+    to_query,
+)
 from ui.views.attention import cache
 from ui.views.attention.compared import compared_block
-from ui.views.attention.controls import (
-    LOOK,
-    position,
-    position_range,
-    reading_controls,
-    requested_options,
-    store_opened,
-    weights_choice,
+from ui.views.attention.downloads import (
+    KEY,
+    atlas_files,
+    frame_of,
+    head_files,
+    measures_frame,
+    note_view,
+    scale_sentence,
 )
-from ui.views.attention.details import folded_measures, folded_readings
-from ui.views.attention.downloads import KEY, atlas_files, frame_of, head_files, note_view, scale_sentence
-from ui.views.attention.reproduction import attention_code
-from ui.views.attention.texts import FORMULAS, LABELS, explanation
-from ui.widgets.cell_controls import head_select
+from ui.views.attention.texts import FORMULAS, LABELS, attention_code, explanation
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import explained, figure_block, folded_table, numbers_table
-from ui.widgets.models.run_model import agreed_cost
-from ui.widgets.view_and_layer import layer_select
+from ui.widgets.figure_block import explained, figure_block, folded, folded_table, numbers_table
+from ui.widgets.run_model import CONFIRM_ABOVE_SECONDS, agreed_cost
+from ui.widgets.text_fields import HEAD, head_select
+from ui.widgets.view_and_layer import LAYER, layer_select, store_layer
+
+SWITCHES = {
+    WORDS: ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
+    SPECIAL: (
+        "Hide special tokens",
+        "Without [CLS], [SEP] and the like. Their share is stated beside the map; nothing is renormalised.",
+    ),
+    PUNCTUATION: ("Hide punctuation", "Without punctuation marks and symbols, as queries and as keys."),
+}
+"""Parameter -> label and help."""
+LOOK = "look"
+"""Name in the address."""
+Shown = tuple[str, tuple[int, int]]
+"""Identity of what the view shows, and (layer, head) of the open head."""
+
+
+def weights_choice() -> Weights:
+    """The kind of weights in the cells."""
+    return choice(
+        WEIGHTS,
+        "Weights",
+        READINGS,
+        help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
+        "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "
+        "value-zeroing: how far a token's vector turns when another token's value is set to zero in this layer.",
+    )
+
+
+def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> MapOptions:
+    """Tokens shown in the maps; for a pair also which part of it."""
+    with st.popover("Tokens", key="attention_tokens", width="content"):
+        switches = {each.key: toggle(each, label, help=words) for each, (label, words) in SWITCHES.items()}
+        block: Block = "all"
+        if len(blocks) > 1:
+            words = "A is the first text, B the second. A to B: how the first text attends to the second."
+            block = choice(PART, "Part of the pair", blocks, help=words)
+    return MapOptions(weights, block=block, **switches)
+
+
+def store_opened(head: tuple[int, int] | None, with_head: bool) -> None:
+    """Update layer and head after a head was opened in the view; a change of its looks leaves them."""
+    if head is None:
+        return
+    if str(head[0]) != st.session_state.get(LAYER):
+        store_layer(head[0])
+    if with_head and head[1] != st.session_state.get(HEAD):
+        st.session_state[HEAD] = head[1]
+
+
+def requested_options(serial: int | None, shown: Shown) -> ViewOptions | None:
+    """Return the options in the address; None if the browser has sent a message since.
+
+    Positions in another text have no meaning in this one, and a clicked cell belongs to the head that was open.
+    """
+    state = component_text(LOOK, serial)
+    if state is None:
+        return None
+    look, before = from_query(state.text), cast(Shown | None, state.shown)
+    if before is None or before == shown:
+        return look
+    return replace(look, cell=None) if before[0] == shown[0] else replace(look, zoom=None, cell=None, pins=())
+
+
+def position_range(param: Param, label: str, seq: int) -> tuple[int, int]:
+    """First position and end of a part of a long text."""
+    first, last = span(param, label, seq, (0, seq - 1))
+    return first, last + 1
+
+
+def position(param: Param, label: str, seq: int) -> int:
+    """One position of a text."""
+    bring_along(param.key)
+    keep_among(param.key, range(seq), 0)
+    return whole(param, label, 0, seq - 1, 0)
+
+
+def folded_measures(atlas: AttentionAtlas, trace: Trace) -> None:
+    """The measures of all heads, as a table."""
+    with folded("What each head does, as a table", "attention_measures") as place:
+        if place.open:
+            numbers_table(measures_frame(atlas), f"What each head of {trace.model} does", 240)
+
+
+def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
+    """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
+    key = "attention_beside"
+    with folded("Raw, value-weighted, rollout and value zeroing side by side", key) as place:
+        if place.open:
+            with shown_to_user():
+                readings, without = _readings(trace)
+                maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in readings]
+            spec = readings_figure(maps, trace)
+            frames = [frame_of(each).assign(reading=each.options.weights) for each in maps]
+            tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in maps)
+            caption = f"{spec.title}. Every map has its own colours, from 0 to {tops}"
+            table = pd.concat(frames)
+            words = figure_block(spec, spec.title, table, numbers="in files", caption=caption, texts=trace.tokens)
+            for each in readings:
+                words.caption(LABELS[each])
+            words.caption(
+                "Each map has its own scale. The rollout takes all heads of the layers up to this one, value "
+                f"zeroing all heads of this layer.{without}"
+            )
+
+
+def _readings(trace: Trace) -> tuple[list[Weights], str]:
+    """Readings that the model has and that are fast, and why value zeroing is missing."""
+    seq = len(trace.tokens)
+    others: list[Weights] = [each for each in LABELS if each != "value-zeroing"]
+    if trace.attention_source != "recorded":
+        return others, " Value zeroing needs values, which are not known here."
+    if run_cost(models.loaded(trace.model), seq, runs=seq).seconds > CONFIRM_ABOVE_SECONDS:
+        return others, " Value zeroing of a text this long is computed where it is chosen under Weights."
+    return list(LABELS), ""
+
 
 LONG_KEY = "attention_long"
 NEAREST = 20

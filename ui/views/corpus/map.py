@@ -12,25 +12,25 @@ from bertviz_core.corpus.analysis.clusters import MAX_POINTS, map_density, map_p
 from bertviz_core.corpus.analysis.duplicates import ColumnValues
 from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity, MapWindow
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
-from bertviz_core.figures.corpus.density import corpus_map_figure
+from bertviz_core.figures.corpus import corpus_map_figure
 from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
 from bertviz_core.questions.corpora import corpus_map as placed_rows
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.similarity import umap_available
 from bertviz_core.text import counted
-from ui.address.values import put
+from ui.address.registry import put
+from ui.cache.figures import view_in_sight
 from ui.cache.folders import SharedCorpus
-from ui.cache.view_notes import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene
-from ui.views.corpus import controls, texts
-from ui.views.corpus.manifest import row_table
+from ui.views.corpus import controls
+from ui.views.corpus import controls as texts
+from ui.views.corpus.search import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
-from ui.widgets.files.captions import note_figure
-from ui.widgets.formatting import variance_words
-from ui.widgets.lists.downloads import table_files
-from ui.widgets.lists.progress import answer
+from ui.widgets.files import note_figure
+from ui.widgets.heading import variance_words
+from ui.widgets.lists import answer, table_files
 
 KEY = "corpus_plane"
 AREA = "area"

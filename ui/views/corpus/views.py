@@ -5,13 +5,9 @@ from collections.abc import Callable, Mapping
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.cache.folders import SharedCorpus
-from ui.views.corpus.clusters import clusters_view
-from ui.views.corpus.duplicates import duplicates_view
-from ui.views.corpus.manifest import about_view
+from ui.views.corpus.groups import clusters_view, duplicates_view, probes_view, profiles_view
 from ui.views.corpus.map import map_view
-from ui.views.corpus.probes import probes_view
-from ui.views.corpus.profiles import profiles_view
-from ui.views.corpus.search import search_view
+from ui.views.corpus.search import about_view, search_view
 
 VIEWS: Mapping[str, Callable[[SharedCorpus, DeltaGenerator], None]] = {
     "Search": search_view,

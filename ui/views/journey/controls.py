@@ -1,20 +1,21 @@
-"""Selection and open parts of the drawing, as stored in the address."""
+"""Controls of the Journey, and its ending."""
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.journey.payload import Path
 from bertviz_core.journey.results import Journey
-from bertviz_core.questions.interventions.journey_change import CHANGE, FORMS
-from bertviz_core.questions.interventions.journey_file import EMBEDDINGS
-from bertviz_core.questions.interventions.single_text import REMOVED_FOR
-from bertviz_core.questions.parameters import Param
-from bertviz_core.questions.texts.heads import HEAD, KEY, LAYER, QUERY
+from bertviz_core.questions.interventions.effects import REMOVED_FOR
+from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDINGS, FORMS
+from bertviz_core.questions.question import Param
+from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
+from bertviz_core.text import shortened
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address.query import whole
-from ui.address.values import put_all
+from ui.address.registry import put_all, whole
+from ui.cache import models
 from ui.components.journey import browser_message, chosen_path
+from ui.components.step_links import Link, address, step_links
 
 DRAWING = "journey"
 
@@ -78,3 +79,47 @@ def option(param: Param) -> str:
     """The option of a parameter that is in the address; the first by default."""
     named = st.query_params.get(param.key, "")
     return named if named in param.options else param.options[0]
+
+
+WHAT_BERT_IS = (
+    "**What BERT is.** BERT reads a whole text at once and gives each token a vector, a list of numbers that depends "
+    "on all other tokens. It is a stack of layers of one build: in each, attention lets a token take in what the "
+    "others hold, and a feed-forward block works on every token alone. From the last vectors a text is searched for, "
+    "classified, tagged, or asked a question."
+)
+MOST_QUOTED = 20
+"""Most characters of a token in a link."""
+
+
+def first_steps(name: str, journey: Journey) -> None:
+    """Show three things to try with this text, and what BERT is in a few sentences.
+
+    Args:
+        name: name of the model.
+        journey: the drawing's numbers.
+    """
+    with st.container(key="journey_first_steps"):
+        if links := _links(name, journey):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown("**Try**", width="content")
+                step_links(links, "journey_try", "Three things to try")
+        st.markdown(WHAT_BERT_IS)
+
+
+def _links(name: str, journey: Journey) -> list[Link]:
+    if journey.tokens is None or journey.turn is None:
+        return []
+    token = longest_piece(journey.tokens)
+    layer = int(journey.turn[:, token].argmax())
+    word = f"“{shortened(journey.labels[token], MOST_QUOTED)}”"
+    masked = models.tokenizer(name).tokenizer.mask_token_id is not None
+    change = (f"Mask {word}", f"mask-{token}") if masked else (f"Switch layer {layer} off", f"layer-{layer}")
+    model, query = ("model", name), ("query", str(token))
+    return [
+        Link(
+            f"Open layer {layer}, which turned {word} more than any other",
+            address("journey", [model, query, ("layer", str(layer))]),
+        ),
+        Link(f"{change[0]} and see what moves", address("journey", [model, query, ("change", change[1])])),
+        Link("See what every head looks at", address("attention", [model])),
+    ]

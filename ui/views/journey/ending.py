@@ -10,16 +10,22 @@ from bertviz_core.figures.journey.payload import Ending
 from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
 from bertviz_core.journey.results import Journey, StageKind
 from bertviz_core.questions.interventions.attributions import word_attributions
-from bertviz_core.questions.interventions.single_text import zero_effects
+from bertviz_core.questions.interventions.effects import zero_effects
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.address.widgets import toggle
-from ui.cache.sources import source
-from ui.views.journey.change import edit_button
-from ui.widgets.lists.progress import answer
-from ui.widgets.target_controls.opened import ChosenTarget, session_probe, shared_model_of, target_options
-from ui.widgets.target_controls.row import folded_row, target_row
+from ui.cache.models import source
+from ui.views.journey.views import edit_button
+from ui.widgets.lists import answer
+from ui.widgets.target_controls import (
+    ChosenTarget,
+    folded_row,
+    session_probe,
+    shared_model_of,
+    target_options,
+    target_row,
+)
 
 WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 """Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""

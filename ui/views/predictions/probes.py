@@ -23,7 +23,6 @@ from bertviz_core.predictions.probing.reading import (
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
     LABELLED,
     LABELLED_TEXTS,
@@ -35,7 +34,7 @@ from bertviz_core.questions.predictions.labelled_texts import (
     labelled_options,
     probe_answer,
 )
-from bertviz_core.questions.question import Answer
+from bertviz_core.questions.question import Answer, Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views import predictions_texts as texts
@@ -45,14 +44,12 @@ from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import escape_markdown
 from ui.address.widgets import choice, select, whole
-from ui.cache.memoize import cached_by_bytes
+from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, settings, store
 from ui.widgets.figure_block import chart, figure_block
-from ui.widgets.formatting import run_words
-from ui.widgets.heading import unshown
-from ui.widgets.lists.progress import answer
-from ui.widgets.lists.uploads import ListFile, column_select, content, wait_for_file, within_upload
+from ui.widgets.heading import run_words, unshown
+from ui.widgets.lists import ListFile, answer, column_select, content, wait_for_file, within_upload
 from ui.widgets.view_and_layer import state_select
 
 TYPED, LABEL = LABELLED_TEXTS.key, "label_column"

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.figures.predictions.two_models import comparison_frame, signed_difference
+from bertviz_core.figures.predictions.classes import comparison_frame, signed_difference
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.predictions.two_models import number_of_entities
 from bertviz_core.questions.tables.lines import aligned, printable_token

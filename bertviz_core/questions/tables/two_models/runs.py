@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.attention.results import AttentionComparison, AttentionMap
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.checkpoints.comparison import state_names
-from bertviz_core.figures.predictions.two_models import signed_difference
+from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.text import counted, decimals, digits, escape_controls, quoted

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.figures.sentences.gold import gold_frame
-from bertviz_core.figures.sentences.two_models import pair_frame, range_frame
+from bertviz_core.figures.sentences.two_models import gold_frame, pair_frame, range_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.sentences.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison

@@ -7,14 +7,14 @@ import pytest
 
 from bertviz_core.checkpoints.training.results import FINAL, FollowedLabels, FollowedText
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.checkpoints.followed.answers import (
+from bertviz_core.figures.checkpoints.training import (
     MOST_CLASSES,
     drawn_classes,
     text_plots,
     training_scores_figure,
     training_text_figure,
 )
-from bertviz_core.questions.tables.training.followed import labels_sentence
+from bertviz_core.questions.tables.training import labels_sentence
 from tests.helpers.hand_made import ACTIVE
 
 STEPS = np.array([10, 20, 20])

@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.checkpoints.training.results import FINAL, FollowedStates
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.checkpoints.followed.states import (
+from bertviz_core.figures.checkpoints.training import (
     CHANGE,
     OF_STEP,
     training_cka_figure,

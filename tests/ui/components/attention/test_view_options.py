@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.hand_made_attention import atlas_of
 from tests.pages.opened import opened
 from ui.components.attention import view
-from ui.components.attention.view_options import MOST_CHARACTERS, ViewOptions, from_query, to_query
+from ui.components.attention.view import MOST_CHARACTERS, ViewOptions, from_query, to_query
 
 FULL = ViewOptions(
     lines=True,

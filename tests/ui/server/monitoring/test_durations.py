@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ui.server.monitoring.durations import BUCKETS_S, Durations, sample
+from ui.server.monitoring import BUCKETS_S, Durations, sample
 
 LINE = re.compile(r'([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[\d.e+-]+|\+Inf|NaN)')
 LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')

@@ -25,8 +25,8 @@ from websockets.asyncio.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from bertviz_core.settings import DEFAULT_MODEL, Settings
-from ui.server.monitoring import log
-from ui.server.monitoring.log import JsonRecord, notify
+from ui.server import monitoring as log
+from ui.server.monitoring import JsonRecord, notify
 
 ROOT = Path(__file__).parents[4]
 TEXT = "zebrafinch quokkas juggle"

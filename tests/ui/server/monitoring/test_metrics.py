@@ -13,8 +13,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK
 from tests.ui.server.monitoring.test_durations import Samples, read
-from ui.cache.memoize import ACTIVITY, logged, results
-from ui.server.monitoring.metrics import DURATIONS, MetricsServer, exposition, start_metrics
+from ui.cache.figures import ACTIVITY, logged, results
+from ui.server.monitoring import DURATIONS, MetricsServer, exposition, start_metrics
 
 SETTINGS = Settings.from_environment()
 

@@ -12,8 +12,8 @@ import pytest
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.settings import Settings
-from ui.server.monitoring import readiness
-from ui.server.monitoring.readiness import Readiness, check_all, free_nbytes, recent_checks
+from ui.server import monitoring as readiness
+from ui.server.monitoring import Readiness, check_all, free_nbytes, recent_checks
 
 SETTINGS = Settings.from_environment()
 MIB = 1024**2

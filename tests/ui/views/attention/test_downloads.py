@@ -10,7 +10,7 @@ from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import MapOptions
 from tests.helpers.made_traces import random_trace
-from ui.components.attention.view_options import ViewOptions
+from ui.components.attention.view import ViewOptions
 from ui.views.attention.downloads import scale_sentence
 
 

@@ -11,10 +11,11 @@ from bertviz_core.attention.results import MapOptions
 from bertviz_core.models.loading import load_model
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny
-from ui.cache import models, sources
+from ui.cache import models
+from ui.cache import models as sources
 from ui.session import settings
 from ui.views.attention import cache
-from ui.views.attention.reproduction import attention_code
+from ui.views.attention.texts import attention_code
 
 READINGS = [
     MapOptions(),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviz_core.hidden_states.geometry import inside_polygon
-from ui.views.sentences.map import selected_points
+from ui.views.sentences import selected_points
 
 POINTS = np.array([[0, 0], [1, 1], [2, 0.5], [3, 3], [0.5, 1.5]], np.float32)
 SHAPE = {"x": [-1, 2.5, 2.5, -1], "y": [-1, -1, 1.2, 1.2]}

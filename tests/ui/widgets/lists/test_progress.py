@@ -1,6 +1,6 @@
 """Long work: started after confirmation, one run for all readers, cached once, restarted after an error.
 
-Covers `ui/widgets/lists/progress.py`.
+Covers `ui/widgets/lists.py`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -12,13 +12,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import TextError
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Options, Question, long_question
 from tests.pages.opened import visible_text
+from ui.cache.figures import results
 from ui.cache.jobs import board
-from ui.cache.memoize import results
-from ui.widgets.lists import progress
-from ui.widgets.lists.progress import answer, progress_words
+from ui.widgets import lists as progress
+from ui.widgets.lists import answer, progress_words
 
 SLOW = "It takes long."
 COMPUTED: list[str] = []

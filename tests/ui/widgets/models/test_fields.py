@@ -47,8 +47,7 @@ def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch
 def model_page() -> None:
     import streamlit as st
 
-    from ui.widgets.models.fields import model_name
-    from ui.widgets.models.select import model_select
+    from ui.widgets.models import model_name, model_select
 
     model_select()
     st.text(model_name())
@@ -65,7 +64,7 @@ def list_page() -> None:
     import streamlit as st
 
     from ui.session import model_names
-    from ui.widgets.models.fields import complete
+    from ui.widgets.models import complete
 
     complete("list", model_names())
     st.text(st.session_state["list"])

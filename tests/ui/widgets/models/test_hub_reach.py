@@ -12,8 +12,8 @@ from bertviz_core.errors import CheckpointError, UnreachableHubError
 from tests.helpers.hub_server import running_hub
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
-from ui.cache.sources import source
-from ui.widgets.models import hub_reach
+from ui.cache.models import source
+from ui.widgets import models as hub_reach
 
 LOST, REACHED = "roberta-base · needs the Hub (not reached) · masked words", "roberta-base · Hub · masked words"
 
@@ -48,7 +48,7 @@ def test_the_list_and_the_page_say_that_the_hub_cannot_be_reached(monkeypatch: p
 
 
 def named_page() -> None:
-    from ui.cache.sources import source
+    from ui.cache.models import source
     from ui.widgets.errors import shown_to_user
 
     with shown_to_user():

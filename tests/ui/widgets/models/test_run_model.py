@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import SHELL, opened, visible_text
 from ui import session
-from ui.cache import models, traces
-from ui.widgets.models import run_model
+from ui.cache import models
+from ui.cache import models as traces
+from ui.widgets import run_model
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
 

@@ -1,6 +1,6 @@
 """The choice of a target: kinds that a model offers and lacks, and the opened target is the chosen one.
 
-Covers `ui/widgets/target_controls/opened.py`, `ui/widgets/target_controls/kinds.py`.
+Covers `ui/widgets/target_controls.py`, `ui/widgets/target_controls.py`.
 """
 
 from pathlib import Path
@@ -49,8 +49,7 @@ def target_page(name: str, alone: bool) -> None:
     from bertviz_core.interventions.runs import InterventionRuns
     from bertviz_core.questions.interventions.targets import target as target_of
     from ui.widgets.errors import shown_to_user
-    from ui.widgets.target_controls.opened import shared_model_of, target_options
-    from ui.widgets.target_controls.row import folded_row, target_row
+    from ui.widgets.target_controls import folded_row, shared_model_of, target_options, target_row
 
     with shown_to_user():
         chosen = target_row(name, folded_row(), alone)

@@ -1,0 +1,200 @@
+"""Commands about a corpus: embed, search, group."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, TypeVar, cast
+
+import typer
+
+from bertviz_core.cli.options import (
+    JsonOption,
+    ModelArgument,
+    app,
+    opened_folder,
+    print_json,
+    print_lines,
+    print_notices,
+    typed_text,
+)
+from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
+from bertviz_core.corpus.folder import Corpus
+from bertviz_core.corpus.results import VECTOR_DTYPES
+from bertviz_core.corpus.runners import processes, ray
+from bertviz_core.corpus.search import MAX_HITS, SearchIndex, index_facts, make_index, open_index
+from bertviz_core.corpus.shards import embed_shards
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.questions.corpora import searched
+from bertviz_core.questions.tables.texts import hit_lines, hits_json, info_json, info_lines
+from bertviz_core.sentences.results import POOLINGS, SentenceDtype
+from bertviz_core.settings import Settings
+from bertviz_core.text import counted, escape_controls
+
+corpus_app = typer.Typer(
+    help="Many texts and their vectors in a folder.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(corpus_app, name="corpus")
+
+Choice = TypeVar("Choice", bound=str)
+FOLDER_HELP = "Corpus folder, as `corpus embed` makes it."
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help=FOLDER_HELP)]
+
+
+@corpus_app.callback()
+def corpus() -> None:
+    """Many texts and their vectors in a folder."""
+
+
+def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
+    """Parse the value of an option with several choices.
+
+    Raises:
+        CorpusError: the value is not one of the choices.
+    """
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise CorpusError(f"There is no --{option} {escape_controls(value[:20])!r}; give {', '.join(choices)}.")
+
+
+def whole(option: str, value: str, least: int) -> int:
+    """Parse an integer option.
+
+    Raises:
+        CorpusError: the value is not an integer, or too small.
+    """
+    if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
+        return int(value)
+    raise CorpusError(f"--{option} is {escape_controls(value[:20])!r}; give a whole number from {least}.")
+
+
+@corpus_app.command()
+def info(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """Say what a corpus folder holds and how it was made; its shards are looked at."""
+    corpus = opened_folder(folder).corpus
+    if as_json:
+        print_json(info_json(corpus))
+    else:
+        print_lines(info_lines(corpus))
+
+
+RUNNERS = ("local", "processes", "ray")
+RUN_DTYPES = ("float32", "bfloat16", "float16", "auto")
+RUN_HELP = f"The run: {', '.join(RUN_DTYPES)} (the fastest in a trial of one batch)."
+INPUT_HELP = "Parquet, CSV, TSV or JSON lines: a file, a folder, a pattern in quotation marks, or s3://, gs://, ..."
+LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
+PROMPT_HELP = "Prompt in front of every text, by its name in the checkpoint; none for none, its default otherwise."
+
+
+@corpus_app.command()
+def embed(
+    model: ModelArgument,
+    address: Annotated[str, typer.Argument(metavar="INPUT", help=INPUT_HELP)],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Corpus folder to make or go on with.")],
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the texts.")] = "",
+    runner: Annotated[str, typer.Option("--runner", help=f"{', '.join(RUNNERS)}.")] = "local",
+    count: Annotated[str, typer.Option("--processes", metavar="N", help="Processes, or workers of the cluster.")] = "",
+    cluster: Annotated[str, typer.Option("--address", metavar="A", help="Ray cluster; one is started without.")] = "",
+    dtype: Annotated[str, typer.Option("--dtype", help=f"Vectors as kept: {', '.join(VECTOR_DTYPES)}.")] = "float16",
+    run_dtype: Annotated[str, typer.Option("--run-dtype", help=RUN_HELP)] = "float32",
+    text: Annotated[bool, typer.Option("--text/--no-text", help="Whether the texts are kept.")] = True,
+    pooling: Annotated[str, typer.Option("--pooling", help=f"{', '.join(POOLINGS)}; the checkpoint's own else.")] = "",
+    layer: Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)] = "",
+    prompt: Annotated[str, typer.Option("--prompt", metavar="NAME", help=PROMPT_HELP)] = "",
+    batch_tokens: Annotated[str, typer.Option("--batch-tokens", metavar="N", help="Tokens run together.")] = "",
+    rows: Annotated[str, typer.Option("--rows-per-shard", metavar="N", help="Most rows of a shard.")] = "",
+) -> None:
+    """Embed the texts of an input into a corpus folder; the same command resumes an interrupted run."""
+    dtype_of_run = chosen("run-dtype", run_dtype, RUN_DTYPES)
+    options = EmbeddingOptions(
+        column=column or None,
+        pooling=chosen("pooling", pooling, POOLINGS) if pooling else None,
+        layer=whole("layer", layer, 0) if layer else None,
+        prompt=prompt or None,
+        vector_dtype=chosen("dtype", dtype, VECTOR_DTYPES),
+        run_dtype=None if dtype_of_run == "auto" else cast(SentenceDtype, dtype_of_run),
+        keep_text=text,
+        rows_per_shard=whole("rows-per-shard", rows, 1) if rows else ROWS_PER_SHARD,
+        batch_tokens=whole("batch-tokens", batch_tokens, 1) if batch_tokens else None,
+    )
+    making = _runner(chosen("runner", runner, RUNNERS), whole("processes", count, 1) if count else None, cluster)
+    settings = Settings.from_environment(any_folder=True)
+    with _bar() as progress:
+        manifest = embed_corpus(
+            model, address, out, settings, options, making, progress, lambda notice: print_notices((notice,))
+        )
+    are = "is" if manifest.rows == 1 else "are"
+    print_notices((f"{counted(manifest.rows, 'vector')} of {manifest.dimensions:,} numbers {are} in {out}.",))
+
+
+def _runner(name: str, count: int | None, cluster: str) -> Runner:
+    """The runner that computes the shards; raises CorpusError for an option of another runner."""
+    if name != "ray" and cluster:
+        raise CorpusError("--address names a Ray cluster; give --runner ray with it.")
+    if name == "local" and count is not None:
+        raise CorpusError("--processes needs --runner processes or --runner ray.")
+    if name == "processes":
+        return partial(processes.run, count=count or processes.processors())
+    return partial(ray.run, count=count, address=cluster or None) if name == "ray" else embed_shards
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """A progress bar on stderr, shown as soon as the number of rows is known."""
+    with typer.progressbar(
+        length=1, label="Rows", file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
+    ) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield report
+
+
+WHERE_HELP = "Only rows with this value of a column, such as topic=sport, year=1999 or note=null."
+INDEX_HELP = "Search by an index, kept on this machine; it is made where there is none, or none of these vectors."
+
+
+@corpus_app.command("search")
+def search_command(
+    folder: FolderArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is looked for.", callback=typed_text)],
+    count: Annotated[str, typer.Option("-k", "--count", metavar="K", help=f"Rows, at most {MAX_HITS:,}.")] = "10",
+    where: Annotated[str, typer.Option("--where", metavar="C=V", help=WHERE_HELP)] = "",
+    indexed: Annotated[bool, typer.Option("--index", help=INDEX_HELP)] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for the rows whose vectors are nearest to that of a text."""
+    if not (count.isascii() and count.isdigit() and len(count) < 10):
+        raise CorpusError(f"-k is {escape_controls(count[:20])!r}; give a whole number from 1 to {MAX_HITS:,}.")
+    opened = opened_folder(folder)
+    index = _index(opened.corpus, opened.settings) if indexed else None
+    answer = searched(opened, text, int(count), where, index)
+    print_notices(answer.notices)
+    if as_json:
+        print_json(hits_json(answer.result), answer.notices)
+    else:
+        print_lines(hit_lines(answer.result))
+
+
+def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
+    """The index of a corpus, created if there is no valid one."""
+    try:
+        opened = open_index(corpus, settings)
+    except CorpusError as error:
+        print_notices((f"{error} It is made again now.",))
+        opened = None
+    if opened is not None:
+        return opened
+    with typer.progressbar(length=corpus.rows, label="Index", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        make_index(corpus, settings, lambda done, _: bar.update(done - bar.pos))
+    facts = index_facts(corpus, settings)
+    if facts is not None:
+        quality = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-out rows"
+        print_notices((f"Index of {facts.rows:,} rows made in {facts.seconds_to_make:,.0f} s: {quality}.",))
+    return open_index(corpus, settings)

@@ -1,1 +1,0 @@
-"""Commands that write figures and reports to files."""

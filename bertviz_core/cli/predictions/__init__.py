@@ -1,1 +1,0 @@
-"""Commands for predictions of a model, and for their causes."""

@@ -1,1 +1,0 @@
-"""Commands for one text: its tokens, hidden states and attention."""

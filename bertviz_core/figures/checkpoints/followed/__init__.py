@@ -1,1 +1,0 @@
-"""Figures of what every checkpoint of a training run answers and shows."""

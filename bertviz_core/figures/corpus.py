@@ -1,0 +1,319 @@
+"""Figures of a corpus: map, sizes, layers, hits."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Int
+
+from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.corpus.analysis.results import (
+    CorpusClusters,
+    CorpusMap,
+    DuplicateGroups,
+    HeadProfile,
+    HeadProfiles,
+    MapDensity,
+)
+from bertviz_core.corpus.results import CorpusHit, CorpusHits
+from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text, tie_axes
+from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
+from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.predictions.probes import accuracy_spec
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.sentences.poolings import POOLING_WORDS
+from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
+from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.text import counted, quoted
+
+HEIGHT = 560
+STEPS = 255
+"""Number of shades of a density map: one byte per cell in transfer to the browser."""
+CLEAR = 0.88
+"""Largest share of the bar at which a tick below its upper end has room."""
+
+
+def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
+    """Draw the points per cell, coloured by log(1 + points)."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    most = int(density.counts.max(initial=0))
+    top = float(np.log1p(most)) or 1.0
+    shades = np.ceil(np.log1p(density.counts) / top * STEPS).astype(np.uint8)
+    usual = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000)
+    # The tick below the upper end leaves its label room.
+    ticks = [*(tick for tick in usual if np.log1p(tick) < CLEAR * top and tick < most), most]
+    bar = {
+        "title": {"text": "points in a cell", "side": "right"},
+        "thickness": THICKNESS,
+        "tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks],
+        "ticktext": tick_words(ticks),
+    }
+    figure.add_heatmap(
+        z=shades, zmin=0, zmax=STEPS, colorscale=sequential(theme), colorbar=bar, hoverinfo="skip", **_places(density)
+    )
+    return _framed(figure, density, axes, theme)
+
+
+def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
+    """Draw the most frequent value in each cell, one colour per value.
+
+    Args:
+        density: counts of a window with the values of a column.
+        column: name of the column.
+        axes: titles of the two axes.
+        title: title of the figure.
+        theme: theme of the figure.
+
+    Raises:
+        ValueError: the density was counted without a column.
+    """
+    if density.majority is None:
+        raise ValueError("a density without values of a column")
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    hues = value_colours(len(density.values), theme)
+    for place, (name, hue) in enumerate(zip(density.values, hues, strict=True)):
+        mine = density.majority == place
+        if mine.any():
+            figure.add_heatmap(
+                z=mine.astype(np.uint8),
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, "rgba(0, 0, 0, 0)"], [0.5, "rgba(0, 0, 0, 0)"], [0.5, hue], [1, hue]],
+                showscale=False,
+                hoverinfo="skip",
+                **_places(density),
+            )
+        figure.add_scatter(  # legend entries: a heatmap has none
+            x=[None],
+            y=[None],
+            mode="markers",
+            marker={"color": hue, "size": 12, "symbol": "square"},
+            name=f"{sentence_text(name, 30)} ({density.value_counts[place]:,})",
+            hoverinfo="skip",
+        )
+    figure.update_layout(legend_title_text=sentence_text(column))
+    return _framed(figure, density, axes, theme)
+
+
+def value_colours(count: int, theme: Theme) -> list[str]:
+    """Return one colour per value; those beyond the available hues are muted."""
+    return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
+
+
+@figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
+def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
+    """Plot the density of a corpus map, or of the most frequent value of a column."""
+    what = f"{map_column} of most rows of each cell" if map_column else "density"
+    title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
+    axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
+    if map_column:
+        draw = partial(majority_map, map_density, map_column)
+    cells = int((map_density.counts > 0).sum())
+    alt = f"{title}: {map_density.total:,} points in {counted(cells, 'cell')} of a grid"
+    caption = f"{title}. {'PCA' if corpus_map.method == 'pca' else 'UMAP'}. {corpus_map.note}"
+    return FigureSpec(title, alt, partial(draw, axes, title), caption)
+
+
+def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
+    """Return the titles of the two axes."""
+    if corpus_map.explained is None:
+        return "first axis", "second axis"
+    first, second = (f"{share:.1%} of the variance" for share in corpus_map.explained.tolist())
+    return f"first component, {first}", f"second component, {second}"
+
+
+def _places(density: MapDensity) -> dict[str, Any]:
+    """Return the position of the first cell and the step to the next."""
+    down, across = density.counts.shape
+    window = density.window
+    dx, dy = (window.right - window.left) / across, (window.top - window.bottom) / down
+    return {"x0": window.left + dx / 2, "dx": dx, "y0": window.bottom + dy / 2, "dy": dy}
+
+
+def _framed(figure: go.Figure, density: MapDensity, axes: Sequence[str], theme: Theme) -> go.Figure:
+    window = density.window
+    figure.update_xaxes(title=axes[0], range=[window.left, window.right], showgrid=False)
+    figure.update_yaxes(title=axes[1], range=[window.bottom, window.top], showgrid=False)
+    return tie_axes(even_axes(figure, theme))
+
+
+SIZES_HEIGHT, ROW, AROUND = 360, 40, 104
+"""Pixels: height of the bars of sizes, of one cluster's bar, margins for title and axis around clusters."""
+BAR = 0.1
+"""Width of a bar among few, as a share of its slot."""
+POWERS_FROM, ONE_BY_ONE = 50, 6
+"""Number of groups of one size above which the axis is logarithmic; number up to which it has a tick for each."""
+DRAWN = 30
+"""Maximum number of drawn clusters; the table contains all."""
+
+
+def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> go.Figure:
+    """Draw the number of groups by size; large numbers on a logarithmic axis."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=SIZES_HEIGHT))
+    known_sizes, groups = np.unique(sizes, return_counts=True)
+    figure.add_bar(
+        x=[str(size) for size in known_sizes.tolist()],
+        y=groups.astype(np.int32),
+        width=min(0.7, BAR * len(known_sizes)),
+        marker={"color": HUES[0]},
+        customdata=[counted(count, "group") for count in groups.tolist()],
+        hovertemplate="%{customdata} of %{x} rows<extra></extra>",
+    )
+    figure.update_xaxes(title="rows of a group", type="category", showgrid=False)
+    most = int(groups.max(initial=0))
+    figure.update_yaxes(title="groups", type="log" if most > POWERS_FROM else "linear", rangemode="tozero")
+    if most > POWERS_FROM or most <= ONE_BY_ONE:
+        figure.update_yaxes(dtick=1)  # only powers of ten, or only whole groups
+    return even_axes(figure, theme)
+
+
+def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, theme: Theme) -> go.Figure:
+    """Draw the size of every cluster, largest at the top, with its most typical sentence."""
+    count = min(len(clusters.sizes), DRAWN)
+    sizes, texts = clusters.sizes[:count], list(examples[:count])
+    plot = ROW * max(count, 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
+    figure.add_bar(
+        x=sizes.astype(np.int32),
+        y=np.arange(count, dtype=np.int32),
+        orientation="h",
+        marker={"color": HUES[0]},
+        text=[f"{size:,}" for size in sizes.tolist()],
+        textposition="outside",
+        textfont={"size": TEXT_SIZE - 1},
+        cliponaxis=False,
+        customdata=[sentence_text(text, HOVERED) for text in texts],
+        hovertemplate="cluster %{y}, %{x:,} rows: %{customdata}<extra></extra>",
+    )
+    figure.update_xaxes(title="rows", range=[0, 1.25 * float(sizes.max(initial=1))])
+    name_rows(figure, sentence_names(list(range(count)), texts, theme, ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
+
+
+@figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
+def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
+    """Plot the number of groups of near duplicates by size."""
+    count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
+    threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
+    title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
+    largest = int(duplicate_groups.sizes.max(initial=0))
+    alt = f"{title}: {members:,} of {duplicate_groups.searched:,} rows, {largest:,} in the largest"
+    return FigureSpec(title, alt, partial(group_sizes, duplicate_groups.sizes, title), f"{alt}.")
+
+
+@figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
+def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
+    """Plot clusters by size, each with its most typical sentence."""
+    title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
+    sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
+    draw = partial(cluster_bars, corpus_clusters, typical_texts, title)
+    return FigureSpec(title, f"{title}: {sizes or 'none'} rows", draw, f"{title}. {corpus_clusters.note}")
+
+
+MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {
+    "entropy": ("entropy", "nats"),
+    "distance": ("distance", "tokens"),
+    "first_share": ("share on [CLS]", "share"),
+    "separator_share": ("share on [SEP]", "share"),
+    "previous_share": ("share on the previous token", "share"),
+    "next_share": ("share on the next token", "share"),
+    "diagonal_share": ("share on the token itself", "share"),
+}
+"""Measure of a head -> name and unit."""
+SIZES = PairSizes(least=120, edges=110, between=0.14)
+FINE = 0.1
+"""Maximum of a map below which its cells show three digits."""
+
+
+def profile_maps(
+    profile: HeadProfile, measures: tuple[HeadMeasure, ...], chosen: HeadMeasure, title: str, theme: Theme
+) -> go.Figure:
+    """Draw mean and standard deviation of a measure over the sentences: two maps of layers by heads, from 0."""
+    place, unit = measures.index(chosen), MEASURE_NAMES[chosen][1]
+    maps = (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
+    panels = []
+    for name, cells in maps:
+        top = float(cells.max(initial=0)) or 1.0
+        digits = ".2f" if top >= FINE else ".3f"
+        panels.append(
+            Panel(f"<b>{name}</b>", name, cells.astype(np.float32), sequential(theme), (0.0, top), unit, digits, unit)
+        )
+    return head_panels(panels, pair_grid(profile.mean.shape[1], SIZES, theme), title, theme)
+
+
+@figure(
+    "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
+)
+def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
+    """Plot mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
+    name, unit = MEASURE_NAMES[profile_measure]
+    part = f", {head_profiles.column}: {profile_part.name}" if profile_part.name else ""
+    title = f"Attention {name} of every head{part} — {head_profiles.model}"
+    mean = profile_part.mean[head_profiles.measures.index(profile_measure)]
+    layer, head = (int(place) for place in np.unravel_index(mean.argmax(), mean.shape))
+    alt = f"{title}: largest mean {float(mean.max()):.3f} {unit} in layer {layer}, head {head}"
+    caption = (
+        f"{title}. Mean and standard deviation over {counted(profile_part.sentences, 'sentence')} of "
+        f"{head_profiles.corpus}, drawn by seed {head_profiles.seed}; raw attention, which is not importance."
+    )
+    draw = partial(profile_maps, profile_part, head_profiles.measures, profile_measure, title)
+    return FigureSpec(title, alt, draw, caption)
+
+
+@figure(
+    "corpus-probe",
+    "corpus_probe",
+    "accuracy of a linear probe on every layer, labels from a column of a corpus (FOLDER; --set probe_labels=COLUMN)",
+)
+def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> FigureSpec:
+    """Plot probes for a column's values by layer, beside baseline and control task."""
+    scores = corpus_probe_scores
+    title = f"Which layer tells the {len(scores.classes)} values of {scores.texts} apart? — {scores.model}"
+    texts = f"linear probes on {int(scores.counts.sum()):,} texts"
+    probes = f"{POOLING_WORDS[scores.pooling].capitalize()} pooling, {texts}"
+    return accuracy_spec(scores, best_layer, title, "value", probes)
+
+
+HITS_ROW = 34
+"""Height of a hit in pixels."""
+HITS_AROUND = 104
+"""Margins for title and axis in pixels."""
+HITS_DRAWN = 25
+"""Maximum number of drawn hits; the table contains all."""
+LONGEST_QUERY = 40
+"""Maximum length of the query in the title in characters; the caption contains more."""
+
+
+def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
+    """Draw one bar per hit, nearest at the top, with its text and row number."""
+    hits = corpus_hits.hits[:HITS_DRAWN]
+    texts, plot = [_words(hit) for hit in hits], HITS_ROW * max(len(hits), 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=HITS_AROUND + plot))
+    scores = np.array([hit.score for hit in hits], dtype=np.float32)
+    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in texts], HUES[0], theme)
+    figure.update_xaxes(title="cosine with the query")
+    name_rows(figure, sentence_names([hit.row for hit in hits], texts, theme, HITS_ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16})
+
+
+@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
+def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
+    """Plot the rows of a corpus nearest to a text."""
+    near = quoted(corpus_hits.query, LONGEST_QUERY)
+    title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
+    listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:HITS_DRAWN]) or "none"
+    way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
+    where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
+    caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
+    return FigureSpec(title, f"{title}: {listed}", partial(hit_bars, corpus_hits, title), caption)
+
+
+def _words(hit: CorpusHit) -> str:
+    """Return the label of a hit: its text, or its columns if the corpus stores none."""
+    if hit.text is not None:
+        return hit.text
+    return ", ".join(f"{name}: {value}" for name, value in hit.columns.items()) or "no text kept"

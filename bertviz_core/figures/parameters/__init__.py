@@ -1,1 +1,0 @@
-"""Figures of the parameters: the tree of modules, bars of layers, components and models."""

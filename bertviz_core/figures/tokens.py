@@ -1,0 +1,479 @@
+"""Tokens of a text as boxes, and the neighbours of one."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import text_width
+from bertviz_core.figures.base.axes import token_text as label
+from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
+from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
+
+Below = Literal["id", "token", "position"]
+BELOW: tuple[Below, ...] = ("id", "token", "position")
+"""Annotations below a token."""
+Notes = Below | Sequence[str]
+"""Annotations below the tokens: one of these, or text for each by its position."""
+SIZES = (32, 26, 22, 19, 16)
+"""Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
+FEW = 3
+EDGES = 16
+"""Horizontal margins of the plot in pixels."""
+PAD, APART, JOINED, LEAST = 9, 12, 2, 30
+"""Pixels: padding of a box, distance between words, between the pieces of one, minimum width of a box."""
+DRAWN = 600
+"""Maximum number of drawn tokens."""
+LONGEST = 44
+PARTS = ("First text", "Second text")
+WRITTEN = "Boxes: the text as it is written."
+"""Part of the caption of figures with boxes, since the vocabulary may spell a token otherwise: sin for Sin."""
+SPELLED = f"{WRITTEN} Tables and sentences: each token as the vocabulary spells it."
+"""The same for a page that shows both."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBox:
+    """A drawn token, in pixels from the left and from the top."""
+
+    piece: Piece
+    run: PieceRun
+    left: float
+    width: float
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class StripLabel:
+    """Text between the boxes: the name of a part, or characters that are no token."""
+
+    text: str
+    left: float
+    width: float
+    row: int
+    heading: bool = False
+
+
+class TokenRows:
+    """Boxes arranged in rows at one font size."""
+
+    def __init__(self, size: int, below: Notes, width: int) -> None:
+        """Start without rows, for a font size and a plot width in pixels."""
+        self.size, self.below, self.width = size, below, width
+        self.boxes: list[TokenBox] = []
+        self.labels: list[StripLabel] = []
+        self.headings: list[bool] = []
+        self.used = 0.0
+        self.left = 0
+
+    def add(self, name: str, pieces: TextPieces) -> None:
+        """Add another text below the existing ones."""
+        first_box, first_label = len(self.boxes), len(self.labels)
+        if name:
+            self._heading(name)
+        self._break()
+        part: int | None = None
+        for run in _within(pieces.runs, DRAWN):
+            if pieces.pair and run.sequence is not None and run.sequence != part:
+                part = run.sequence
+                self._part(part)
+            if run.pieces:
+                self._word(run)
+            elif run.gap.strip():
+                self._unread(run)
+        if len(pieces) > DRAWN:
+            self._label(f"… {len(pieces) - DRAWN:,} more tokens")
+        if pieces.right_to_left:
+            self.boxes[first_box:] = [
+                replace(box, left=self.width - box.left - box.width) for box in self.boxes[first_box:]
+            ]
+            self.labels[first_label:] = [
+                label if label.heading else replace(label, left=self.width - label.left - label.width)
+                for label in self.labels[first_label:]
+            ]
+
+    @property
+    def count(self) -> int:
+        """Number of rows of boxes."""
+        return len(self.headings) - sum(self.headings)
+
+    def _part(self, part: int) -> None:
+        """Start a new row for the first or second text, with its name above."""
+        if part == 0 and self.used:  # leading special tokens are in the row of the first text
+            place = len(self.headings) - 1
+            self.headings.insert(place, True)
+            self.boxes = [replace(box, row=box.row + (box.row >= place)) for box in self.boxes]
+            self.labels.append(StripLabel(PARTS[0], 0, self.width, place, True))
+            return
+        if not self.used:
+            self.headings.pop()
+        self._heading(PARTS[part])
+        self._break()
+
+    def _heading(self, text: str) -> None:
+        self.headings.append(True)
+        self.labels.append(StripLabel(text, 0, self.width, len(self.headings) - 1, True))
+
+    def _break(self) -> None:
+        self.headings.append(False)
+        self.used = 0.0
+
+    def _word(self, run: PieceRun) -> None:
+        """Add the boxes of a word; it moves to the next row as a whole if it fits there."""
+        widths = [self._across(piece) for piece in run.pieces]
+        whole = sum(widths) + JOINED * (len(widths) - 1)
+        if self.used and self.used + whole > self.width:
+            self._break()
+        for piece, width in zip(run.pieces, widths, strict=True):
+            if self.used and self.used + width > self.width:
+                self._break()
+            self.boxes.append(TokenBox(piece, run, self.used, width, len(self.headings) - 1))
+            self.used += width + JOINED
+        self.used += APART - JOINED
+
+    def _unread(self, run: PieceRun) -> None:
+        text = escape(shortened(run.gap.strip(), LONGEST))
+        self._label(f"<s>{text}</s>" if run.cut else text, text_width(run.gap.strip()[: LONGEST + 24], TEXT_SIZE))
+
+    def _label(self, text: str, width: float = 200) -> None:
+        if self.used and self.used + width > self.width:
+            self._break()
+        self.labels.append(StripLabel(text, self.used, width, len(self.headings) - 1))
+        self.used += width + APART
+
+    def _across(self, piece: Piece) -> float:
+        most = self.width - 2 * PAD
+        letters = text_width(shown(piece, self.size, most), self.size) + text_width(piece.mark, self.size * 0.7)
+        return max(letters, text_width(note(piece, self.below, most), TEXT_SIZE), LEAST - 2 * PAD) + 2 * PAD
+
+
+def shown(piece: Piece, size: float, room: float) -> str:
+    """Return the characters of a token in its box, at a font size, as many as fit."""
+    return _fitted(piece.text, size, room - text_width(piece.mark, size * 0.7))
+
+
+def note(piece: Piece, below: Notes, room: float) -> str:
+    """Return the annotation below a token, as much of it as fits."""
+    if not isinstance(below, str):
+        return _fitted(escape_controls(below[piece.position]), TEXT_SIZE, room)
+    if below == "token":
+        return _fitted(escape_controls(piece.spelling), TEXT_SIZE, room)
+    return str(piece.position if below == "position" else piece.token_id)
+
+
+def _fitted(text: str, size: float, room: float) -> str:
+    """Return as many leading characters as fit, with a mark if cut."""
+    if len(text) <= LONGEST and text_width(text, size) <= room:
+        return text
+    shown = text[: LONGEST - 1]
+    while shown and text_width(f"{shown}…", size) > room:
+        shown = shown[:-1]
+    return f"{shown}…"
+
+
+def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
+    """Return the runs up to this number of pieces."""
+    shown, left = [], most
+    for run in runs:
+        if left <= 0:
+            break
+        shown.append(replace(run, pieces=run.pieces[:left]))
+        left -= len(run.pieces)
+    return shown
+
+
+def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
+    """Arrange the tokens in rows, at the largest font size that needs few of them.
+
+    Args:
+        parts: name of a tokenizer, "" for none, and its tokens of the text.
+        below: annotation below each token.
+        width: width of the plot in pixels.
+    """
+    for size in SIZES:
+        rows = TokenRows(size, below, width)
+        for name, pieces in parts:
+            rows.add(name, pieces)
+        if rows.count <= FEW * len(parts):
+            break
+    return rows
+
+
+WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "position": "its position"}
+PAIR_HUES = (HUES[0], HUES[7])
+"""Colours of the first and of the second text."""
+NO_FILLS: Mapping[int, str] = {}
+EDGE_LINE = 1
+"""Pixels around the boxes, so that the outer half of their lines is visible."""
+
+
+def token_strip(
+    parts: Sequence[tuple[str, TextPieces]],
+    below: Notes,
+    title: str,
+    theme: Theme,
+    chosen: int | None = None,
+    fills: Mapping[int, str] = NO_FILLS,
+    beside: int = 0,
+) -> go.Figure:
+    """Draw texts as tokens, one below another, each below its name.
+
+    Args:
+        parts: name of a tokenizer, "" for none, and its tokens of the text.
+        below: annotation below each token.
+        title: title of the figure.
+        theme: theme of the figure.
+        chosen: position of the selected token, in all texts.
+        fills: position -> colour of its box; the text on it is black or white.
+        beside: pixels reserved at the right for a colour bar.
+    """
+    rows = token_rows(parts, below, theme.pixels - EDGES - beside)
+    size = rows.size
+    tall = size * 1.4 + TEXT_SIZE * 1.3 + 10
+    tops, y = [], 0.0
+    for heading in rows.headings:
+        tops.append(y)
+        y += TEXT_SIZE * 1.9 if heading else tall + 8
+    figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + 62, showlegend=False))
+    _add_boxes(figure, [box for box in rows.boxes if box.piece.position not in fills], tops, tall, theme)
+    for colour in dict.fromkeys(fills.values()):
+        alike = [box for box in rows.boxes if fills.get(box.piece.position) == colour]
+        _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
+    _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
+    _add_words(figure, rows, tops, below, theme, fills)
+    figure.update_xaxes(visible=False, range=[-EDGE_LINE, rows.width + EDGE_LINE], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
+    return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
+
+
+def hover(piece: Piece) -> str:
+    """Format a token in one line for a hover."""
+    kind = "special token" if piece.special else "not in the vocabulary" if piece.unknown else ""
+    spelling = escape(escape_controls(shortened(piece.spelling, LONGEST)))
+    return ", ".join(filter(None, (f"position {piece.position}", spelling, f"id {piece.token_id}", kind)))
+
+
+def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
+    """Draw the boxes with few outlines: one per style."""
+    looks: dict[tuple[str, int, int], list[TokenBox]] = {}
+    for box in boxes:
+        kind = "special" if box.piece.special else "unknown" if box.piece.unknown else "known"
+        looks.setdefault((kind, box.run.tone, box.run.sequence or 0), []).append(box)
+    for (kind, tone, part), alike in looks.items():
+        hue = PAIR_HUES[part]
+        special = kind == "special"
+        line = {"color": theme.muted if special else theme.text if kind == "unknown" else faint(hue, 0.55)}
+        _outline(
+            figure,
+            alike,
+            tops,
+            tall,
+            fillcolor="rgba(0, 0, 0, 0)" if special else faint(hue, (0.34, 0.13)[tone]),
+            line={**line, "width": 2 if kind == "unknown" else 1.2, "dash": "dot" if kind == "unknown" else "solid"},
+        )
+
+
+def _add_chosen(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
+    """Draw a thick outline around the selected token."""
+    if boxes:
+        line: dict[str, object] = {"color": theme.text, "width": 3}
+        _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line=line, meta=SELECTION)
+
+
+def _outline(
+    figure: go.Figure,
+    boxes: Sequence[TokenBox],
+    tops: Sequence[float],
+    tall: float,
+    fillcolor: str,
+    line: dict[str, object],
+    meta: str | None = None,
+) -> None:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for box in boxes:
+        left, right, top = box.left, box.left + box.width, tops[box.row]
+        x += [left, right, right, left, left, None]
+        y += [top, top, top + tall, top + tall, top, None]
+    figure.add_scatter(
+        x=x, y=y, mode="lines", fill="toself", fillcolor=fillcolor, line=line, hoverinfo="skip", meta=meta
+    )
+
+
+def _add_words(
+    figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Notes, theme: Theme, fills: Mapping[int, str]
+) -> None:
+    """Add the text in and between the boxes, and the points for hovering and selecting tokens."""
+    boxes, size = rows.boxes, rows.size
+    middles = [box.left + box.width / 2 for box in boxes]
+    own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
+    on_fill = [text_on(fills[at]) if (at := box.piece.position) in fills else "" for box in boxes]
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + own for box in boxes],
+        mode="text",
+        text=[
+            _written(box.piece, size, rows.width - 2 * PAD, colour or theme.muted)
+            for box, colour in zip(boxes, on_fill, strict=True)
+        ],
+        textfont={"size": size, "color": [colour or theme.text for colour in on_fill] if fills else theme.text},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + second for box in boxes],
+        mode="text",
+        text=[f"{_side(box.piece)}{escape(note(box.piece, below, rows.width - 2 * PAD))}" for box in boxes],
+        textfont={"size": TEXT_SIZE, "color": [colour or theme.muted for colour in on_fill] if fills else theme.muted},
+        hoverinfo="skip",
+    )
+    for name in rows.labels:
+        figure.add_annotation(
+            x=name.left,
+            y=tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own),
+            text=f"<b>{escape(name.text)}</b>" if name.heading else name.text,
+            font={
+                "size": TEXT_SIZE + (1 if name.heading else 0),
+                "color": theme.text if name.heading else theme.muted,
+            },
+            xanchor="left",
+            yanchor="middle",
+            showarrow=False,
+        )
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + own for box in boxes],
+        mode="markers",
+        marker={"size": 40, "symbol": "square", "opacity": 0},
+        customdata=[box.piece.position for box in boxes],
+        hovertext=[hover(box.piece) for box in boxes],
+        hovertemplate="%{hovertext}<extra></extra>",
+        # A click must neither fade unselected points nor show the selected one.
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+
+
+def _written(piece: Piece, size: int, room: float, mark_colour: str) -> str:
+    """Format a token's mark, in small type, and its characters, in plotly markup."""
+    text = escape(shown(piece, size, room))
+    text = f"<i>{text}</i>" if piece.special else f"<u>{text}</u>" if piece.unknown else text
+    mark = f'<span style="font-size:{round(size * 0.7)}px;color:{mark_colour}">{escape(piece.mark)}</span>'
+    return f"{_side(piece)}{mark}{text}" if piece.mark else text
+
+
+def _side(piece: Piece) -> str:
+    """Return the control character that places the mark of a right-to-left piece at its right."""
+    return "\u200f" if is_right_to_left(piece.text) else ""
+
+
+def tokens_frame(tokens: Tokens) -> pd.DataFrame:
+    """The rows of the token table; columns that the tokenizer does not provide are left out."""
+    flags = zip(tokens.special.tolist(), tokens.unknown.tolist(), strict=True)
+    columns: dict[str, object] = {
+        "position": range(len(tokens)),
+        "token": list(tokens.tokens),
+        "id": tokens.input_ids,
+        "vocabulary": ["special" if special else "unknown" if unknown else "known" for special, unknown in flags],
+    }
+    if tokens.word_ids is not None:
+        columns["word"] = pd.array(list(tokens.word_ids), dtype="Int64")
+    if tokens.offsets is not None:
+        columns["characters"] = [
+            f"{span[0]}:{span[1]}" if span is not None and span[0] < span[1] else "" for span in tokens.offsets
+        ]
+    if tokens.token_type_ids is not None:
+        columns["type id"] = tokens.token_type_ids
+    if tokens.pair is not None:
+        columns["text"] = ["" if place is None else ("first", "second")[place] for place in tokens.sequence]
+    return pd.DataFrame(columns)
+
+
+def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second_name: str) -> pd.DataFrame:
+    """All tokens of both tokenizers."""
+    read = {model_name: tokens, second_name: second_tokens}
+    rows = [
+        (name, position, token, token_id)
+        for name, each in read.items()
+        for position, (token, token_id) in enumerate(zip(each.tokens, each.input_ids.tolist(), strict=True))
+    ]
+    return pd.DataFrame(rows, columns=["tokenizer", "position", "token", "id"])
+
+
+@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True, table=tokens_frame)
+def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
+    """Plot the tokens of a text as boxes; position is the selected token."""
+    title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
+    alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
+    draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
+    return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
+
+
+@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True, table=_frame_of_two)
+def tokenizers_figure(
+    text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
+) -> FigureSpec:
+    """Plot the text as tokens of two tokenizers, one below the other."""
+    title = f"One text, two tokenizers — {model_name} and {second_name}"
+    parts = tuple(
+        (f"{name}: {counted(len(pieces), 'token')}", pieces)
+        for name, pieces in ((model_name, text_pieces), (second_name, second_pieces))
+    )
+    alt = f"{title}: {'; '.join(name for name, _ in parts)}"
+    caption = f"{title}. {WRITTEN} Below each token is its id."
+    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), caption)
+
+
+def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
+    """Draw horizontal bars of cosines, nearest row on top, each with its number.
+
+    Args:
+        names: escaped labels of the rows (bertviz_core.figures.base.axes.visible).
+        cosines: cosine of each row to the chosen row, in the order of the names.
+        norms: norm of each row.
+        title: title of the figure.
+        theme: theme of the figure.
+    """
+    figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
+    hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
+    add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
+    figure.update_xaxes(title="cosine of static embeddings")
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False)
+    return figure
+
+
+NEAREST_LONGEST = 24
+
+
+def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.DataFrame:
+    """A row per neighbour."""
+    return pd.DataFrame(
+        {
+            "token": list(spelled),
+            "id": nearest_rows.ids,
+            "cosine": nearest_rows.cosine,
+            "norm": nearest_rows.norms,
+        }
+    )
+
+
+@figure(
+    "nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True, table=_nearest_frame
+)
+def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
+    """Plot the rows of the embedding table nearest to a token's."""
+    title = f'Tokens nearest to "{shortened(escape_controls(token), NEAREST_LONGEST)}" in the vocabulary — {model_name}'
+    names = [label(each) for each in spelled]
+    alt = f"{title}: a bar of the cosine for each"
+    draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)
+    return FigureSpec(title, alt, draw, f"{title}. Cosines of static embeddings.")

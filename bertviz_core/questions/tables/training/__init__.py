@@ -1,1 +1,0 @@
-"""Format a training run as tables, JSON and text."""

@@ -1,1 +1,0 @@
-"""Log, metrics and readiness for the operator of a server."""

@@ -1,0 +1,265 @@
+"""What Sentences draws by itself: its list, its map, pairs with gold similarities."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.figures.base.spec import USUAL_HEIGHT
+from bertviz_core.figures.sentences.similarity import GROUPS, drawn_points, free_name, sentence_map_figure
+from bertviz_core.hidden_states.geometry import inside_polygon
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.question import Options
+from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence_plan, sentence_vectors, vector_options
+from bertviz_core.questions.texts.two_models import gold_options
+from bertviz_core.questions.view import Ask, Part, Table, Text
+from bertviz_core.questions.views.sentences import (
+    EXAMPLE,
+    GOLD_FROM,
+    OF_LIST,
+    SOURCE,
+    TWO_MODELS_OF,
+    VIEWS,
+    gold_view,
+    list_view,
+    made_by,
+    of_both,
+    vectors_used,
+)
+from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, vector_code
+from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
+from bertviz_core.text import counted, escape_markdown
+from ui.address.widgets import choice, select
+from ui.examples import EXAMPLES, QUERIES
+from ui.session import settings, store, stored
+from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
+from ui.widgets.heading import unshown, variance_words
+from ui.widgets.lists import ListFile, column_select, most_megabytes, typed_list, wait_for_file
+from ui.widgets.view_and_layer import VIEW
+
+FILE, BOX, TYPED = ListFile("gold"), 480, "gold_pairs"
+
+
+def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
+    """The list in two models, or pairs of sentences with their gold similarity.
+
+    Raises:
+        BertvizError: the pairs cannot be read.
+    """
+    if options.choice(TWO_MODELS_OF) == OF_LIST:
+        return list_view(opened, ask, options)
+    with st.popover("Pairs", icon=":material/edit_note:", key="gold_box"), st.container(width=BOX):
+        from_file = choice(GOLD_FROM, GOLD_FROM.label, label_visibility="collapsed") == GOLD_FROM.options[1]
+        pairs = _of_file() if from_file else _typed()
+    if pairs is not None:
+        return gold_view(opened, ask, gold_options(pairs, of_both(opened, options).values))
+    if from_file:
+        wait_for_file("Pairs")
+    else:
+        st.info(NO_PAIRS, icon=":material/info:")
+    return ()
+
+
+Pairs = tuple[tuple[str, ...], tuple[str, ...], tuple[float, ...]]
+
+
+def _typed() -> Pairs | None:
+    st.text_area(
+        "Pairs, one a line",
+        key=TYPED,
+        height=220,
+        persist_state="session",
+        placeholder="first sentence<tab>second sentence<tab>similarity",
+    )
+    typed = str(stored(TYPED) or "")
+    return typed_pairs(typed_list("The list", typed)) if typed.strip() else None
+
+
+def _of_file() -> Pairs | None:
+    table = FILE.table(
+        "A table with two columns of sentences and one of numbers, such as sentence1, sentence2 and score, its "
+        f"column names in the first row; at most {most_megabytes()} MB. It stays on this server."
+    )
+    return None if table is None else _of_table(table)
+
+
+def _of_table(table: SentenceTable) -> Pairs | None:
+    names = [str(name) for name in table.frame.columns]
+    if len(names) < 2:
+        st.caption("The file needs two more columns beside this one: second sentences, and numbers.")
+        return None
+    second = column_select("Second sentence", "gold_second", names, usual_column(names, SECOND_COLUMNS) or names[0])
+    score = column_select("Gold similarity", "gold_score", names, usual_column(names, SCORE_COLUMNS) or names[-1])
+    firsts, seconds, gold, notices = table_pairs(table, second, score)
+    for notice in unshown(notices):
+        st.caption(escape_markdown(notice))
+    return firsts, seconds, gold
+
+
+SENTENCES, INPUT_BOX = "sentences", 480
+"""Session key of the typed list, and pixels of the panel."""
+INPUT_FILE = ListFile("sentence")
+
+
+def sentence_input() -> Options:
+    """The sentences of this session, behind a button that opens their panel; the page ends here without a file.
+
+    Raises:
+        BertvizError: the list cannot be read.
+    """
+    table, refused = None, None
+    with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=INPUT_BOX):
+        try:
+            table = _read()
+        except BertvizError as error:
+            refused = error
+        if table is not None:
+            count = counted(len(table.sentences), "sentence")
+            st.caption(f"{count}. {escape_markdown(' '.join(table.notices))}")
+    if refused is not None:
+        raise refused
+    if table is None:
+        wait_for_file("Sentences")
+        st.stop()
+    shown = next(view for view in VIEWS if view.title == stored(VIEW))
+    if QUERY in shown.params and stored(QUERY.key) is None:
+        store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
+    return Options(table.sentences)
+
+
+def _read() -> SentenceTable | None:
+    """The sentences; None before an upload."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        from_file = choice(SOURCE, SOURCE.label, label_visibility="collapsed") == SOURCE.options[1]
+        if not from_file:
+            words = "Fills the box with a worked set."
+            example = select(
+                EXAMPLE, "Example", list(EXAMPLES), label_visibility="collapsed", on_change=_take_example, help=words
+            )
+    if from_file:
+        return INPUT_FILE.table(
+            "A table with its column names in the first row, or a text with one sentence per line; at most "
+            f"{settings().max_sentences:,} sentences and {most_megabytes()} MB. Larger files: `python -m "
+            "bertviz_core embed`. It stays on this server."
+        )
+    if stored(SENTENCES) is None:
+        named = st.query_params.get(EXAMPLE.key, "")
+        store(SENTENCES, EXAMPLES.get(named, next(iter(EXAMPLES.values())))[1])
+    text = st.text_area(
+        "Sentences, one per line",
+        key=SENTENCES,
+        height=220,
+        width=INPUT_BOX,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder="One sentence per line",
+    )
+    if text == EXAMPLES[example][1]:
+        st.caption(EXAMPLES[example][0])
+    if not (text or "").strip():
+        raise TextError("The list is empty. Write at least one sentence under Sentences, one per line.")
+    return typed_list("The list", str(text))
+
+
+def _take_example() -> None:
+    store(SENTENCES, EXAMPLES[str(stored(EXAMPLE.key))][1])
+
+
+KEY = sentence_map_figure.chart
+MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
+
+
+def map_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Every sentence as a point; selected sentences are listed."""
+    yield from vectors_used(opened, ask, options)
+    if len(options.texts) < 3:
+        yield Text("A map needs at least three sentences.", "notice")
+        return
+    ask(sentence_vectors, vector_options(opened, options))  # first, as it may take long
+    answer = ask(sentence_map, options)
+    beside = (
+        INPUT_FILE.current().frame
+        if stored(SOURCE.key) == SOURCE.options[1]
+        else pd.DataFrame(index=range(len(options.texts)))
+    )
+    columns = [str(each) for each in beside.columns]
+    column = column_select("Colour", "colour_column", columns, "", "one colour") if columns else ""
+    drawn = {**answer.drawn, "column": column, "values": _values(beside[column]) if column else None}
+    spec, placed, vectors = sentence_map_figure.of(drawn), answer.result, answer.drawn["vectors"]
+    theme = page_theme()
+    figure = spec.drawn(theme)
+    event = st.plotly_chart(
+        figure,
+        height=round(figure.layout.height or USUAL_HEIGHT),  # the same height as in `chart`
+        key=KEY,
+        theme=None,
+        config=MAP_CONFIG,
+        on_select="rerun",
+        selection_mode=("points", "box", "lasso"),
+        alt=spec.alt,
+    )
+    st.caption(variance_words(placed))
+    shown = len(drawn_points(len(vectors.sentences)))
+    if shown < len(vectors.sentences):
+        st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
+    chosen = selected_points(event, placed.points)
+    if chosen:
+        yield Text(f"**{counted(len(chosen), 'sentence')} chosen**")
+        yield Table(_listed(options.texts, beside, chosen), "The chosen sentences", 240)
+    elif theme.narrow:  # where a finger that is dragged over the figure scrolls the page
+        st.caption("Tap a point for its sentence.")
+    else:
+        st.caption("Draw a line around points to list their sentences, or click one; double-click to clear.")
+    download_row(spec, KEY, f"sentence map {made_by(vectors)}", spec.title, texts=vectors.sentences)
+    folded_table(KEY, spec.frame(), spec.title)
+    words, code = MAP[placed.method]
+    made = vector_code(opened, sentence_plan(opened, options), vectors.sentences)
+    explained(KEY, words, f"{made}\n{code}")
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """Values of a column: numbers where all are numbers and there are many, text otherwise."""
+    numbers = pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce")
+    if numbers.notna().all() and numbers.nunique() > GROUPS:
+        return [float(number) for number in numbers]
+    return ["" if pd.isna(cell) else str(cell) for cell in column]
+
+
+def _listed(sentences: tuple[str, ...], beside: pd.DataFrame, chosen: list[int]) -> pd.DataFrame:
+    frame = pd.DataFrame({"number": [index + 1 for index in chosen]})
+    frame["sentence"] = [sentences[index] for index in chosen]
+    names: list[str] = []
+    for column in beside.columns:
+        names.append(free_name(str(column), {*frame.columns, *names}))
+    return pd.concat([frame, beside.iloc[chosen].set_axis(names, axis=1).set_index(frame.index)], axis=1)
+
+
+def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
+    """Return the indices of all points inside a selection, also of those that are not drawn.
+
+    Args:
+        event: the selection event of the chart.
+        points: coordinates of all points.
+    """
+    selection = event["selection"] if event else {}
+    inside = np.zeros(len(points), dtype=bool)
+    for lasso in selection.get("lasso", ()):
+        inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
+    for box in selection.get("box", ()):
+        (left, right), (low, high) = sorted(box["x"]), sorted(box["y"])
+        x, y = points.T
+        inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
+    if not (selection.get("lasso") or selection.get("box")):
+        inside[[place for place in map(_place, selection.get("points", ())) if 0 <= place < len(points)]] = True
+    return [int(place) for place in np.flatnonzero(inside)]
+
+
+def _place(point: Any) -> int:
+    """A point's index in the list, from its custom data."""
+    place = point.get("customdata")
+    return int(place[0] if isinstance(place, list) else place) if place is not None else -1

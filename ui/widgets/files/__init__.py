@@ -1,1 +1,0 @@
-"""Downloads: the theme of figures, their captions, and the report."""

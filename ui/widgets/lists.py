@@ -1,0 +1,456 @@
+"""Lists of texts: uploads, progress of long answers, downloads."""
+
+import io
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from hashlib import sha256
+from time import perf_counter
+from typing import Any, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import TextError
+from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
+from bertviz_core.questions.question import Answer, Options, Question
+from bertviz_core.questions.view import LONG_LIST
+from bertviz_core.sentences.lists import read_sentences, read_upload
+from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.tables.typeset import csv_text
+from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
+from ui.address.widgets import keep_among
+from ui.cache.figures import cached_by_bytes
+from ui.cache.jobs import Job, JobBoard, board, this_reader
+from ui.cache.shared_model import SharedModel, SharedSubject
+from ui.session import settings
+from ui.widgets.figure_block import file_name
+from ui.widgets.heading import steps_done
+from ui.widgets.run_model import agreed_cost, agreed_work
+
+QUIET_S = 1.0
+"""Reading that takes less time shows no progress, so that nothing flickers."""
+LONGEST_NAME = 100
+LINKED = "list_file"
+"""Name in the address of a link, and session key: name of the file from which the view was created."""
+
+
+class ListFile:
+    """The file of a list; the keys of its widgets begin with the list's name."""
+
+    def __init__(self, prefix: str, label: str = "CSV, TSV, JSONL, Parquet or text file") -> None:
+        """Create the widgets' keys of a list.
+
+        Args:
+            prefix: name of the list.
+            label: label of the upload, for screen readers.
+        """
+        self._label = label
+        self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
+
+    def table(self, words: str) -> SentenceTable | None:
+        """The texts of the file; None before an upload.
+
+        Args:
+            words: which files are accepted, shown while there is none.
+
+        Raises:
+            BertvizError: the file cannot be read as a list.
+        """
+        handed = self.handed(words)
+        if handed is None:
+            return None
+        table = _table(handed[1], handed[0], None)
+        self._column_select(table.columns, table.column or "")
+        return self.current()
+
+    def current(self) -> SentenceTable:
+        """The texts of the file, as `table` has returned them."""
+        name, digest = st.session_state[self._file]
+        table: SentenceTable = _table(digest, name, None)
+        column = st.session_state.get(self._column, table.column) if len(table.columns) > 1 else table.column
+        return table if column == table.column else _table(digest, name, column)
+
+    def handed(self, words: str) -> tuple[str, str] | None:
+        """Name and digest of the session's file, also after a visit to another page.
+
+        Args:
+            words: which files are accepted, shown while there is none.
+        """
+        uploaded: Any = st.file_uploader(
+            # No types are passed: for other extensions Streamlit would show its own error.
+            self._label,
+            key=self._upload,
+            on_change=self.forget,
+            label_visibility="collapsed",
+        )
+        if uploaded is not None:
+            raw = uploaded.getvalue()
+            digest = sha256(raw).hexdigest()
+            content(digest, raw)
+            st.session_state[self._file] = (short_name(uploaded.name), digest)
+        stored_file: tuple[str, str] | None = st.session_state.get(self._file)
+        if stored_file is None:
+            st.caption(words)
+        elif uploaded is None:
+            st.caption(escape_markdown(stored_file[0]))
+        return stored_file
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the upload widget shows the file with its remove button; not so after a visit to another page."""
+        return st.session_state.get(self._upload) is not None
+
+    def forget(self) -> None:
+        """Forget the file."""
+        st.session_state[self._file] = None
+
+    def _column_select(self, columns: Sequence[str], chosen: str) -> None:
+        """The column with the texts; no widget where there is only one."""
+        if len(columns) > 1:
+            column_select("Column", self._column, columns, chosen)
+
+
+def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
+    """A column of a file; its name is the reader's data and not in the address.
+
+    Args:
+        label: label of the widget.
+        key: key of the widget.
+        columns: names of the columns.
+        first: the default.
+        none: label of the option without a column, whose value is ""; "" if a column must be chosen.
+    """
+    options = [*([""] if none else []), *columns]
+    keep_among(key, options, first)
+    chosen = st.selectbox(
+        label,
+        options,
+        index=options.index(first),
+        key=key,
+        persist_state="session",
+        format_func=lambda name: escape_controls(name) or none,
+    )
+    return str(chosen or "")
+
+
+@cached_by_bytes()
+def typed_list(name: str, text: str) -> SentenceTable:
+    """Read the lines of a typed text, once for each text.
+
+    Raises:
+        TextError: there is no sentence, or the text is longer than an upload may be.
+    """
+    return read_sentences(name, within_upload(text), settings())
+
+
+def example_table() -> SentenceTable:
+    """The labelled texts of the example run, which are on every server."""
+    raw = example_texts()
+    digest = sha256(raw).hexdigest()
+    content(digest, raw)
+    table = _table(digest, TEXTS_FILE, None)
+    st.caption(f"{len(table.sentences)} sentences, good or bad, half of them with a negation: those of {EXAMPLE_RUN}.")
+    return table
+
+
+def wait_for_file(place: str) -> None:
+    """Request the file of a view, by its name in the link that led here.
+
+    Args:
+        place: label of the button that opens the upload.
+    """
+    name = st.session_state.get(LINKED)
+    reason = f"This view was made from the file {escape_markdown(str(name))}" if name else "This view reads a file"
+    st.info(
+        f"{reason}, which is not part of a link. Choose it under **{place}** above; all other settings come from the "
+        "link.",
+        icon=":material/upload:",
+    )
+
+
+def most_megabytes() -> int:
+    """Largest upload that this server accepts, in megabytes (.streamlit/config.toml)."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+def short_name(name: str) -> str:
+    """Shorten a file's name for display; its extension is kept."""
+    whole = name.encode("utf-8", "replace").decode()
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 30]}...{whole[-27:]}"
+
+
+def within_upload(text: str) -> str:
+    """Return the text unchanged if it is not larger than an upload may be.
+
+    Raises:
+        TextError: it is larger.
+    """
+    most = most_megabytes()
+    if len(text) > most * 1024**2:
+        raise TextError(
+            f"The list has {len(text):,} characters; at most {most * 1024**2:,} are taken. Give a part of it."
+        )
+    return text
+
+
+@cached_by_bytes()
+def content(digest: str, _content: bytes | None = None) -> bytes:
+    """Cache the bytes of an uploaded file; the least recently used are dropped.
+
+    Raises:
+        TextError: they were dropped.
+    """
+    if _content is None:
+        raise TextError("The file is no longer on this server; upload it again.")
+    return _content
+
+
+@cached_by_bytes()
+def _table(digest: str, name: str, column: str | None) -> SentenceTable:
+    """Read an uploaded file as a table; the reading ends when the reader leaves."""
+    place, started = st.empty(), perf_counter()
+
+    def is_needed() -> bool:
+        # Writing to the page lets Streamlit end the script of a reader who has left or clicked on something else.
+        words = f"Reading the file ({perf_counter() - started:.0f} s)" if perf_counter() - started > QUIET_S else ""
+        place.caption(words)
+        return True
+
+    table = read_upload(name, content(digest), settings(), column, is_needed)
+    place.empty()
+    return table
+
+
+PROGRESS_QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
+PATIENCE_S = 2.0
+"""Seconds that the page waits for an answer before it offers to cancel the work."""
+T = TypeVar("T")
+Resume = Callable[[Any], None]
+
+
+def answer(
+    question: Question[Any, T],
+    opened: SharedSubject,
+    options: Options,
+    draw: Callable[[Answer[T]], None] | None = None,
+) -> Answer[T]:
+    """Return the answer to a question; the page ends here while a long answer is computed.
+
+    Work of minutes starts when the reader confirms it. It continues while the reader looks at another page, and is
+    shared by all readers with the same question.
+
+    Args:
+        question: the question.
+        opened: the model, corpus or training run.
+        options: the options of the question.
+        draw: shows a partial answer, each second and after a cancellation, for work that has one.
+
+    Raises:
+        BertvizError: the question cannot be answered.
+    """
+    known: Answer[T] | None = opened.cached(question.key(options))
+    if known is not None:
+        return known
+    if question.cost is None:
+        return question(opened, options)
+    key = opened.key(question.key(options))
+    job = board().find(key)
+    if job is None:
+        cost = question.cost(opened, options)
+        if cost.slow:
+            agreed_work(_digest(key), cost.slow, cost.action)
+        if cost.tokens is not None and isinstance(opened, SharedModel):
+            agreed_cost(opened.loaded, cost.tokens, cost.runs)
+        work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
+        job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, caches_itself=True)
+    found: Answer[T] = awaited(board, key, job, question.noun, PATIENCE_S, draw=draw, kind=question.name)
+    return found
+
+
+def _digest(key: Hashable) -> str:
+    return sha256(repr(key).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def awaited(
+    board: Callable[[], JobBoard[Any]],
+    key: Hashable,
+    job: Job[T],
+    noun: str,
+    patience_s: float,
+    resume: Resume | None = None,
+    draw: Callable[[T], None] | None = None,
+    kind: str = "",
+) -> T:
+    """Return the result of a job; the page shows its progress and ends here until it is done.
+
+    Args:
+        board: returns the board of the job.
+        key: key of the job.
+        job: the job.
+        noun: what its steps are, such as "sentences".
+        patience_s: seconds that the page waits before it offers to cancel the work.
+        resume: called with the key before a cancelled job starts again.
+        draw: shows a partial result, each second and after a cancellation, for work that has one.
+        kind: kind of the work, of which a session waits for one job; the noun by default.
+
+    Raises:
+        BertvizError: the error of the job.
+    """
+    this_reader().wait_for(kind or noun, job)
+    _wait(job, noun, patience_s)
+    if job.error is not None:
+        board().forget(key)
+        raise job.error
+    if job.result is None:
+        _watch(board, key, noun, resume, draw, kind or noun)
+        st.stop()
+    return job.result
+
+
+def progress_words(job: Job[Any], noun: str) -> str:
+    """Progress of a job, with its rate and the time left once they are known."""
+    if job.state == "waiting":
+        return "Waiting for another list to be finished."
+    return steps_done(job, noun)
+
+
+def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
+    """Wait for a job; writing to the page lets a superseded script stop."""
+    started, place = perf_counter(), st.empty()
+    while not job.wait(CHECK_EVERY_S):
+        spent = perf_counter() - started
+        if spent > patience_s:
+            break
+        if spent > PROGRESS_QUIET_S:
+            place.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+    place.empty()
+
+
+@st.fragment(run_every=POLL_S)
+def _watch(
+    board: Callable[[], JobBoard[Any]],
+    key: Hashable,
+    noun: str,
+    resume: Resume | None,
+    draw: Callable[[T], None] | None,
+    kind: str,
+) -> None:
+    """Show the progress of a job, refreshed each second."""
+    job = board().find(key)
+    if job is not None:
+        this_reader().wait_for(kind, job)  # again if the connection was interrupted
+    if job is None or job.state in ("done", "failed"):
+        st.rerun()
+    so_far = job.so_far
+    if draw is not None and so_far is not None:
+        st.markdown(f"**So far**, after {job.done:,} of {job.total:,} {noun}: what follows is not final.")
+        draw(so_far)  # above the message, in the place of the complete figure
+    if job.state == "stopped":
+        note = " What is computed is kept." if resume is not None else ""
+        st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{note}", icon=":material/stop_circle:")
+        st.button("Continue", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
+    else:
+        st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+        st.caption("The work continues while you look at another page, and its result is kept.")
+        st.button("Cancel", key="stop_job", on_click=job.stop)
+
+
+def _again(board: Callable[[], JobBoard[Any]], key: Hashable, resume: Resume | None) -> None:
+    if resume is not None:
+        resume(key)
+    board().forget(key)
+
+
+PARQUET = "application/vnd.apache.parquet"
+
+
+def table_files(table: Callable[[], pd.DataFrame], key: str, filename: str) -> None:
+    """Show a row of download buttons; the table is computed when one of them is clicked.
+
+    Args:
+        table: computes the table.
+        key: key of the row, which begins with the page's name.
+        filename: description of the content, without an extension.
+    """
+    name = file_name(key, filename)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.download_button(
+            "CSV", lambda: csv_text(table()), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
+        )
+        st.download_button(
+            "Parquet",
+            lambda: parquet_bytes(table()),
+            f"{name}.parquet",
+            PARQUET,
+            key=f"{key}_parquet",
+            on_click="ignore",
+        )
+
+
+def parquet_bytes(table: pd.DataFrame) -> bytes:
+    """Encode the table as Parquet; lone surrogates, which cannot be encoded, are replaced."""
+    plain = table.map(lambda cell: repair_surrogates(cell) if isinstance(cell, str) else cell)
+    target = io.BytesIO()
+    plain.to_parquet(target, index=False)
+    return target.getvalue()
+
+
+WIDTH = 480
+"""Pixels of the field."""
+NARROW, SHOWN = 190, 90
+"""Pixels of the number of a text of a long list, and most characters of a text of a short one."""
+
+
+def opened_select(opened: str, rows: Sequence[int], shown: str) -> int:
+    """Choose the open text among the rows of a table.
+
+    Args:
+        opened: session key of its number, from 1.
+        rows: index of each row's text, one at least.
+        shown: how these rows are described, such as "shown".
+
+    Returns:
+        Index of the open text.
+    """
+    stored = st.session_state.get(opened)
+    if isinstance(stored, int) and stored > len(rows):  # the table has become shorter
+        st.session_state[opened] = 1
+    label = f"Open text, 1 to {len(rows):,} of those {shown}"
+    words = "A click on a row of the table chooses it, too."
+    place = st.number_input(
+        label, 1, len(rows), 1, step=1, key=opened, persist_state="session", width=WIDTH, help=words
+    )
+    return rows[int(place) - 1]
+
+
+def open_row(table: str, opened: str) -> None:
+    """Open the text of the selected row; a callback of `numbers_table`.
+
+    Args:
+        table: session key of the table.
+        opened: session key of the open text's number, from 1.
+    """
+    event = st.session_state.get(table)
+    rows = event["selection"]["rows"] if event else []
+    if rows:
+        st.session_state[opened] = int(rows[0]) + 1
+
+
+def text_select(key: str, label: str, names: Sequence[str], first: int) -> int:
+    """Index of a text of a list, which is kept in the session, since an address has no text; a number in a long list.
+
+    Args:
+        key: session key of the index.
+        label: label of the widget.
+        names: the texts.
+        first: the default.
+    """
+    count = len(names)
+    if not 0 <= int(st.session_state.get(key, -1)) < count:
+        st.session_state[key] = first
+    if count > LONG_LIST:
+        place = int(st.session_state[key]) + 1
+        return int(st.number_input(label, 1, count, place, step=1, key=f"{key}_number", width=NARROW)) - 1
+    shown = [f"{place + 1}  {text[:SHOWN]}" for place, text in enumerate(names)]
+    chosen = st.selectbox(label, range(count), key=key, persist_state="session", format_func=shown.__getitem__)
+    return int(chosen or 0)

@@ -1,1 +1,0 @@
-"""Lists of texts: uploads, progress of long work, and downloads."""

@@ -1,0 +1,429 @@
+"""Fields for models: the first, the second, others; and what a second model shows beside the first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import monotonic
+
+import streamlit as st
+
+from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.errors import BertvizError, MissingFilesError, ModelNotFoundError
+from bertviz_core.models.catalog import PREDICTS
+from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
+from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.models.catalog.offers import Offer, offers
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.question import Param, joined_names
+from bertviz_core.questions.views.parameters import AS_IT_IS
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import escape_controls, escape_markdown, quoted, short_count, shortened
+from ui.address.navigation import source_of, write
+from ui.address.widgets import select, several
+from ui.cache.models import REMEMBERED_S, forget_unreached, source
+from ui.session import TEACHING_SIZES, model_names, settings, store, stored
+
+
+class HubReach:
+    """Whether the Hub was reached when it was last asked."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        """Why it was not reached; "" if it was."""
+        self.lost_at = 0.0
+        """When it was not reached, by the monotonic clock in seconds."""
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _reach() -> HubReach:
+    """The state of this server."""
+    return HubReach()
+
+
+def lost(reason: str) -> None:
+    """Remember that the Hub could not be reached.
+
+    Args:
+        reason: the sentence shown in place of a download.
+    """
+    reach = _reach()
+    reach.reason, reach.lost_at = reason, monotonic()
+
+
+def answered() -> None:
+    """Forget an earlier failure: the Hub answered, or the reader wants it to be asked again."""
+    _reach().reason = ""
+    forget_unreached()
+
+
+def reason() -> str:
+    """Why the Hub could not be reached a short time ago; "" if it was reached or was not asked since."""
+    reach = _reach()
+    return reach.reason if monotonic() - reach.lost_at < REMEMBERED_S else ""
+
+
+def is_lost() -> bool:
+    """Whether the Hub could not be reached a short time ago."""
+    return bool(reason())
+
+
+LONGEST_IN_BOX = 22
+MOST_OTHERS = 5
+"""Most characters of a model's name visible in a closed list of the sidebar, and most models named in a notice."""
+
+
+def model_name() -> str:
+    """The model chosen in the sidebar."""
+    return str(st.session_state.get("model") or DEFAULT_MODEL)
+
+
+def name_below(name: str) -> None:
+    """Repeat a name that the closed list above cuts, in full."""
+    if len(name) > LONGEST_IN_BOX:
+        st.caption(escape_markdown(name))
+
+
+def complete(key: str, names: Sequence[str]) -> None:
+    """Replace a name that was typed into a list of models by the model of the list that it is the beginning of.
+
+    Case does not matter. A name that can be opened, and a Hub id of the form org/name, stay as they are.
+
+    Args:
+        key: key of the list.
+        names: names in the list, in its order.
+    """
+    typed = str(stored(key) or "")
+    if not typed or typed in names or ("/" in typed and settings().allow_hub) or _is_here(typed):
+        return
+    begun = [name for name in names if name.casefold().startswith(typed.casefold())]
+    begun.sort(key=lambda name: name.casefold() != typed.casefold())
+    if begun:
+        store(key, begun[0])
+        others = f" Others that begin so: {', '.join(begun[1:MOST_OTHERS])}." if begun[1:] else ""
+        words = f"There is no model {quoted(typed, 40)}; {begun[0]}, whose name begins so, is opened.{others}"
+        st.toast(escape_markdown(words))
+
+
+def _is_here(name: str) -> bool:
+    """Whether a name is that of a model on this machine or in the catalogue; the Hub is not asked."""
+    try:
+        resolve(name, replace(settings(), allow_hub=False))
+    except ModelNotFoundError:
+        return False
+    except BertvizError:  # it is there, and the page says what is wrong with it
+        return True
+    return True
+
+
+def chosen_task(tasks: Sequence[str]) -> str | None:
+    """The task whose class is counted; None for the class of the checkpoint."""
+    task = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
+    return str(task) if task in tasks else None
+
+
+def model_control(param: Param, first: Sequence[str], own: str) -> str:
+    """The name of another model or of what is listed first; any can be typed where all are allowed."""
+    options = list(dict.fromkeys((*first, *(name for name in model_names() if name != own))))
+    return select(
+        param,
+        param.label,
+        options,
+        width=320,
+        on_change=complete,
+        args=(param.key, options),
+        accept_new_options=not settings().allowed_models,
+        format_func=param.shown,
+        help=f"{param.help[0].upper()}{param.help[1:]}. A folder below the models folder or a Hub id can be typed.",
+    )
+
+
+def models_control(param: Param, first: str) -> str:
+    """Names of models, by default some of the catalogue with the chosen one first, behind a button."""
+    allowed = settings().allowed_models
+    default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
+    options = list(dict.fromkeys([*default, *model_names()]))
+    with st.popover(param.label):
+        return joined_names(several(param, "Models", options, default))
+
+
+MODEL = "model"
+"""Key of the widget, and its name in the address."""
+BEFORE, SHOWN = "model_before", "model_shown"
+"""Session keys: the model that ran before the current one; the model of the last run."""
+WORDS = {"ready": "ready", "hub": "Hub", "hub off": "needs the Hub (switched off)", "structure": "structure"}
+UNREACHED = "needs the Hub (not reached)"
+"""In place of the word for the Hub, after it could not be reached."""
+GOOD_AT = {SPLADE: "related words, weak at gaps"}
+"""What a bundled model's head predicts well, and what it does not, where the task alone would promise more."""
+HELP = (
+    "Ready: weights and tokenizer are on this machine. Hub: downloaded when you ask for it. Needs the Hub (switched "
+    "off, or not reached): its weights are not on this machine and cannot be downloaded now. For these and for a "
+    "structure, parameters, shapes and layers are known, but the model cannot run on a text. Masked words, classes, "
+    "tags or answers: what its head predicts. Choose one, or type a folder below the models folder or a Hub id such as "
+    "org/name."
+)
+
+
+def model_select() -> None:
+    """Show the list in the sidebar. The address contains only the name of the model."""
+    free = not settings().allowed_models
+    offered = {offer.name: label(offer) for offer in offers(settings())}
+    first = next(iter(offered), DEFAULT_MODEL)
+    _follow_address(tuple(offered), free)
+    st.selectbox(
+        "Model",
+        list(offered),
+        key=MODEL,
+        accept_new_options=free,
+        format_func=lambda name: offered.get(name, name),
+        help=HELP,
+        on_change=_take_choice,
+        args=(tuple(offered), first),
+        persist_state="session",
+    )
+    _name_in_address(first)
+    shown = str(st.session_state.get(MODEL) or first)
+    _remember(shown)
+    name_below(shown)
+
+
+def _take_choice(names: tuple[str, ...], first: str) -> None:
+    """Take the model that a typed name begins, and write its name into the address."""
+    complete(MODEL, names)
+    _name_in_address(first)
+
+
+def choose_model(name: str) -> None:
+    """Select a model, for callbacks of buttons; the page then runs with it."""
+    st.session_state[MODEL] = name
+
+
+def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None) -> None:
+    """Say in one line what the chosen model cannot do, with a button for each bundled model that can.
+
+    Args:
+        key: key of the line.
+        words: the line, in Markdown.
+        bundled: names of models; those that cannot run here are left out.
+        why: further words behind a question mark; None for none.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key=key):
+        st.markdown(f":material/info: {words}", width="content", help=why)
+        for name in ready(bundled):
+            st.button(
+                f"Open {name}",
+                key=f"{key}_{name}",
+                help=GOOD_AT.get(name),
+                icon=":material/arrow_forward:",
+                type="tertiary",
+                on_click=choose_model,
+                args=(name,),
+            )
+
+
+def ready(names: Sequence[str]) -> list[str]:
+    """Those of some models that are offered and can run a text here."""
+    offered = {offer.name for offer in offers(settings()) if offer.readiness == "ready"}
+    return [name for name in names if name in offered]
+
+
+def ready_model() -> str | None:
+    """The first model that can run a text here; None if there is none."""
+    return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
+
+
+def model_before() -> str | None:
+    """The model that was open before the current one and can run a text here; None if there was none."""
+    name = stored(BEFORE)
+    return None if name is None or name == stored(SHOWN) else str(name)
+
+
+def label(offer: Offer) -> str:
+    """Entry of a model in the list: name, whether it can run here, predictions, number of parameters.
+
+    Long entries are cut at their end, so distinguishing parts come first: of a model that can run, its predictions.
+    """
+    count = "" if offer.parameters is None else short_count(offer.parameters)
+    readiness = UNREACHED if offer.readiness == "hub" and is_lost() else WORDS[offer.readiness]
+    about = (readiness, GOOD_AT.get(offer.name) or PREDICTS.get(offer.task, ""))
+    parts = (offer.name, *(reversed(about) if offer.readiness == "ready" else about), count)
+    return " · ".join(each for each in parts if each)
+
+
+def _remember(name: str) -> None:
+    """Note the model of this run, and the one before it if that can run a text here."""
+    shown = stored(SHOWN)
+    if shown is not None and shown != name and _has_weights(str(shown)):
+        store(BEFORE, shown)
+    store(SHOWN, name)
+
+
+def _has_weights(name: str) -> bool:
+    """Whether the weights of a model are on this machine; the Hub is not asked."""
+    try:
+        return resolve(name, replace(settings(), allow_hub=False)).has_weights
+    except BertvizError:
+        return False
+
+
+def _follow_address(names: tuple[str, ...], free: bool) -> None:
+    """Select the model in the address if it has changed, by a link or by Back."""
+    named = st.query_params.get(MODEL)
+    match source_of(MODEL, None):
+        case "address" if named and (free or named in names):
+            st.session_state[MODEL] = named
+        case "default":
+            st.session_state[MODEL] = names[0]
+
+
+def _name_in_address(first: str) -> None:
+    """Write the model's name into the address, unless it is the default."""
+    name = str(st.session_state.get(MODEL) or first)
+    write(MODEL, None if name == first else name, None)
+
+
+NONE, MOST_NAMED = "", 60
+"""Value of the list without a second model; most characters of a name on a button."""
+SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
+"""Sizes in which a model must agree to be the default for a comparison."""
+SECOND_HELP = (
+    "A second model beside the first: pages that compare show both, all others show the first. Choose one whose "
+    "weights are on this machine, or the first rounded to a smaller number format; or type a folder below the models "
+    "folder or a Hub id. It is loaded when a page needs it."
+)
+
+
+def second_select() -> None:
+    """Show the list of second models in the sidebar; it is empty until the reader chooses one."""
+    first, free = model_name(), not settings().allowed_models
+    options = [NONE, *(name for name in names_with_weights(first) if name != first), *COPIES]
+    _second_follow_address(options, free)
+    st.selectbox(
+        "Compare with",
+        list(dict.fromkeys((*options, second_name()))),
+        key=OTHER.key,
+        accept_new_options=free,
+        format_func=lambda name: name or "none",
+        help=SECOND_HELP,
+        on_change=_second_take_choice,
+        args=(options,),
+        persist_state="session",
+    )
+    name_below(second_name())
+    _second_name_in_address()
+
+
+def needs_second(what: str) -> bool:
+    """Return whether there is no second model; in that case, ask for one and offer those that suit the first.
+
+    Args:
+        what: what needs two models, as the start of a sentence.
+    """
+    if second_name():
+        return False
+    st.info(f"{what} needs a second model: choose one of these, or any under **Compare with** in the sidebar.")
+    for place, (name, words) in enumerate(_suitable(model_name()).items()):
+        label = words.format(escape_markdown(shortened(escape_controls(name), MOST_NAMED)))
+        st.button(label, key=f"put_other_{place}", on_click=store, args=(OTHER.key, name))
+    return True
+
+
+def second_name() -> str:
+    """Name of the chosen second model, or of a rounded copy of the first; "" for none."""
+    return str(stored(OTHER.key) or NONE)
+
+
+def names_with_weights(first: str) -> list[str]:
+    """Offered models with weights on this machine, and the current one; nothing is loaded."""
+    ready = [offer.name for offer in offers(settings()) if offer.readiness == "ready"]
+    return list(dict.fromkeys((*ready, first)))
+
+
+def likest(first: str, names: Sequence[str]) -> str:
+    """Another model of the same type and sizes, but not the bundled example; "" where there is none."""
+    own = _source(first)
+    alien = (FINE_TUNED,) if first in OFFERED else (FINE_TUNED, *OFFERED)
+    others = [name for name in names if name not in (first, *alien)]
+    return next((name for name in others if _are_alike(own, _source(name))), "")
+
+
+def _source(name: str) -> ModelSource | None:
+    """The files of a model; None where its name or its files are wrong, which the page of that model says."""
+    try:
+        return source(name)
+    except BertvizError:
+        return None
+
+
+def _suitable(first: str) -> dict[str, str]:
+    """Models to compare a model with, and what they are, the name in braces; the likest first, a rounded copy last."""
+    own, names = _source(first), names_with_weights(first)
+    base = own.adapter.base if own is not None and own.adapter is not None else None
+    bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
+    suitable = {next(iter(COPIES)): "This model {}"}
+    for name in bundled:
+        suitable[name] = "{}, which is bundled" + ("" if _are_alike(own, _source(name)) else " and of another build")
+    if like := likest(first, names):
+        suitable[like] = "{}, of the same type and sizes"
+    if base is not None and base.has_weights:
+        suitable[base.name] = "{}, the base of this adapter"
+    return dict(reversed(suitable.items()))
+
+
+def _second_follow_address(options: Sequence[str], free: bool) -> None:
+    """Select the second model in the address if it has changed, by a link or by Back."""
+    named = st.query_params.get(OTHER.key)
+    match source_of(OTHER.key, None):
+        case "address" if named and (free or named in options):
+            store(OTHER.key, named)
+        case "default":
+            store(OTHER.key, NONE)
+
+
+def _second_take_choice(names: Sequence[str]) -> None:
+    """Complete the beginning of a known name, and write the name into the address."""
+    complete(OTHER.key, [*names, *model_names()])
+    _second_name_in_address()
+
+
+def _second_name_in_address() -> None:
+    """Write the name into the address, unless there is none."""
+    write(OTHER.key, second_name() or None, None)
+
+
+def _are_alike(first: ModelSource | None, second: ModelSource | None) -> bool:
+    """Whether two models agree in type and sizes."""
+    if first is None or second is None or first.model_type != second.model_type:
+        return False
+    return all(first.config.get(size) == second.config.get(size) for size in SIZES)
+
+
+NAMED = 80
+"""Most characters of a model's name in a heading."""
+
+
+def beside(key: str, show: Callable[[str], None]) -> None:
+    """Show a comparison with the second model below a heading; nothing without a second model.
+
+    Where the models cannot be compared, one sentence says why, and the rest of the page stays.
+
+    Args:
+        key: key of the container.
+        show: shows the comparison with the model of this name; may raise BertvizError.
+    """
+    other = second_name()
+    if not other:
+        return
+    with st.container(key=key):
+        st.markdown(f"**Compared with {escape_markdown(shortened(escape_controls(other), NAMED))}**")
+        try:
+            show(other)
+        except MissingFilesError as error:
+            are = "are" if error.what == "weights" else "is"
+            st.info(
+                f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so it answers "
+                "nothing yet. Choose it as the first model to see what can be done.",
+                icon=":material/cloud_off:",
+            )
+        except BertvizError as error:
+            st.info(escape_markdown(str(error)), icon=":material/info:")

@@ -1,1 +1,0 @@
-"""Widgets for the target of interventions and attributions."""
