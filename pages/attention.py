@@ -6,15 +6,14 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.text import escape_markdown
 from ui.views.attention import cache
 from ui.views.attention.views import VIEWS, heads_view
-from ui.widgets import models as fields
-from ui.widgets import run_model, text_fields
+from ui.widgets import models, run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.heading import heading, run_words, unshown
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("attention")
 with shown_to_user(), st.spinner("Running the model"):
-    name = fields.model_name()
+    name = models.model_name()
     trace = run_model.traced(name, text_fields.text(), text_fields.pair())
     if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {name!r} to be shown. {trace.attention_note}")

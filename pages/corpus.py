@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.views.corpus.controls import RUN_ANEW, chosen_corpus
 from ui.views.corpus.views import VIEWS
-from ui.widgets import models as fields
+from ui.widgets import models
 from ui.widgets.errors import shown_to_user
 from ui.widgets.heading import heading
 from ui.widgets.view_and_layer import view_choice
@@ -16,7 +16,7 @@ with shown_to_user():
     named = chosen_corpus(row)
     manifest = named.corpus.manifest
     note = f"{manifest.rows:,} rows, whose vectors this model made."
-    if view in RUN_ANEW and fields.model_name() != manifest.model:
-        note += f" {view}: {fields.model_name()}, which reads their texts anew."
+    if view in RUN_ANEW and models.model_name() != manifest.model:
+        note += f" {view}: {models.model_name()}, which reads their texts anew."
     name_model(manifest.model, note)
     VIEWS[view](named, row)

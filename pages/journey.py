@@ -6,22 +6,22 @@ from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
 from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.text import escape_markdown
-from ui.cache import models as sources
+from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
-from ui.widgets import models as fields
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_to_user, ways_on
 from ui.widgets.heading import heading, unshown
+from ui.widgets.models import model_name
 
 FIELD = 100
 """Pixels of the field with the reader's text."""
 
 name_model = heading("journey")
 with shown_to_user(ends_page=False):  # so that the field of the text is drawn, which the error may be about
-    name = fields.model_name()
+    name = model_name()
     tour.entry(tour.GUIDE, "Guide")
     beside = st.container()
     if alone := not (tour.is_open() or st.context.is_embedded):
@@ -41,7 +41,7 @@ with shown_to_user(ends_page=False):  # so that the field of the text is drawn, 
         st.caption("Both texts are one input: tokens of one look at those of the other. A cosine reads each alone.")
     for notice in unshown(travelled.notices):
         st.warning(escape_markdown(notice))
-    if travelled.missing and not sources.source(name).has_weights:
+    if travelled.missing and not models.source(name).has_weights:
         ways_on(name)
     above, computed = st.container(), target is not None and is_computed(name, target)
     known = ending_of(name, target, travelled) if target and computed else None

@@ -11,8 +11,7 @@ from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
-from ui.widgets import models as fields
-from ui.widgets import text_fields
+from ui.widgets import models, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.heading import BERT_IN_FIVE, BERT_IS_FOR, heading
@@ -28,7 +27,7 @@ def links(*names: str) -> list[PageLink]:
 
 name_model = heading("overview")
 with shown_to_user():
-    name = fields.model_name()
+    name = models.model_name()
     model = ledgers.architecture(name)
     ledger = ledgers.ledger(name)
 

@@ -58,8 +58,7 @@ from ui.cache.shared_model import SharedModel
 from ui.components import step_links
 from ui.components.cell_click import cell_click
 from ui.session import store, stored
-from ui.widgets import models as fields
-from ui.widgets import run_model, text_fields
+from ui.widgets import models, run_model, text_fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
 from ui.widgets.heading import heading, unshown
@@ -118,7 +117,7 @@ def show_page(
         question_of: the question in the heading, where it depends on the model; "" for that of the page.
         views_of: the views of a model, where they depend on it.
     """
-    name = fields.model_name()
+    name = models.model_name()
     with shown_to_user():
         opened = open_model(name)
         name_model = heading(page, question_of(opened))
@@ -133,7 +132,7 @@ def show_page(
     with row if texts else above, shown_to_user():
         read = texts() if texts else _read(page)
     with above, shown_to_user():
-        options = replace(read, task=fields.chosen_task(tasks(name)))
+        options = replace(read, task=models.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
@@ -215,9 +214,9 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
             with st.popover(param.label):
                 return joined_names(several(param, param.label, param.options, list(allowed)))
         case "names":
-            return fields.models_control(param, opened.name)
+            return models.models_control(param, opened.name)
         case "model":
-            return fields.model_control(param, list(allowed), opened.name)
+            return models.model_control(param, list(allowed), opened.name)
         case "text":
             return _text(param, opened, options, list(allowed))
         case _:

@@ -9,9 +9,7 @@ from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.pages import FIRST, PAGES
 from bertviz_core.text import escape_markdown
 from ui import session, share
-from ui import share as own_texts
-from ui.address import navigation
-from ui.address import registry as query
+from ui.address import navigation, registry
 from ui.address.registry import TYPED
 from ui.cache.figures import logged, noted
 from ui.components.browser.page_width import page_width, window_height
@@ -19,8 +17,7 @@ from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.components.presenter import LARGER, presenter
 from ui.lessons import handout, pinning, pins, tour
-from ui.lessons import handout as drawing
-from ui.server import start as logo
+from ui.server import start
 from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
 from ui.server.monitoring import model_fact
 from ui.views.corpus.controls import SIDEBAR
@@ -35,9 +32,9 @@ REPORT = "report_open"
 """Key of the panel of the report."""
 FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=logo.mark(theme), layout="wide")
+st.set_page_config(page_title="Inside BERT", page_icon=start.mark(theme), layout="wide")
 if not st.context.is_embedded:
-    st.logo(logo.logo(theme), icon_image=logo.mark(theme), size="large")
+    st.logo(start.logo(theme), icon_image=start.mark(theme), size="large")
 
 pages = {
     entry.name: st.Page(
@@ -52,16 +49,16 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
-if own_texts.SESSION not in st.session_state:
-    own_texts.read_tab_texts()
-if unread := query.clean():
+if share.SESSION not in st.session_state:
+    share.read_tab_texts()
+if unread := registry.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
-is_drawing = session.stored(drawing.DRAWING) is not None  # pinned views, one after the other
+is_drawing = session.stored(handout.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
-    drawing.leave_after_the_last()
+    handout.leave_after_the_last()
 if "lesson" in st.query_params:
     step = tour.follow_address(here, pages)
 else:
@@ -86,7 +83,7 @@ def model_and_text() -> None:
 def beside() -> None:
     """Offer to pin the view, beside the title of every page; not in a frame."""
     if not (st.context.is_embedded or session.is_presenting()):
-        panel(pinned_label, drawing.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
+        panel(pinned_label, handout.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
 
 
 def pinned_label() -> str:
@@ -136,7 +133,7 @@ else:
                 panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
             glossary(here)
         model_and_text()
-        own_texts.keep_texts()
+        share.keep_texts()
 session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
 if session.is_presenting():
     presenter()
@@ -154,7 +151,7 @@ if absent and here == FIRST:
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
 if is_drawing:
-    drawing.drawing_bar()
+    handout.drawing_bar()
 pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
 to_record = handout.token_to_record(here) if pinned else ""
 with (
@@ -167,5 +164,5 @@ with (
     if to_record:
         handout.record_view(to_record, view)
     if is_drawing:
-        drawing.draw_next()
+        handout.draw_next()
 session.first_page_sent.set()

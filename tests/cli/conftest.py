@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bertviz_core.cli import app
-from bertviz_core.cli import figure as figure_command
+from bertviz_core.cli import app, figure
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.lazy_imports import import_libraries
 from bertviz_core.models.loading import LoadedModel
@@ -55,7 +54,7 @@ def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
         found.append(picture)
         return f"<desc>{caption.line}</desc>".encode()
 
-    monkeypatch.setattr(figure_command, "file_content", keep)
+    monkeypatch.setattr(figure, "file_content", keep)
     return found
 
 

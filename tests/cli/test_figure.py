@@ -38,7 +38,7 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.question import Answer, Options, figure_questions, question
 from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.hidden_states import QUERY
-from bertviz_core.questions.views import sentences as similarity
+from bertviz_core.questions.views import sentences
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
@@ -47,8 +47,7 @@ from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
-from ui.widgets import figure_block
-from ui.widgets import lists as progress
+from ui.widgets import figure_block, lists
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
@@ -322,10 +321,10 @@ def test_a_file_has_the_picture_of_the_page(
     arguments = (name, address.get("model", MODEL), *given, *options)
     written(run, arguments, drawn_figures, tmp_path / "a.svg")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
-    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
-        monkeypatch.setattr(similarity, "EVERY_PAIR", 2)
+        monkeypatch.setattr(sentences, "EVERY_PAIR", 2)
     (chart,) = charts_of(opened(page, **address, **more), name)
     assert is_picture_of(chart, drawn_figures[0])
 

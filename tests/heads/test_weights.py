@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads import weights as fused_products
+from bertviz_core.heads import weights
 from bertviz_core.heads.projections import capture_layer_io
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.heads.weights import (
@@ -222,7 +222,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, *rounds: tuple[float, float]) -> A
 
     run = family_run("bert")
     products = compare_fused_and_per_head(run.loaded, run.texts[0], 0, "query")
-    monkeypatch.setattr(fused_products, "shortest", shortest)
+    monkeypatch.setattr(weights, "shortest", shortest)
     times = time_products(run.loaded, products)
     assert set(threads) == {1}
     return times, len(threads)
@@ -235,9 +235,9 @@ def test_a_ratio_that_cannot_be_is_measured_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_times_that_are_never_plausible_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    times, rounds = measured(monkeypatch, *[(6881e-6, 253e-6)] * fused_products.ATTEMPTS)
+    times, rounds = measured(monkeypatch, *[(6881e-6, 253e-6)] * weights.ATTEMPTS)
     assert times is None
-    assert rounds == fused_products.ATTEMPTS
+    assert rounds == weights.ATTEMPTS
 
 
 def test_times_are_not_zero_nor_less_than_the_same_multiplications_take() -> None:

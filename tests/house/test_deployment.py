@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 
 from bertviz_core.settings import ROWS
-from ui.server import monitoring as metrics
-from ui.server import monitoring as readiness
+from ui.server import monitoring
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy" / "inside-bert.service"
@@ -82,7 +81,7 @@ def test_the_ports_are_those_that_the_image_listens_on() -> None:
     assert values()["INSIDE_BERT_METRICS_PORT"] == str(ports["metrics"])
     annotations = pod()["metadata"]["annotations"]
     assert annotations["prometheus.io/port"] == str(ports["metrics"])
-    assert annotations["prometheus.io/path"] == metrics.PATH
+    assert annotations["prometheus.io/path"] == monitoring.PATH
     (served,) = of_kind("Service")["spec"]["ports"]
     assert served["targetPort"] == "http", "no Service leads to the metrics"
     policy = of_kind("NetworkPolicy")["spec"]["ingress"]
@@ -92,7 +91,7 @@ def test_the_ports_are_those_that_the_image_listens_on() -> None:
 
 def test_the_probes_ask_what_the_program_answers() -> None:
     probes = container()
-    assert probes["readinessProbe"]["httpGet"] == {"path": readiness.PATH, "port": "http"}
+    assert probes["readinessProbe"]["httpGet"] == {"path": monitoring.PATH, "port": "http"}
     assert probes["livenessProbe"]["httpGet"] == {"path": "/_stcore/health", "port": "http"}
     command, script = probes["startupProbe"]["exec"]["command"]
     assert f'CMD ["{command}", "{script}"]' in DOCKERFILE

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bertviz_core.architecture.dataflow import derive as bundled
+from bertviz_core.architecture.dataflow import derive
 from bertviz_core.architecture.dataflow.derive import model_facts
 from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.checkpoints.load_report.report import source_load_report
@@ -113,7 +113,7 @@ def test_only_a_strangers_config_is_tried_and_only_where_the_settings_say_so(
 
 DOORS: dict[str, Callable[[ModelSource, Settings], object]] = {
     "modules": lambda source, _: module_tree(source.name, source.config),
-    "facts": lambda source, _: bundled.facts_of(source.name, source.config, "base"),
+    "facts": lambda source, _: derive.facts_of(source.name, source.config, "base"),
     "ledger": lambda source, _: config_ledger(source.name, source.config, "base"),
     "weights": load_model,
     "load report": lambda source, settings: source_load_report(source, "sequence-classification", settings, 3),
@@ -138,11 +138,11 @@ def test_every_door_tries_a_strangers_config_first(door: str, tmp_path: Path, mo
 def test_what_the_process_read_off_the_modules_is_not_read_here_again(monkeypatch: pytest.MonkeyPatch) -> None:
     config = strangers(num_hidden_layers=2)
     expected = model_facts("small", dict(config), "masked-lm")
-    monkeypatch.setattr(bundled, "model_facts", lambda *_: pytest.fail("read again"))
-    assert bundled.facts_of("small", config, "masked-lm") == expected
+    monkeypatch.setattr(derive, "model_facts", lambda *_: pytest.fail("read again"))
+    assert derive.facts_of("small", config, "masked-lm") == expected
     images = strangers(model_type="vit", num_hidden_layers=1)
     with pytest.raises(UnsupportedModelError, match="'pictures' .vit. cannot be run"):
-        bundled.facts_of("pictures", images, "base")
+        derive.facts_of("pictures", images, "base")
 
 
 def test_a_refusal_names_the_model_that_was_asked_for() -> None:

@@ -23,8 +23,7 @@ from transformers import (
 from transformers.models.auto import tokenization_auto
 from transformers.utils import output_capturing
 
-from bertviz_core.models import recording as torch_internals
-from bertviz_core.models import skeleton as transformers_internals
+from bertviz_core.models import recording, skeleton
 from tests.helpers.tiny_models import tiny_config
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +63,7 @@ def declared(tree: ast.Module) -> set[str]:
 @pytest.mark.slow
 def test_other_libraries_private_attributes_stand_in_one_file_each() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-    listed = {*torch_internals.INTERNALS, *transformers_internals.INTERNALS}
+    listed = {*recording.INTERNALS, *skeleton.INTERNALS}
     ours = set().union(*map(declared, trees.values())) - listed
     for path, tree in trees.items():
         found = private_attributes(tree) - ours - PYTHONS - STREAMLIT
@@ -78,25 +77,25 @@ def test_torch_still_has_what_is_used_of_it() -> None:
     inner, seen = torch.nn.Linear(2, 2), []
     outer = torch.nn.Sequential(inner, inner)
     outer.register_module("empty", None)
-    assert list(torch_internals.children_of(outer)) == [("0", inner), ("1", inner), ("empty", None)]
-    other = torch_internals.with_child(outer, "1", torch.nn.Identity())
+    assert list(recording.children_of(outer)) == [("0", inner), ("1", inner), ("empty", None)]
+    other = recording.with_child(outer, "1", torch.nn.Identity())
     assert (type(other[1]), other[0] is inner, outer[1] is inner) == (torch.nn.Identity, True, True)
     inner.register_forward_hook(lambda *_: seen.append("mine"))
-    torch_internals.remove_hooks(inner, "somewhere.else")
+    recording.remove_hooks(inner, "somewhere.else")
     inner(torch.zeros(2))
-    torch_internals.remove_hooks(inner, __name__)
+    recording.remove_hooks(inner, __name__)
     inner(torch.zeros(2))
     assert seen == ["mine"]
     tensor = torch.zeros(4, device="meta")
-    assert torch_internals.storage_key(tensor[1:]) == torch_internals.storage_key(tensor)
-    assert torch_internals.storage_key(torch.zeros(4, device="meta")) != torch_internals.storage_key(tensor)
-    assert torch_internals.operator_of(torch.ops.aten.add.Tensor) == torch.ops.aten.add
-    assert torch_internals.tree_leaves(({"a": [1]}, 2)) == [1, 2]
+    assert recording.storage_key(tensor[1:]) == recording.storage_key(tensor)
+    assert recording.storage_key(torch.zeros(4, device="meta")) != recording.storage_key(tensor)
+    assert recording.operator_of(torch.ops.aten.add.Tensor) == torch.ops.aten.add
+    assert recording.tree_leaves(({"a": [1]}, 2)) == [1, 2]
     operations = []
 
-    class Seen(torch_internals.dispatch_mode()):  # type: ignore[misc]  # torch leaves the class without types
+    class Seen(recording.dispatch_mode()):  # type: ignore[misc]  # torch leaves the class without types
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            operations.append(torch_internals.operator_of(func))
+            operations.append(recording.operator_of(func))
             return func(*args, **(kwargs or {}))
 
     with Seen():
@@ -105,51 +104,51 @@ def test_torch_still_has_what_is_used_of_it() -> None:
 
 
 def test_transformers_still_has_what_is_used_of_it() -> None:
-    assert transformers_internals.classes_of(AutoModel, BertConfig) == (BertModel,)
-    assert transformers_internals.classes_of(AutoModelForQuestionAnswering, ViTConfig) == ()
-    assert transformers_internals.knows(AutoModel, BertConfig)
-    assert not transformers_internals.knows(AutoModelForQuestionAnswering, ViTConfig)
-    assert transformers_internals.takes_attention_function(BertModel)
-    assert transformers_internals.tied_names(BertForMaskedLM)["cls.predictions.decoder.bias"] == "cls.predictions.bias"
-    assert isinstance(transformers_internals.not_saved(BertModel), list)
+    assert skeleton.classes_of(AutoModel, BertConfig) == (BertModel,)
+    assert skeleton.classes_of(AutoModelForQuestionAnswering, ViTConfig) == ()
+    assert skeleton.knows(AutoModel, BertConfig)
+    assert not skeleton.knows(AutoModelForQuestionAnswering, ViTConfig)
+    assert skeleton.takes_attention_function(BertModel)
+    assert skeleton.tied_names(BertForMaskedLM)["cls.predictions.decoder.bias"] == "cls.predictions.bias"
+    assert isinstance(skeleton.not_saved(BertModel), list)
     config = tiny_config("bert")
     with torch.device("meta"):
         model = BertModel(config)
-    assert transformers_internals.declares_attention_function(model)
-    assert not transformers_internals.is_stateful(model)
-    assert transformers_internals.attention_implementation(config) in ("sdpa", "eager")
+    assert skeleton.declares_attention_function(model)
+    assert not skeleton.is_stateful(model)
+    assert skeleton.attention_implementation(config) in ("sdpa", "eager")
     info = SimpleNamespace(missing_keys={"embeddings.position_ids", "pooler.dense.bias"}, unexpected_keys=set())
-    transformers_internals.leave_out_ignored(model, info)
+    skeleton.leave_out_ignored(model, info)
     assert "pooler.dense.bias" in info.missing_keys
-    transformers_internals.set_base_name(config, "org/name")
+    skeleton.set_base_name(config, "org/name")
     assert config.name_or_path == "org/name"
 
 
 @pytest.mark.parametrize("model_type", ["t5", "bart", "bert"])
 def test_every_stack_gets_the_attention_implementation(model_type: str) -> None:
     model = AutoModel.from_config(tiny_config(model_type), attn_implementation="sdpa")
-    transformers_internals.set_attention(model, "eager")
+    skeleton.set_attention(model, "eager")
     stacks = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
-    assert {transformers_internals.attention_implementation(each.config) for each in stacks} == {"eager"}
+    assert {skeleton.attention_implementation(each.config) for each in stacks} == {"eager"}
 
 
 @pytest.mark.parametrize(("model_class", "alone"), [(BertModel, False), (ConvBertModel, True), (LlamaModel, False)])
 def test_a_family_without_causal_masks_is_known_by_its_code(model_class: type[PreTrainedModel], alone: bool) -> None:
     config = model_class.config_class(num_hidden_layers=1)
     with torch.device("meta"):
-        assert transformers_internals.has_bidirectional_masks_alone(model_class(config)) is alone
+        assert skeleton.has_bidirectional_masks_alone(model_class(config)) is alone
 
 
 def test_a_version_without_names_of_tokenizers_selects_none_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenization_auto, "MODEL_IDS_TO_TOKENIZERS_BACKEND", ["org/*one"], raising=False)
-    assert [transformers_internals.names_a_tokenizer(name) for name in ("Org/the-one", "org/other")] == [True, False]
+    assert [skeleton.names_a_tokenizer(name) for name in ("Org/the-one", "org/other")] == [True, False]
     monkeypatch.delattr(tokenization_auto, "MODEL_IDS_TO_TOKENIZERS_BACKEND")
-    assert not transformers_internals.names_a_tokenizer("Org/the-one")
+    assert not skeleton.names_a_tokenizer("Org/the-one")
 
 
 def test_what_transformers_listens_with_is_taken_away_and_nothing_else() -> None:
     """Its own forward hooks are identified by the module that defines them."""
-    assert output_capturing.__name__ == transformers_internals.CAPTURING
+    assert output_capturing.__name__ == skeleton.CAPTURING
     model = BertModel(tiny_config("bert")).eval()
     heard: list[str] = []
     model.encoder.layer[0].register_forward_hook(lambda *_: heard.append("mine"))
@@ -157,5 +156,5 @@ def test_what_transformers_listens_with_is_taken_away_and_nothing_else() -> None
     for _ in range(3):
         states = model(ids, output_hidden_states=True).hidden_states
         assert len(states) == model.config.num_hidden_layers + 1
-        transformers_internals.capture_anew(model)
+        skeleton.capture_anew(model)
     assert heard == ["mine"] * 3

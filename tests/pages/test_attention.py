@@ -18,7 +18,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.texts import attention
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
-from ui.cache import models as traces
+from ui.cache import models
 from ui.views.attention import cache
 from ui.widgets import run_model
 
@@ -222,7 +222,7 @@ def test_a_model_that_fails_the_comparison_is_shown_by_its_own_maps(monkeypatch:
         loaded.attention_source, loaded.recorded_in_part = "eager", True
 
     st.cache_resource.clear()
-    monkeypatch.setattr(traces, "check_recording", fails)
+    monkeypatch.setattr(models, "check_recording", fails)
     at = opened("attention", layer="2", head="7")
     st.cache_resource.clear()
     assert "is not the whole of its attention: its own maps are shown" in words(at)

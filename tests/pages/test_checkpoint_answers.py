@@ -16,7 +16,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.widgets import lists as progress
+from ui.widgets import lists
 
 LINES = "\n".join(f"{label}\t{text}" for label, text in zip(GOLD, TEXTS, strict=True))
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def models(folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
-    monkeypatch.setattr(progress, "PATIENCE_S", 60)
+    monkeypatch.setattr(lists, "PATIENCE_S", 60)
     return folder
 
 

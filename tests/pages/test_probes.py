@@ -29,7 +29,7 @@ from tests.pages.conftest import Gate
 from tests.pages.opened import SHELL, opened, views, visible_text, with_probes
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
-from ui.widgets import lists as progress
+from ui.widgets import lists
 
 TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
 LABELS = ("a", "b") * 4
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
-    monkeypatch.setattr(progress, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(lists, "PATIENCE_S", 60.0)
     import streamlit as st
 
     st.cache_resource.clear()

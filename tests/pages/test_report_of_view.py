@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.jobs import board
-from ui.widgets import files as report
-from ui.widgets import lists as progress
+from ui.widgets import files, lists
 
 
 def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:
@@ -26,7 +25,7 @@ def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, st
     at.run()
     at.button(key="report_make").click().run()
     assert not at.exception
-    job = board().find((report.__name__, at.session_state["report_file"]))
+    job = board().find((files.__name__, at.session_state["report_file"]))
     if job is None:
         return at, ""
     assert job.wait(120)
@@ -56,13 +55,13 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
     assert '<td class="number">11,720,448</td>' in tree
     at, nothing = report_of("predictions", view="Several texts", texts_from="file")
     assert not nothing
-    assert report.WAITING in [each.value for each in at.caption]
+    assert files.WAITING in [each.value for each in at.caption]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])
 @pytest.mark.slow
 def test_every_view_of_every_page_is_in_its_report(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
     names = views(opened(page)) if page not in ("overview", "journey", "tokens", "attention") else [""]
     for view in names:
         at, file = report_of(page, pair="I love coding in python.", **({"view": view} if view else {}))

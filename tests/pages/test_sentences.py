@@ -22,7 +22,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.questions.views import sentences as views
-from bertviz_core.sentences import similarity as projection
+from bertviz_core.sentences import similarity
 from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.settings import Settings
 from bertviz_core.trace.pieces import BYTES, reference_tokenizer
@@ -31,7 +31,7 @@ from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, visible_text
 from ui.cache import figures as decorator
-from ui.cache import sentence_model as cache
+from ui.cache import sentence_model
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.widgets import lists as files
@@ -45,9 +45,9 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A separate store for these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path_factory.mktemp("store")))
-        cache.vector_store.clear()
+        sentence_model.vector_store.clear()
         yield
-    cache.vector_store.clear()
+    sentence_model.vector_store.clear()
 
 
 @pytest.fixture
@@ -384,7 +384,7 @@ def test_points_are_coloured_by_a_column() -> None:
 def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(len(HOMONYMS), 2)).astype(np.float32)
     placed = SentenceMap(points, None, "umap", "UMAP said so.")
-    monkeypatch.setattr(projection, "_umap", lambda vectors: placed)
+    monkeypatch.setattr(similarity, "_umap", lambda vectors: placed)
     decorator.results.clear()
     at = opened("sentences", view="Map", placed="UMAP")
     (figure,) = charts(at)
@@ -397,7 +397,7 @@ def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.Monkey
 
 
 def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "find_spec", lambda name: None)
+    monkeypatch.setattr(similarity, "find_spec", lambda name: None)
     at = opened("sentences", view="Map", placed="UMAP")
     assert not at.exception
     assert "of the variance" in words(at)

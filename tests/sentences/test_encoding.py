@@ -17,7 +17,7 @@ import pytest
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource, bundled_folder, folder_source, resolve
-from bertviz_core.sentences import encoding as sentences_batches
+from bertviz_core.sentences import encoding
 from bertviz_core.sentences.encoding import batches, edge_tokens, sentence_tokens, sentence_vectors, tokenized
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.pooling import offered_poolings
@@ -87,7 +87,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
     backwards = sentence_vectors(loaded, tokenizer, SENTENCES[::-1], plan()).vectors
     np.testing.assert_allclose(together, backwards[::-1], rtol=0, atol=1e-6)
-    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 100_000)
+    monkeypatch.setitem(encoding.MAX_BATCH_TOKENS, "cpu", 100_000)
     padded = sentence_vectors(loaded, tokenizer, SENTENCES, plan()).vectors
     np.testing.assert_allclose(together, padded, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(together[1], together[3])
@@ -153,7 +153,7 @@ def test_the_store_never_gives_another_plans_vectors(tmp_path: Path, changes: di
 
 
 def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 8)
+    monkeypatch.setitem(encoding.MAX_BATCH_TOKENS, "cpu", 8)
     _, loaded, tokenizer = bundled()
     store, progress_calls = SentenceStore(tmp_path, 10**8), []
 
@@ -170,7 +170,7 @@ def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: p
 
 
 def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 1)
+    monkeypatch.setitem(encoding.MAX_BATCH_TOKENS, "cpu", 1)
     _, loaded, tokenizer = bundled()
     turns: list[int] = []
     done_at = [0]
@@ -208,7 +208,7 @@ def test_batches_hold_every_sentence_once_within_the_budget() -> None:
     lengths = np.random.default_rng(0).integers(1, 600, 700).tolist()
     found = batches(loaded, lengths)
     assert sorted(index for batch in found for index in batch) == list(range(700))
-    budget = sentences_batches.MAX_BATCH_TOKENS["cpu"]
+    budget = encoding.MAX_BATCH_TOKENS["cpu"]
     assert all(len(batch) == 1 or max(lengths[each] for each in batch) * len(batch) <= budget for batch in found)
     assert max(lengths) in [lengths[each] for each in found[0]]
     padded = sum(max(lengths[each] for each in batch) * len(batch) for batch in found)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.sentences import similarity as projection
+from bertviz_core.sentences import similarity
 from bertviz_core.sentences.similarity import sentence_map
 
 GROUPS, EACH = 3, 12
@@ -53,10 +53,10 @@ def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwa
 
 
 def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "umap_available", lambda: True)  # a refusal does not need it
+    monkeypatch.setattr(similarity, "umap_available", lambda: True)  # a refusal does not need it
     with pytest.raises(TextError, match="4 to 10,000 sentences, and these are 3"):
         sentence_map(groups[:3], "umap")
-    monkeypatch.setattr(projection, "MAX_UMAP_SENTENCES", 11)
+    monkeypatch.setattr(similarity, "MAX_UMAP_SENTENCES", 11)
     with pytest.raises(TextError, match="choose PCA"):
         sentence_map(groups[:12], "umap")
     groups[0, 0] = np.nan
@@ -65,13 +65,13 @@ def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.Monk
 
 
 def test_without_umap_its_absence_is_told(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "umap_available", lambda: True)
+    monkeypatch.setattr(similarity, "umap_available", lambda: True)
     monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # another package with the same name
     with pytest.raises(TextError, match="install umap-learn"):
         sentence_map(groups, "umap")
     monkeypatch.undo()
-    monkeypatch.setattr(projection, "find_spec", lambda name: None)
-    assert not projection.umap_available()
+    monkeypatch.setattr(similarity, "find_spec", lambda name: None)
+    assert not similarity.umap_available()
     with pytest.raises(TextError, match="not installed here; install umap-learn"):
         sentence_map(groups, "umap")
     assert sentence_map(groups).method == "pca"

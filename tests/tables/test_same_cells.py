@@ -19,8 +19,7 @@ from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.settings import Settings
-from bertviz_core.tables import parquet as row_groups
-from bertviz_core.tables import text_tables as lines
+from bertviz_core.tables import parquet, text_tables
 from bertviz_core.tables.cells import label_text
 
 SETTINGS = Settings.from_environment()
@@ -98,8 +97,8 @@ def of_corpus(path: Path) -> dict[str, list[str]]:
 def test_cells_are_the_same_in_every_format(
     tmp_path: Path, name: str, reader: Callable[[Path], dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BATCH_RECORDS", 2)
-    monkeypatch.setattr(row_groups, "BATCH_ROWS", 2)
+    monkeypatch.setattr(text_tables, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
     WRITERS[name](tmp_path / name)
     found = reader(tmp_path / name)
     assert found == {key: LABELS[key] for key in found}

@@ -32,7 +32,7 @@ from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
-from ui.cache import models as traces
+from ui.cache import models
 from ui.cache.models import TraceCache
 
 SETTINGS = Settings.from_environment()
@@ -287,13 +287,13 @@ def test_the_cache_keeps_to_its_bytes_and_lets_go_of_the_longest_unused(bert: Op
 
 def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    real = traces.trace_unlocked
+    real = models.trace_unlocked
 
     def counted(loaded: LoadedModel, tokens: Tokens, progress: Progress | None, check_later: bool) -> Trace:
         runs.append(tokens.text)
         return real(loaded, tokens, progress, check_later)
 
-    monkeypatch.setattr(traces, "trace_unlocked", counted)
+    monkeypatch.setattr(models, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)
 
     def ask(_: int) -> Trace:
@@ -314,7 +314,7 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
         calls.append(True)
         return len(calls) < 3
 
-    with traces.RUN_LOCK, pytest.raises(SupersededError):
+    with models.RUN_LOCK, pytest.raises(SupersededError):
         cache.trace(bert[0], tokenize(bert[1], TEXT), is_needed)
     assert len(calls) == 3
     assert len(cache) == 0
@@ -337,7 +337,7 @@ def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Open
     with pytest.raises(SupersededError):
         cache.trace(bert[0], tokens, progress=progress)
     assert progress_calls == [(1, layers), (2, layers)]
-    with traces.RUN_LOCK.place() as next_one:
+    with models.RUN_LOCK.place() as next_one:
         assert next_one.ahead == 0
     assert len(cache) == 0
 

@@ -12,22 +12,20 @@ from streamlit.runtime.state import get_session_state
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog.example_run import TEXTS_FILE
 from bertviz_core.questions import corpora
-from bertviz_core.questions.interventions import attributions as shares
-from bertviz_core.questions.interventions import effects as interventions
-from bertviz_core.questions.interventions import effects as many_texts
-from bertviz_core.questions.interventions import journey_change, targets
+from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
-from bertviz_core.questions.models import architecture as parameters
-from bertviz_core.questions.models import checkpoints as adapter
-from bertviz_core.questions.models import checkpoints as layer_similarity
-from bertviz_core.questions.predictions import followed as followed_states
-from bertviz_core.questions.predictions import labelled_texts, masked_lm, ranking
-from bertviz_core.questions.predictions import predict as task_heads
+from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
 from bertviz_core.questions.question import Param, flag
 from bertviz_core.questions.tables.predictions import LISTED
-from bertviz_core.questions.texts import attention, hidden_states, journey, number_formats, sentences, tokens
-from bertviz_core.questions.texts import hidden_states as heads
-from bertviz_core.questions.texts import two_models as two_runs
+from bertviz_core.questions.texts import (
+    attention,
+    hidden_states,
+    journey,
+    number_formats,
+    sentences,
+    tokens,
+    two_models,
+)
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import causes, checkpoint, words
 from bertviz_core.questions.views import heads as heads_view
@@ -80,7 +78,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="on request", carried=True),
     *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
     *_on("parameters architecture", TASK),
-    *_on("parameters", parameters.FORM, parameters.DEPTH),
+    *_on("parameters", architecture.FORM, architecture.DEPTH),
     *_on(
         "parameters",
         _words("module", "the module whose rows are listed"),
@@ -100,7 +98,7 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on("checkpoint", checkpoints.LABELS, checkpoints.STATISTIC, checkpoints.WEIGHTS_SCALE),
     *_on("checkpoint", checkpoints.TENSOR, checkpoints.CHANGED, checkpoints.SCALE, checkpoints.ORDER),
-    *_on("checkpoint", adapter.UPDATE_MEASURE),
+    *_on("checkpoint", checkpoints.UPDATE_MEASURE),
     *_on("checkpoint", number_formats.NUMBER_FORMATS, number_formats.ROUNDED_BY, number_formats.ROUNDED_FOR),
     *_on(
         "checkpoint",
@@ -121,9 +119,9 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "checkpoint", _words("answered_texts", "texts, one on each line, after a label and a tab"), linked="on request"
     ),
-    *_on("checkpoint", layer_similarity.LAYER_MEASURE),
+    *_on("checkpoint", checkpoints.LAYER_MEASURE),
     *_on("checkpoint", run_of_training.TRAINING, linked="always"),
-    *_on("checkpoint", training.FROM, training.PART, followed_states.ENTROPY_DRAWN),
+    *_on("checkpoint", training.FROM, training.PART, followed.ENTROPY_DRAWN),
     *_on(
         "checkpoint",
         run_of_training.FIRST_CHECKPOINT,
@@ -144,16 +142,16 @@ ROWS: tuple[AddressName, ...] = (
         _words("second_text", "the second one"),
         linked="on request",
     ),
-    *_on("journey", heads.LAYER, heads.HEAD, heads.QUERY, heads.KEY),
-    *_on("heads attention", heads.LAYER, heads.HEAD, heads.QUERY, carried=True),
+    *_on("journey", hidden_states.LAYER, hidden_states.HEAD, hidden_states.QUERY, hidden_states.KEY),
+    *_on("heads attention", hidden_states.LAYER, hidden_states.HEAD, hidden_states.QUERY, carried=True),
     *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
     *_on("journey", journey_change.CHANGE),
     *_on("journey predictions", EDITED, linked="on request", carried=True),
-    *_on("heads", heads.MATRIX, heads.CUT),
-    *_on("heads", heads.KEY),
+    *_on("heads", hidden_states.MATRIX, hidden_states.CUT),
+    *_on("heads", hidden_states.KEY),
     *_on("heads", heads_view.WEIGHTS, heads_view.ROW_OPEN, heads_view.PRODUCTS_SHOWN),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
-    *_on("attention", attention.QUERIES, attention.KEYS, two_runs.OTHER_LAYER, two_runs.OTHER_HEAD),
+    *_on("attention", attention.QUERIES, attention.KEYS, two_models.OTHER_LAYER, two_models.OTHER_HEAD),
     *_on(
         "attention",
         _words("look", "how the maps are drawn, and what is selected in them; copy it from an address"),
@@ -195,7 +193,7 @@ ROWS: tuple[AddressName, ...] = (
         sentence_views.VECTORS_IN,
     ),
     *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
-    *_on("predictions", task_heads.ORDER, task_heads.JOINED, task_heads.LONGEST, task_heads.WINDOW),
+    *_on("predictions", predict.ORDER, predict.JOINED, predict.LONGEST, predict.WINDOW),
     *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
     *_on(
         "predictions",
@@ -205,7 +203,7 @@ ROWS: tuple[AddressName, ...] = (
         labelled_texts.MANY_TEXTS,
         linked="on request",
     ),
-    *_on("predictions", masked_lm.TERMS, task_heads.HEAD_OF),
+    *_on("predictions", masked_lm.TERMS, predict.HEAD_OF),
     *_on("predictions", labelled_texts.TEXTS_FROM, labelled_texts.ANSWERED_BY, labelled_texts.LABELLED),
     *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
@@ -225,12 +223,20 @@ ROWS: tuple[AddressName, ...] = (
         linked="on request",
         carried=True,
     ),
-    *_on("causes", interventions.COUNT),
-    *_on("causes journey", interventions.REMOVED_FOR),
-    *_on("causes", many_texts.TEXTS_DRAWN),
+    *_on("causes", effects.COUNT),
+    *_on("causes journey", effects.REMOVED_FOR),
+    *_on("causes", effects.TEXTS_DRAWN),
     *_on("causes", causes.SENTENCES, linked="on request"),
     *_on("causes", causes.HEAD, causes.REMOVED_HEADS, causes.WHICH, causes.PATCHED, causes.LIST),
-    *_on("words", shares.METHOD, shares.COMPARED, shares.UNITS, shares.IN_PLACE, shares.CLASSES, words.CLASSES_BY),
+    *_on(
+        "words",
+        attributions.METHOD,
+        attributions.COMPARED,
+        attributions.UNITS,
+        attributions.IN_PLACE,
+        attributions.CLASSES,
+        words.CLASSES_BY,
+    ),
     *_on("corpus", _words("corpus", "the corpus"), linked="always"),
     *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),

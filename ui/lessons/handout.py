@@ -26,7 +26,7 @@ from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.tour import NAMES, Place
 from ui.session import TOUR
 from ui.share import restore_texts
-from ui.widgets import models as fields
+from ui.widgets import models
 from ui.widgets.files import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
 
 TO_RECORD = "pinned_view_to_record"
@@ -62,7 +62,7 @@ def record_view(token: str, view: ShownView) -> None:
         view: what the page has shown.
     """
     with suppress(BertvizError):  # the page has shown the error already
-        origin = source(fields.model_name())
+        origin = source(models.model_name())
         keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
 
 

@@ -31,8 +31,7 @@ from bertviz_core.resources import ByteCache
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.version import __version__
-from ui.cache import figures as memoize
-from ui.cache import jobs, models
+from ui.cache import figures, jobs, models
 from ui.cache.figures import ACTIVITY
 from ui.cache.models import TraceCache
 from ui.server.start import App, Message, Receive, Send
@@ -256,9 +255,9 @@ def start_metrics(settings: Settings) -> "MetricsServer | None":
             f"The metrics cannot be served on port {settings.metrics_port} of {settings.metrics_address} "
             f"({error.strerror}): set INSIDE_BERT_METRICS_PORT or INSIDE_BERT_METRICS_ADDRESS to a free one."
         ) from error
-    memoize.ACTIVITY.addHandler(DURATIONS)
-    memoize.ACTIVITY.setLevel(logging.INFO)
-    memoize.ACTIVITY.propagate = False
+    figures.ACTIVITY.addHandler(DURATIONS)
+    figures.ACTIVITY.setLevel(logging.INFO)
+    figures.ACTIVITY.propagate = False
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
 
@@ -324,7 +323,7 @@ def _gauges(settings: Settings) -> Iterator[str]:
 def _caches(settings: Settings) -> Iterator[str]:
     caches: dict[str, ByteCache | TraceCache] = {
         "models": models.loaded_models(),
-        "results": memoize.results(),
+        "results": figures.results(),
         "traces": models.traces(),
     }
     limits = {

@@ -16,9 +16,7 @@ from bertviz_core.errors import (
 )
 from bertviz_core.text import escape_markdown
 from ui.components.navigation import PageLink, page_links
-from ui.widgets import models as hub_reach
-from ui.widgets import models as select
-from ui.widgets import run_model as download
+from ui.widgets import models, run_model
 
 SUGGESTED = "suggested_model"
 """Key of the button that opens a model with a similar name."""
@@ -43,17 +41,17 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
         unreached = isinstance(error, UnreachableHubError)
-        if unreached and not hub_reach.is_lost():
-            hub_reach.lost(UNREACHED)
+        if unreached and not models.is_lost():
+            models.lost(UNREACHED)
         with st.container(horizontal=True):
             if error.suggestion:
                 st.button(
                     f"Open {escape_markdown(error.suggestion)}",
-                    on_click=select.choose_model,
+                    on_click=models.choose_model,
                     args=(error.suggestion,),
                     key=SUGGESTED,
                 )
-            if isinstance(error, ModelNotFoundError | HubError) and (before := select.model_before()) is not None:
+            if isinstance(error, ModelNotFoundError | HubError) and (before := models.model_before()) is not None:
                 _choice(f"Back to {escape_markdown(before)}", before, "secondary")
             if unreached:
                 _ask_again()
@@ -110,13 +108,13 @@ def ways_on(model: str) -> None:
     """Show a button for each way to continue where files of a model are missing: its download, and another model."""
     with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
         reason = _offer_download(model)
-        before, other = select.model_before(), select.ready_model()
+        before, other = models.model_before(), models.ready_model()
         weight: Literal["primary", "secondary"] = "secondary" if reason is None else "primary"
         if before is not None and before != model:
             _choice(f"Back to {escape_markdown(before)}", before, weight)
         elif other is not None and other != model:
             _choice(f"Continue with {escape_markdown(other)}", other, weight)
-        if hub_reach.is_lost():
+        if models.is_lost():
             _ask_again()
     if reason is not None:
         st.caption(escape_markdown(reason))
@@ -124,13 +122,13 @@ def ways_on(model: str) -> None:
 
 def _ask_again() -> None:
     """Show the button after which a Hub that could not be reached is asked once more."""
-    st.button("Ask the Hub again", key="ask_hub", icon=":material/refresh:", on_click=hub_reach.answered)
+    st.button("Ask the Hub again", key="ask_hub", icon=":material/refresh:", on_click=models.answered)
 
 
 def _choice(label: str, model: str, weight: Literal["primary", "secondary"]) -> None:
     """Show the button that opens another model in place of one that cannot be opened."""
     icon = ":material/arrow_back:" if label.startswith("Back") else ":material/arrow_forward:"
-    st.button(label, key="go_on", type=weight, icon=icon, on_click=select.choose_model, args=(model,))
+    st.button(label, key="go_on", type=weight, icon=icon, on_click=models.choose_model, args=(model,))
 
 
 def _offer_download(model: str) -> str | None:
@@ -139,11 +137,11 @@ def _offer_download(model: str) -> str | None:
     When the Hub is first found to be out of reach, the page is run again, so that the list of models says so.
     """
     try:
-        download.offer(model)
+        run_model.offer(model)
     except UnreachableHubError as error:
-        if hub_reach.is_lost():
+        if models.is_lost():
             return str(error)
-        hub_reach.lost(UNREACHED)
+        models.lost(UNREACHED)
         st.rerun()
     except BertvizError as error:
         return str(error)

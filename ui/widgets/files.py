@@ -27,10 +27,10 @@ from ui import session
 from ui.cache import models as sources
 from ui.cache.figures import ShownDrawing, ShownFigure, ShownView, cached_figure, noted, view_in_sight
 from ui.cache.jobs import board, this_reader
-from ui.widgets import models as fields
 from ui.widgets import text_fields
 from ui.widgets.errors import shown_in_place
 from ui.widgets.heading import steps_done
+from ui.widgets.models import model_name
 
 
 def note_figure(
@@ -99,7 +99,7 @@ def read_texts(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
 
 def shown_models(names: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
     """Name and revision of each model; by default of the chosen one."""
-    return tuple(_named(name) for name in names or (fields.model_name(),))
+    return tuple(_named(name) for name in names or (model_name(),))
 
 
 def _named(name: str) -> tuple[str, str]:
@@ -431,7 +431,7 @@ def _panel(report: PageReport) -> None:
     from ui.cache.report import ReportContents, offered, report_key, report_work
 
     about = st.empty()
-    name, text, pair = fields.model_name(), text_fields.text(), text_fields.pair()
+    name, text, pair = model_name(), text_fields.text(), text_fields.pair()
     titles = offered(name, text, pair)
     with_view = st.checkbox("This view", value=True, key=VIEW)
     usual = st.checkbox(

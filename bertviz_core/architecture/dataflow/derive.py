@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from bertviz_core.architecture.dataflow import values as stepwise
 from bertviz_core.architecture.dataflow.values import (
     DISTANCE,
     IDS,
@@ -16,6 +15,8 @@ from bertviz_core.architecture.dataflow.values import (
     STREAM,
     TURNED,
     TYPE,
+    AttentionCall,
+    Calls,
     Flow,
     Value,
     ancestors,
@@ -23,6 +24,8 @@ from bertviz_core.architecture.dataflow.values import (
     flow_of,
     inner_ends,
     record_inputs,
+    recording_calls,
+    register,
     token_types,
 )
 from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row
@@ -195,7 +198,7 @@ def _facts_of(dry: DryModel, base: "transformers.PreTrainedModel") -> ModelFacts
         for layer, modules in layer_paths(ledger, ledger.model_type, stack).items()
     }
     with suppress(ValueError):  # the family has no other implementation
-        set_attention(dry.model, stepwise.register())
+        set_attention(dry.model, register())
     inputs = dry.inputs([plain_row(dry.model, PROBE_TOKENS)])
     inputs |= token_types(dry, inputs["input_ids"])
     ends = {place: (modules[0], modules[-1]) for place, modules in paths.items()}
@@ -216,7 +219,7 @@ def _read(
     """Run the model; each layer is delimited by two of its modules."""
     firsts, lasts = {first for first, _ in ends.values()}, {last for _, last in ends.values()}
     encoder = encoder_path(dry.model)
-    with torch.no_grad(), stepwise.recording_calls() as calls, flow_of(dry.model, firsts, {*lasts, encoder}) as flow:
+    with torch.no_grad(), recording_calls() as calls, flow_of(dry.model, firsts, {*lasts, encoder}) as flow:
         record_inputs(flow, inputs)
         output = dry.run(inputs)
     pooler = any(component.name == "pooler" for component in module_ledger(dry.name, base).components)
@@ -232,7 +235,7 @@ class _Reader:
     dry: DryModel
     ledger: Ledger
     flow: Flow
-    calls: stepwise.Calls
+    calls: Calls
     paths: Mapping[Place, tuple[str, ...]]
     ends: Mapping[Place, tuple[str, str]]
     last: Value
@@ -434,12 +437,12 @@ class _Reader:
             window=self._window(call, stack, layer),
         )
 
-    def _call(self, modules: Sequence[str]) -> stepwise.AttentionCall | None:
+    def _call(self, modules: Sequence[str]) -> AttentionCall | None:
         named = dict(self.dry.model.named_modules())
         inside = {id(module) for path in modules for module in named[path].modules()}
         return next((call for call in self.calls.attention if id(call.module) in inside), None)
 
-    def _window(self, call: stepwise.AttentionCall | None, stack: str, layer: int) -> Window | None:
+    def _window(self, call: AttentionCall | None, stack: str, layer: int) -> Window | None:
         """The window of the mask of a call."""
         sizes = self.dry.model.config.to_dict().get("attention_window")  # Beltagy et al. 2020, section 3.1: half a side
         if sizes and stack == "encoder":

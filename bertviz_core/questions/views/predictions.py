@@ -36,8 +36,7 @@ from bertviz_core.predictions.masked_lm import TRAINED, mask_id
 from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.predictions import masked_lm
-from bertviz_core.questions.predictions import predict as task_heads
+from bertviz_core.questions.predictions import masked_lm, predict
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
 from bertviz_core.questions.question import Answer, Options, Param
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
@@ -317,14 +316,14 @@ def score_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The classes of the text, as bars."""
-    answer = ask(task_heads.classes, options.only(task=SEQUENCE))
-    yield Section((task_heads.ORDER,) if len(answer.result.labels) > 1 else (), class_bars)
+    answer = ask(predict.classes, options.only(task=SEQUENCE))
+    yield Section((predict.ORDER,) if len(answer.result.labels) > 1 else (), class_bars)
     yield compared(opened, ask, options.only(task=SEQUENCE))
 
 
 def class_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The probability of each class."""
-    answer = ask(task_heads.classes, options.only(task_heads.ORDER, task=SEQUENCE))
+    answer = ask(predict.classes, options.only(predict.ORDER, task=SEQUENCE))
     prediction = answer.result
     yield Figure.of(
         classes_figure,
@@ -338,7 +337,7 @@ def class_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def next_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Whether the second text follows the first."""
-    answer = ask(task_heads.next_sentence, options.only(task=NEXT))
+    answer = ask(predict.next_sentence, options.only(task=NEXT))
     prediction = answer.result
     yield Figure.of(
         next_sentence_figure,
@@ -353,8 +352,8 @@ def next_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The entities of the text."""
-    of = options.only(task_heads.JOINED, task=TAGGING)
-    answer = ask(task_heads.tags, of)
+    of = options.only(predict.JOINED, task=TAGGING)
+    answer = ask(predict.tags, of)
     listed = answer.drawn["tag_entities"]
     untagged = "Every token has the tag O: this head sees no entity here."
     yield Figure.of(
@@ -365,17 +364,17 @@ def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         height=_height(len(listed)),
         formats=SCORES,
         explanation=texts.TAGS,
-        code=library_lines(task_heads.tags, opened, of),
+        code=library_lines(predict.tags, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, TAGGING), *([] if listed else [Text(untagged, "caption")])],
     )
-    yield compared(opened, ask, options.only(task=TAGGING), joined=of.choice(task_heads.JOINED))
+    yield compared(opened, ask, options.only(task=TAGGING), joined=of.choice(predict.JOINED))
 
 
 def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The context with its best answers."""
-    of = options.only(task_heads.LONGEST, task=ANSWERING)
-    answer = ask(task_heads.answers, of)
+    of = options.only(predict.LONGEST, task=ANSWERING)
+    answer = ask(predict.answers, of)
     where = (
         "The question is the first text of the sidebar, the context the second. Below an answer stand its place and "
         "its score; an answer is darker the likelier it is."
@@ -388,29 +387,29 @@ def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         height=_height(len(answer.result.answers)),
         formats=SCORES,
         explanation=texts.ANSWERS,
-        code=library_lines(task_heads.answers, opened, of),
+        code=library_lines(predict.answers, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, ANSWERING), Text(texts.null_words(answer.result)), Text(where, "caption")],
     )
-    yield Section((task_heads.WINDOW,), span_map)
+    yield Section((predict.WINDOW,), span_map)
     yield compared(opened, ask, of)
 
 
 def span_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The probability of every span of one window."""
-    answer = ask(task_heads.answer_map, options.only(task_heads.LONGEST, task_heads.WINDOW, task=ANSWERING))
+    answer = ask(predict.answer_map, options.only(predict.LONGEST, predict.WINDOW, task=ANSWERING))
     name = f"answer map {opened.name}"
     yield Figure.of(answer_map_figure, answer, name, below=[Text(texts.MAP, "caption")])
 
 
 def change_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Fields for the edited version, both answers, and what changed."""
-    yield Section((task_heads.HEAD_OF,) if len(stored_tasks(opened.source)) > 1 else (), edited_view)
+    yield Section((predict.HEAD_OF,) if len(stored_tasks(opened.source)) > 1 else (), edited_view)
 
 
 def edited_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Fields for the edited version of what the head reads."""
-    task = options.get(task_heads.HEAD_OF.key) or stored_tasks(opened.source)[0]
+    task = options.get(predict.HEAD_OF.key) or stored_tasks(opened.source)[0]
     yield Section((EDITED, EDITED_PAIR), change_of(task), example=task if task in (ANSWERING, NEXT) else "")
 
 
@@ -438,18 +437,18 @@ def _change(opened: Opened, answer: Answer[Any], what: str, task: str, words: st
 def changed_classes(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Classes of both versions."""
     of = options.only(EDITED, EDITED_PAIR, task=task)
-    answer = ask(task_heads.classes_change, of)
+    answer = ask(predict.classes_change, of)
     before, after = answer.result
     words = f"The text: {texts.class_words(before)}  \nEdited: {texts.class_words(after)}"
-    code = library_lines(task_heads.classes_change, opened, of)
+    code = library_lines(predict.classes_change, opened, of)
     yield _change(opened, answer, "classes", task, words, explanation=texts.HOW[before.scoring], code=code)
 
 
 def changed_tags(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Entities of both versions."""
-    answer = ask(task_heads.tags_change, options.only(task_heads.JOINED, EDITED, EDITED_PAIR, task=task))
+    answer = ask(predict.tags_change, options.only(predict.JOINED, EDITED, EDITED_PAIR, task=task))
     edited = Options((options.get(EDITED.key),), options.values.get(EDITED_PAIR.key), task, options.values)
-    calls = [call_lines(task_heads.tags, each.only(task_heads.JOINED)) for each in (options, edited)]
+    calls = [call_lines(predict.tags, each.only(predict.JOINED)) for each in (options, edited)]
     listed = (answer.drawn[name] for name in ("tag_entities", "edited_entities"))
     before, after = (sorted({f"{each.text} ({each.label})" for each in entities}) for entities in listed)
     code = "\n".join([opening_lines(opened, task), *calls])
@@ -459,8 +458,8 @@ def changed_tags(opened: Opened, ask: Ask, options: Options, task: str) -> Itera
 
 def changed_answers(opened: Opened, ask: Ask, options: Options, task: str) -> Iterator[Part]:
     """Answers to both versions."""
-    of = options.only(task_heads.LONGEST, EDITED, EDITED_PAIR, task=task)
-    answer = ask(task_heads.answers_change, of)
+    of = options.only(predict.LONGEST, EDITED, EDITED_PAIR, task=task)
+    answer = ask(predict.answers_change, of)
     before, after = answer.result
     first, second = before.answers[0], after.answers[0]
     same = "stays the same" if before.answer == after.answer else f"becomes **{escape_markdown(after.answer)}**"
@@ -468,7 +467,7 @@ def changed_answers(opened: Opened, ask: Ask, options: Options, task: str) -> It
         f"The best answer, **{escape_markdown(before.answer)}**, {same}; the best span's score goes from "
         f"{first.score:.3f} to {second.score:.3f} ({second.score - first.score:+.3f}).".replace("(-", "(−")
     )
-    code = library_lines(task_heads.answers_change, opened, of)
+    code = library_lines(predict.answers_change, opened, of)
     how: dict[str, Any] = {"formats": SCORES, "scrolled": True, "explanation": texts.ANSWERS, "code": code}
     yield _change(opened, answer, "answers", task, words, **how)
 
@@ -489,8 +488,8 @@ Changed = tuple[tuple[Param, ...], Callable[..., Iterator[Part]], DeclaredFigure
 CHANGE_VIEWS: Mapping[str, Changed] = {
     WORDS: ((masked_lm.GUESS,), changed_words, words_change_figure),
     SEQUENCE: ((), changed_classes, classes_change_figure),
-    TAGGING: ((task_heads.JOINED,), changed_tags, tags_change_figure),
-    ANSWERING: ((task_heads.LONGEST,), changed_answers, answers_change_figure),
+    TAGGING: ((predict.JOINED,), changed_tags, tags_change_figure),
+    ANSWERING: ((predict.LONGEST,), changed_answers, answers_change_figure),
     NEXT: ((), changed_classes, classes_change_figure),
 }
 """Task -> controls, parts and figure of the comparison of its answers."""
@@ -524,7 +523,7 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
             below=[Notices([each for each in answer.notices if each not in known], "caption")],
         )
         if joined:
-            entities = replace(whole, values={**values, VIEW.key: ENTITIES, task_heads.JOINED.key: joined})
+            entities = replace(whole, values={**values, VIEW.key: ENTITIES, predict.JOINED.key: joined})
             result = compared_predictions(opened, entities).result
             yield Text(f"**Entities**  \n{escape_markdown(what_changed(result))}")
             if len(frame := comparison_frame(result)):
@@ -550,8 +549,8 @@ WORD_PARAMS = (masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE)
 VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Masked words", (), section(words_view, *WORD_PARAMS, run=True, above=masked_text)): (WORDS,),
     View("Classes", (), classes_view): (SEQUENCE,),
-    View("Tags", (), section(tagged_text, task_heads.JOINED)): (TAGGING,),
-    View("Answers", (), section(marked_answers, task_heads.LONGEST, example=ANSWERING)): (ANSWERING,),
+    View("Tags", (), section(tagged_text, predict.JOINED)): (TAGGING,),
+    View("Answers", (), section(marked_answers, predict.LONGEST, example=ANSWERING)): (ANSWERING,),
     View("Next sentence", (), section(next_bars, example=NEXT)): (NEXT,),
     View("Surprise", (), surprise_view): (WORDS,),
     View("Lens", (), section(lens_map, masked_lm.MASK, masked_lm.LENS, run=True)): (WORDS,),

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from bertviz_core import BertvizError, open_model, open_training
 from bertviz_core.checkpoints.training import movement
 from bertviz_core.checkpoints.training.results import FINAL, TrainingMovement
-from bertviz_core.cli import figure as figure_command
+from bertviz_core.cli import figure
 from bertviz_core.errors import SupersededError
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
@@ -292,7 +292,7 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
         specs.append(picture)
         return b"kept"
 
-    monkeypatch.setattr(figure_command, "file_content", keep)
+    monkeypatch.setattr(figure, "file_content", keep)
     name, *options = shlex.split(words)
     done = command("figure", name, str(folder), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bertviz_core.corpus.analysis import profiles as probes_module
+from bertviz_core.corpus.analysis import profiles
 from bertviz_core.corpus.analysis.profiles import corpus_probe_scores, labelled_sample
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import CorpusError, TextError
@@ -59,7 +59,7 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     examples, rows = example_set(), list(range(0, 220, 5))
     labels = pa.chunked_array([pa.array([examples.labels[row] for row in rows] + [None] * (ROWS - len(rows)))])
     monkeypatch.setattr(type(corpus), "column", lambda *_: labels)
-    monkeypatch.setattr(probes_module, "texts_of", lambda _, chosen: [examples.texts[rows[row]] for row in chosen])
+    monkeypatch.setattr(profiles, "texts_of", lambda _, chosen: [examples.texts[rows[row]] for row in chosen])
     calls: list[tuple[int, int]] = []
     scores = corpus_probe_scores(
         corpus, loaded, tokenizer, "topic", seed=1, progress=lambda done, total: calls.append((done, total))

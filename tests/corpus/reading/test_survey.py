@@ -24,7 +24,7 @@ from bertviz_core.errors import BertvizError, CorpusError
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 from bertviz_core.tables import parquet as row_groups
-from bertviz_core.tables import text_tables as lines
+from bertviz_core.tables import text_tables
 from bertviz_core.tables.inputs import input_files
 
 ROWS: list[dict[str, Any]] = [
@@ -107,7 +107,7 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_all_kinds_give_the_same_rows(
     tmp_path: Path, way: Callable[[Path], Path], per_shard: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BATCH_RECORDS", batch)
+    monkeypatch.setattr(text_tables, "BATCH_RECORDS", batch)
     monkeypatch.setattr(row_groups, "BATCH_ROWS", batch)
     found = survey(str(way(tmp_path)), None, per_shard, MOST)
     assert (found.rows, found.text_column) == (53, "text")
@@ -262,7 +262,7 @@ def test_every_encoding_and_line_end_is_read_as_a_list_of_texts_is(tmp_path: Pat
 
 
 def test_a_long_file_of_carriage_returns_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "LINE_PART", 7)
+    monkeypatch.setattr(text_tables, "LINE_PART", 7)
     for end in ("\r", "\r\n", "\n"):
         for encoding in ("utf-8", "utf-16"):
             written = end.join(["id,text", *(f'{row},"row {row}, {"long " * row}"' for row in range(9))])

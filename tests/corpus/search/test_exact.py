@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus import exact_search as exact
+from bertviz_core.corpus import exact_search
 from bertviz_core.corpus.exact_search import exact_cosines, nearest_rows
 from bertviz_core.errors import CorpusError
 
@@ -68,8 +68,8 @@ def test_many_blocks_are_as_one(dtype: str, monkeypatch: pytest.MonkeyPatch) -> 
     vectors, query = made(dtype), np.arange(DIMENSIONS, dtype=np.float32)
     mask = np.arange(ROWS) % 3 != 1
     whole = [nearest_rows(vectors, query, 50, each) for each in (None, mask)]
-    monkeypatch.setattr(exact, "BLOCK_ROWS", 97)
-    monkeypatch.setattr(exact, "EXACT_ROWS", 10)
+    monkeypatch.setattr(exact_search, "BLOCK_ROWS", 97)
+    monkeypatch.setattr(exact_search, "EXACT_ROWS", 10)
     for before, each in zip(whole, (None, mask), strict=True):
         after = nearest_rows(vectors, query, 50, each)
         np.testing.assert_array_equal(after.rows, before.rows)

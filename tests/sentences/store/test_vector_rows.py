@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.corpus import exact_search as exact
+from bertviz_core.corpus import exact_search
 from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import VECTORS_FILE
 from bertviz_core.errors import CorpusError
@@ -41,7 +41,7 @@ def test_rows_are_those_of_the_array(tmp_path: Path, dtype: str, monkeypatch: py
 
 @pytest.mark.parametrize("mask", [None, np.arange(ROWS) % 3 == 0])
 def test_a_search_of_the_file_is_one_of_the_array(tmp_path: Path, mask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "BLOCK_ROWS", 200)
+    monkeypatch.setattr(exact_search, "BLOCK_ROWS", 200)
     file, array = written(tmp_path / "rows.npy")
     query = np.random.default_rng(3).standard_normal(DIMENSIONS).astype(np.float32)
     found, expected = nearest_rows(file, query, 20, mask), nearest_rows(array, query, 20, mask)

@@ -7,7 +7,6 @@ import pytest
 from bertviz_core.predictions.run import stored_tasks
 from tests.helpers.tiny_heads import save_tiny_head
 from ui.cache import models
-from ui.cache import models as sources
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_heads_share_the_base_in_memory(tiny: str) -> None:
-    assert stored_tasks(sources.source(tiny)) == ("masked-lm", "next-sentence")
+    assert stored_tasks(models.source(tiny)) == ("masked-lm", "next-sentence")
     base = models.loaded(tiny)
     before = models.loaded_models().nbytes
     heads = [models.with_head(tiny, task) for task in ("masked-lm", "next-sentence", "masked-lm")]
@@ -42,7 +41,7 @@ def test_heads_share_the_base_in_memory(tiny: str) -> None:
 
 def test_a_head_follows_its_base_that_was_loaded_anew(tiny: str) -> None:
     head = models.with_head(tiny, "masked-lm")
-    source = sources.source(tiny)
+    source = models.source(tiny)
     models.loaded_models().pop((source.name, source.kind, source.revision))
     again = models.with_head(tiny, "masked-lm")
     assert again is not head

@@ -9,7 +9,6 @@ from bertviz_core.questions.report.model_lines import reading as given_lines
 from bertviz_core.questions.texts.attention import PART, PUNCTUATION, SPECIAL, WEIGHTS, WORDS, attention_map
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
-from ui.cache import models as sources
 from ui.cache.shared_model import SharedModel
 
 LABELS: dict[Weights, str] = {
@@ -105,7 +104,7 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 
 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    source = sources.source(trace.model)
+    source = models.source(trace.model)
     where, reader = source.pretrained_name, source.tokenizer_class
     encoder = ".get_encoder()" if source.config.get("is_encoder_decoder") else ""
     arguments = given_lines(trace.tokens, models.loaded(trace.model).model)

@@ -33,7 +33,7 @@ from ui.address.widgets import BOUND, select, whole
 from ui.cache.folders import SharedCorpus
 from ui.cache.jobs import board
 from ui.session import CORPUS_QUERY, settings
-from ui.widgets import lists as progress
+from ui.widgets import lists
 from ui.widgets.lists import awaited
 
 CORPUS, QUERY = "corpus", "corpus_query"
@@ -277,5 +277,5 @@ def _example(alone: bool) -> Path:
     job = board().find(what)
     if job is None:
         job = board().start(what, len(example_set().texts), work)
-    folder: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
+    folder: Path = awaited(board, what, job, "sentences", lists.PATIENCE_S, kind="corpus example")
     return folder

@@ -52,10 +52,10 @@ from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls
 from ui.views.corpus import controls as texts
 from ui.views.corpus.search import plain_cell, row_table
-from ui.widgets import models as fields
 from ui.widgets.figure_block import chart, explained, figure_block, numbers_table
 from ui.widgets.heading import unshown
 from ui.widgets.lists import answer, table_files
+from ui.widgets.models import model_name
 
 KEY = "corpus_clusters"
 TYPICAL = ("most typical", "second", "third")
@@ -201,7 +201,7 @@ NAMES = {
 
 def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Mean of one measure of every head of the chosen model."""
-    name = fields.model_name()
+    name = model_name()
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
@@ -261,7 +261,7 @@ LABELS = ("label", "topic", "class", "category")
 
 def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Accuracy over the layers of the chosen model."""
-    name, columns = fields.model_name(), named.corpus.columns
+    name, columns = model_name(), named.corpus.columns
     first = next((each for each in LABELS if each in columns), "")
     with row:
         column = controls.column_select(LABELS_OF, "Labels", columns, first=first)

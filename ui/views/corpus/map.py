@@ -25,7 +25,6 @@ from ui.cache.folders import SharedCorpus
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene
 from ui.views.corpus import controls
-from ui.views.corpus import controls as texts
 from ui.views.corpus.search import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
 from ui.widgets.files import note_figure
@@ -67,7 +66,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
                 _cells(density.counts, density.window),
                 models=(corpus.manifest.model,),
             )
-    explained(KEY, texts.MAPS[method] + texts.SHADING, library_lines(placed_rows, named, options))
+    explained(KEY, controls.MAPS[method] + controls.SHADING, library_lines(placed_rows, named, options))
 
 
 @st.fragment

@@ -24,7 +24,6 @@ from ui.address.widgets import whole
 from ui.cache.folders import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import controls
-from ui.views.corpus import controls as texts
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.heading import unshown
 from ui.widgets.lists import answer
@@ -51,7 +50,7 @@ def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
     explained(
         MANIFEST_KEY,
-        texts.ABOUT,
+        controls.ABOUT,
         f"{opening_lines(named)}{PRINTED}",
     )
 
@@ -178,7 +177,7 @@ def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
             height="auto" if len(hits.hits) <= 10 else 390,
             texts=(text,),
             models=(hits.model,),
-            explanation=(texts.SEARCH, library_lines(corpus_hits, named, options)),
+            explanation=(controls.SEARCH, library_lines(corpus_hits, named, options)),
         )
         words.markdown(_summary(hits))
         for notice in unshown(hits.notices):

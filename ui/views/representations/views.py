@@ -60,8 +60,6 @@ from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls
-from ui.views.representations import controls as reproduction
-from ui.views.representations import controls as texts
 from ui.views.representations.controls import COMPARED
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -125,8 +123,8 @@ def embedding_view(trace: Trace) -> None:
         numbers="open",
         texts=trace.tokens,
         explanation=(
-            texts.INPUT_WORDS,
-            reproduction.run_lines(trace) + reproduction.input_code(model, parts, first, last + 1),
+            controls.INPUT_WORDS,
+            controls.run_lines(trace) + controls.input_code(model, parts, first, last + 1),
         ),
     )
     if parts.exact:
@@ -160,7 +158,7 @@ def pooler_view(trace: Trace) -> None:
         numbers="open",
         height=240,
         texts=trace.tokens,
-        explanation=(texts.POOLER_WORDS, reproduction.run_lines(trace) + reproduction.POOLER_CODE),
+        explanation=(controls.POOLER_WORDS, controls.run_lines(trace) + controls.POOLER_CODE),
     )
     first = escape_markdown(isolated(trace.tokens.tokens[0]))
     largest = largest_value(check.cls[None])
@@ -190,7 +188,7 @@ def word_view(trace: Trace) -> None:
         return
     names = [state_name(entry) for entry in range(len(comparison.cosine))]
     frame = pd.DataFrame({"hidden state": names, "cosine": comparison.cosine})
-    code = reproduction.WORD_CODE.format(
+    code = controls.WORD_CODE.format(
         first=first_text,
         second=second_text,
         input_arguments=reading(first.tokens, models.loaded(trace.model).model),
@@ -203,7 +201,7 @@ def word_view(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=(first_text, second_text),
-        explanation=(texts.WORD_WORDS, model_lines(SharedModel(trace.model), first.tokens) + code),
+        explanation=(controls.WORD_WORDS, model_lines(SharedModel(trace.model), first.tokens) + code),
     )
     last = float(comparison.cosine[-1])
     words.markdown(
@@ -247,7 +245,7 @@ def _change(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=trace.tokens,
-        explanation=(texts.CHANGE_WORDS, reproduction.run_lines(trace) + reproduction.CHANGE_CODE[name]),
+        explanation=(controls.CHANGE_WORDS, controls.run_lines(trace) + controls.CHANGE_CODE[name]),
     )
     with words, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(MAPS[chosen], width="content")
@@ -293,8 +291,8 @@ def _values(trace: Trace, begun: FirstChart) -> None:
     all_states(trace, "values")
     folded_table(key, frame, picture.title)
     shape = tuple(values.shape)
-    code = reproduction.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
-    explained(key, texts.VALUES_WORDS, reproduction.run_lines(trace) + code)
+    code = controls.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
+    explained(key, controls.VALUES_WORDS, controls.run_lines(trace) + code)
 
 
 def _clicked_value(trace: Trace, key: str, entry: int) -> None:
@@ -374,8 +372,8 @@ def _similarity(trace: Trace, begun: FirstChart) -> None:
     frame.insert(0, "token", list(tokens))
     download_row(picture, key, f"token similarity {name} {trace.model}", picture.title, frame, trace.tokens)
     numbers_table(frame, picture.title)
-    code = reproduction.SIMILARITY_CODE.format(entry=entry, first=first, stop=last + 1, name=name)
-    explained(key, texts.SIMILARITY_WORDS, reproduction.run_lines(trace) + code)
+    code = controls.SIMILARITY_CODE.format(entry=entry, first=first, stop=last + 1, name=name)
+    explained(key, controls.SIMILARITY_WORDS, controls.run_lines(trace) + code)
 
 
 @st.fragment
@@ -391,7 +389,7 @@ def paths_view(trace: Trace) -> None:
         for place, position in enumerate(picked)
         for entry in range(len(paths.points))
     ]
-    code = reproduction.PATHS_CODE.format(picked=picked, states=len(paths.points), count=len(picked))
+    code = controls.PATHS_CODE.format(picked=picked, states=len(paths.points), count=len(picked))
     words = figure_block(
         paths_figure(paths, trace, picked),
         f"token paths {trace.model}",
@@ -399,7 +397,7 @@ def paths_view(trace: Trace) -> None:
         numbers="open",
         height=240,
         texts=trace.tokens,
-        explanation=(texts.PATHS_WORDS, reproduction.run_lines(trace) + code),
+        explanation=(controls.PATHS_WORDS, controls.run_lines(trace) + code),
     )
     shown = float(paths.explained.sum())
     words.markdown(

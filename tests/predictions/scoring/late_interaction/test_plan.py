@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions import late_interaction_modules as modules
+from bertviz_core.predictions import late_interaction_modules
 from bertviz_core.predictions.late_interaction import InteractionEncoder, late_interaction
 from bertviz_core.predictions.late_interaction_plan import UNTRAINED, interaction_plan
 from bertviz_core.questions.opened import OpenedModel
@@ -183,7 +183,7 @@ def test_a_projection_that_widens_every_token_is_refused_before_it_is_read(
     def read(*_: object) -> bytes:
         raise AssertionError("the values are read")
 
-    monkeypatch.setattr(modules, "number_pieces", read)
+    monkeypatch.setattr(late_interaction_modules, "number_pieces", read)
     monkeypatch.setattr(pooling, "read_file", read)
     with pytest.raises(BertvizError, match="makes vectors of 10,000,000 numbers; at most 65,536"):
         interaction_plan(folder_source("tiny", folder), SETTINGS)

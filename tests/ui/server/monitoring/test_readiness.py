@@ -12,7 +12,7 @@ import pytest
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.settings import Settings
-from ui.server import monitoring as readiness
+from ui.server import monitoring
 from ui.server.monitoring import Readiness, check_all, free_nbytes, recent_checks
 
 SETTINGS = Settings.from_environment()
@@ -21,7 +21,7 @@ MIB = 1024**2
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    readiness._latest.clear()
+    monitoring._latest.clear()
 
 
 def answer(path: str, base_path: str = "") -> tuple[int, dict[str, Any]]:
@@ -62,7 +62,7 @@ def test_a_damaged_model_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(*_: object) -> None:
         raise CheckpointError("The header of /srv/secret/model.safetensors is damaged.")
 
-    monkeypatch.setattr(readiness, "open_checkpoint", damaged)
+    monkeypatch.setattr(monitoring, "open_checkpoint", damaged)
     status, body = answer("/ready")
     assert (status, body["ready"]) == (503, False)
     assert body["checks"]["model"] == "the bundled model cannot be opened"
@@ -80,9 +80,9 @@ def test_the_least_free_memory_of_machine_and_groups_counts(tmp_path: Path, monk
     """A group's memory that caches files is free: 900 of 1,000 MiB used, of which 300 cache files, leave 400."""
     (tmp_path / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {700 * 1024} kB\n")
     (tmp_path / "own").write_text("0::/team/one\n")
-    monkeypatch.setattr(readiness, "MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(readiness, "OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(readiness, "CGROUPS", tmp_path)
+    monkeypatch.setattr(monitoring, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(monitoring, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(monitoring, "CGROUPS", tmp_path)
     assert free_nbytes() == 700 * MIB
     inside = tmp_path / "team" / "one"
     inside.mkdir(parents=True)
@@ -98,8 +98,8 @@ def test_the_least_free_memory_of_machine_and_groups_counts(tmp_path: Path, monk
 
 def test_an_answer_is_repeated_for_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[int] = []
-    monkeypatch.setattr(readiness, "check_all", lambda _: checked.append(1) or {"model": "ok"})
+    monkeypatch.setattr(monitoring, "check_all", lambda _: checked.append(1) or {"model": "ok"})
     for at in (100.0, 104.9, 105.0):
-        monkeypatch.setattr(readiness, "monotonic", lambda at=at: at)
+        monkeypatch.setattr(monitoring, "monotonic", lambda at=at: at)
         recent_checks(SETTINGS)
     assert len(checked) == 2

@@ -12,7 +12,6 @@ from bertviz_core.models.loading import load_model
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import models
-from ui.cache import models as sources
 from ui.session import settings
 from ui.views.attention import cache
 from ui.views.attention.texts import attention_code
@@ -41,7 +40,7 @@ def test_the_code_gives_the_numbers_of_the_page(
     name = f"tiny-{family}"
     save_tiny(family, tmp_path / name)
     tokens = models.tokens(name, "I love my pet python.", "The pythons, my love")
-    found = trace(load_model(sources.source(name), settings()), tokens)
+    found = trace(load_model(models.source(name), settings()), tokens)
     printed: list[Any] = []
     code = attention_code(found, 2, 1, reading)
     exec(code, {"print": lambda *each: printed.extend(each)})  # noqa: S102  # that it can be run is what is tested

@@ -16,7 +16,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Optio
 from tests.pages.opened import visible_text
 from ui.cache.figures import results
 from ui.cache.jobs import board
-from ui.widgets import lists as progress
+from ui.widgets import lists
 from ui.widgets.lists import answer, progress_words
 
 SLOW = "It takes long."
@@ -79,7 +79,7 @@ def shown(text: str) -> AppTest:
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     st.cache_resource.clear()
     COMPUTED.clear()
-    monkeypatch.setattr(progress, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(lists, "PATIENCE_S", 60.0)
     yield
     st.cache_resource.clear()
 

@@ -13,7 +13,7 @@ from tests.helpers.hub_server import running_hub
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.cache.models import source
-from ui.widgets import models as hub_reach
+from ui.widgets import models
 
 LOST, REACHED = "roberta-base · needs the Hub (not reached) · masked words", "roberta-base · Hub · masked words"
 
@@ -43,7 +43,7 @@ def test_the_list_and_the_page_say_that_the_hub_cannot_be_reached(monkeypatch: p
         assert not hub.served
         at.button(key="ask_hub").click().run()
         assert hub.served
-    assert not hub_reach.is_lost()
+    assert not models.is_lost()
     assert any(line.startswith(REACHED) for line in at.sidebar.selectbox(key="model").options)
 
 
@@ -90,11 +90,11 @@ def test_a_damaged_folder_of_a_name_that_was_not_reached_is_said_to_be_damaged(m
 
 @pytest.mark.usefixtures("nobody")
 def test_the_failure_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not hub_reach.is_lost()
+    assert not models.is_lost()
     now = 1000.0
-    monkeypatch.setattr(hub_reach, "monotonic", lambda: now)
-    hub_reach.lost("It cannot be reached.")
-    now += hub_reach.REMEMBERED_S - 1
-    assert hub_reach.reason() == "It cannot be reached."
+    monkeypatch.setattr(models, "monotonic", lambda: now)
+    models.lost("It cannot be reached.")
+    now += models.REMEMBERED_S - 1
+    assert models.reason() == "It cannot be reached."
     now += 2
-    assert not hub_reach.is_lost()
+    assert not models.is_lost()

@@ -11,7 +11,6 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import SHELL, opened, visible_text
 from ui import session
 from ui.cache import models
-from ui.cache import models as traces
 from ui.widgets import run_model
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
@@ -22,20 +21,20 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are run from here on; earlier traces are dropped."""
     st.cache_resource.clear()
     texts: list[str] = []
-    real = traces.trace_unlocked
+    real = models.trace_unlocked
 
     def kept(loaded: Any, tokens: Any, progress: Any, **more: Any) -> Any:
         texts.append(tokens.text)
         return real(loaded, tokens, progress, **more)
 
-    monkeypatch.setattr(traces, "trace_unlocked", kept)
+    monkeypatch.setattr(models, "trace_unlocked", kept)
     return texts
 
 
 def load_model() -> None:
     """Load the model and compare it with its own attention, so that only the run remains."""
     opened("representations")
-    assert traces.checked(models.loaded(DEFAULT_MODEL))
+    assert models.checked(models.loaded(DEFAULT_MODEL))
 
 
 def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
@@ -80,7 +79,7 @@ def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyP
 def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
     load_model()
     counted.clear()
-    with traces.RUN_LOCK.place():
+    with models.RUN_LOCK.place():
         waiting = AppTest.from_file(str(SHELL), default_timeout=3)
         waiting.switch_page("../pages/representations.py")
         waiting.query_params["text"] = TEXT
@@ -96,7 +95,7 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
 def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
     load_model()
     messages: list[str] = []
-    queue = traces.RUN_LOCK
+    queue = models.RUN_LOCK
     monkeypatch.setattr(run_model, "QUIET_S", 0.0)
     with queue.place() as running:
         second = queue.place()
@@ -125,7 +124,7 @@ def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.Monk
     load_model()
     counted.clear()
     monkeypatch.setenv("INSIDE_BERT_MAX_QUEUED_RUNS", "1")
-    queue = traces.RUN_LOCK
+    queue = models.RUN_LOCK
     with queue.place(), queue.place():
         at = opened("representations", text=f"{TEXT} Another.")
     assert [visible_text(error.value) for error in at.error] == [
