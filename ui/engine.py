@@ -207,7 +207,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
             return str(toggle(param, param.label, help=_sentence(param))).lower()
         case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
-            return choice(param, param.label, few, help=_sentence(param)) if len(few) > 1 else few[0]
+            return choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
         case "choice":
             return select(param, param.label, list(allowed), format_func=shown, help=_sentence(param))
         case "names" if allowed:

@@ -15,6 +15,7 @@ from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.attention.value_zeroing import relative_place
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.two_models.runs import (
@@ -23,7 +24,6 @@ from bertviz_core.questions.tables.two_models.runs import (
     attention_that_changed,
     changed_heads_frame,
     changed_heads_json,
-    compared_states_frame,
     heads_that_changed,
     states_that_changed,
 )

@@ -1,7 +1,7 @@
 """The second model below a view of the first: numbers as the lines of Python have them, refusals are one sentence.
 
 Covers `bertviz_core/questions/views/{words,causes}.py`, `ui/views/attention/compared.py`,
-`ui/views/representations/views.py`, `ui/widgets/models.py`.
+`bertviz_core/questions/views/representations.py`, `ui/widgets/models.py`.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The representations page draws the model's own numbers, in every view, for a text and a pair.
 
-Covers `ui/views/representations/*.py`.
+Covers `ui/views/representations.py`, `bertviz_core/questions/views/representations.py`.
 """
 
 import json

@@ -27,7 +27,7 @@ from bertviz_core.questions.texts import (
     two_models,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import causes, checkpoint, words
+from bertviz_core.questions.views import causes, checkpoint, representations, words
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
@@ -134,7 +134,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("representations sentences predictions words", STATE),
     *_on("representations", hidden_states.FIRST, hidden_states.WIDTH, hidden_states.MEASURE),
     *_on("representations", hidden_states.TOKENS, hidden_states.PICKED),
-    *_on("representations", _words("vectors_of", "whose vectors are drawn", "all tokens", "[CLS] and pooler")),
+    *_on("representations", representations.VECTORS),
     *_on(
         "representations",
         hidden_states.WORD,

@@ -20,6 +20,7 @@ from bertviz_core.checkpoints.tables import (
     text_frame,
 )
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
+from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.figures.predictions.classes import comparison_frame
 from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.predictions.results import PredictionComparison
@@ -46,7 +47,6 @@ from bertviz_core.questions.tables.two_models.runs import (
     changed_heads_frame,
     changed_heads_json,
     changed_heads_lines,
-    compared_states_frame,
     compared_states_json,
     compared_states_lines,
 )

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -210,7 +211,43 @@ WORDS = {
 """Title and unit of each measure."""
 
 
-@figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)", reported=True)
+def _values_frame(trace: Trace, state: int, first_dimension: int, window: int) -> pd.DataFrame:
+    """A row per token, a column per dimension."""
+    values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
+    frame = pd.DataFrame(values, columns=[f"{first_dimension + index}" for index in range(values.shape[1])])
+    frame.insert(0, "token", list(trace.tokens.tokens))
+    return frame
+
+
+def _measures_frame(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> pd.DataFrame:
+    """A row per layer or hidden state, a column per token."""
+    columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
+    frame = pd.DataFrame(token_measures, columns=columns)
+    if measure == CHANGE:
+        frame.insert(0, "layer", range(len(token_measures)))
+    else:
+        frame.insert(0, "hidden state", measure_rows(measure, len(token_measures)))
+    return frame
+
+
+def _similarity_frame(
+    token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
+) -> pd.DataFrame:
+    """A row and a column per token."""
+    tokens = trace.tokens.tokens[first_token : first_token + token_cosines.shape[1]]
+    columns = [f"{first_token + place} {token}" for place, token in enumerate(tokens)]
+    frame = pd.DataFrame(token_cosines[state], columns=columns)
+    frame.insert(0, "token", list(tokens))
+    return frame
+
+
+@figure(
+    "hidden",
+    "representations_values",
+    "hidden states of one entry (--layer, --first, --window)",
+    reported=True,
+    table=_values_frame,
+)
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
     """Plot one entry of the hidden states, for a window of dimensions."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
@@ -226,6 +263,7 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
     "representations_change",
     "one number per token and layer (--map length, change, before, input)",
     reported=True,
+    table=_measures_frame,
 )
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
     """Plot one number per token and layer.
@@ -250,7 +288,13 @@ def measure_rows(measure: str, count: int) -> list[str]:
     return [state_name(entry) for entry in range(count)]
 
 
-@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)", reported=True)
+@figure(
+    "similarity",
+    "representations_similarity",
+    "cosine of every token to every other (--layer)",
+    reported=True,
+    table=_similarity_frame,
+)
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -209,7 +210,60 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     return figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
 
 
-@figure("word", "representations_word", "one word in two texts, layer by layer")
+def _word_frame(word_comparison: WordComparison) -> pd.DataFrame:
+    """A row per hidden state."""
+    names = state_names(len(word_comparison.cosine))
+    return pd.DataFrame({"hidden state": names, "cosine": word_comparison.cosine})
+
+
+def _paths_frame(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> pd.DataFrame:
+    """A row per token and hidden state."""
+    names = state_names(len(token_paths.points))
+    rows = [
+        (position, trace.tokens.tokens[position], name, *token_paths.points[entry, place].tolist())
+        for place, position in enumerate(picked_tokens)
+        for entry, name in enumerate(names)
+    ]
+    return pd.DataFrame(rows, columns=["position", "token", "hidden state", "component 1", "component 2"])
+
+
+def _input_frame(
+    input_lengths: Mapping[str, Float[np.ndarray, " seq"]],
+    trace: Trace,
+    first_token: int,
+    embedding_sum: EmbeddingSum,
+) -> pd.DataFrame:
+    """A row per token."""
+    shown = slice(first_token, first_token + len(next(iter(input_lengths.values()))))
+    columns = {f"{name}, length": values for name, values in input_lengths.items()}
+    frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
+    output, embeddings = embedding_sum.output, trace.hidden_states[0]
+    if output.shape == embeddings.shape:
+        frame["largest difference to the model"] = np.abs(output - embeddings).max(axis=-1)[shown]
+    return frame
+
+
+def _pooler_frame(pooler_check: PoolerCheck) -> pd.DataFrame:
+    """A row per dimension."""
+    numbers = {"linear": pooler_check.linear, "tanh": pooler_check.output}
+    frame = pd.DataFrame({"dimension": range(len(pooler_check.output)), **numbers})
+    if len(pooler_check.cls) == len(frame):
+        frame.insert(1, "CLS", pooler_check.cls)
+    return frame
+
+
+def compared_states_frame(run_comparison: Behaviour) -> pd.DataFrame:
+    """A row per hidden state, a column per token: the cosine of the two models' vectors."""
+    cosines = run_comparison.cosines
+    if cosines is None:
+        raise ValueError("no cosines")
+    columns = [f"{place} {token}" for place, token in enumerate(run_comparison.tokens.tokens)]
+    frame = pd.DataFrame(cosines.astype(float), columns=columns)
+    frame.insert(0, "hidden state", state_names(len(cosines)))
+    return frame
+
+
+@figure("word", "representations_word", "one word in two texts, layer by layer", table=_word_frame)
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
     """Plot one word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
@@ -217,7 +271,7 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers", reported=True)
+@figure("paths", "representations_paths", "the tokens' paths over the layers", reported=True, table=_paths_frame)
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
     """Plot the paths of some tokens through the layers in the plane of largest variance.
 
@@ -249,7 +303,7 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
-@figure("input", "representations_embedding", "what each token's input is made of", reported=True)
+@figure("input", "representations_embedding", "what each token's input is made of", reported=True, table=_input_frame)
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
     """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
     count = len(next(iter(input_lengths.values())))
@@ -260,7 +314,13 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
     return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
 
 
-@figure("pooler", "representations_pooler", "the first token's vector and the pooler's output", reported=True)
+@figure(
+    "pooler",
+    "representations_pooler",
+    "the first token's vector and the pooler's output",
+    reported=True,
+    table=_pooler_frame,
+)
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     """Plot the first token's last vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
@@ -272,6 +332,7 @@ def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     "states-compared",
     "representations_compared",
     "cosine of each token's hidden states in two models, by layer (--set other=)",
+    table=compared_states_frame,
 )
 def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
     """Plot the cosine of each token's vectors in two models, a row per hidden state.

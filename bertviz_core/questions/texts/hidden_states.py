@@ -102,7 +102,8 @@ def input_lengths(opened: Opened, options: Options) -> Answer[Mapping[str, Float
     parts = embedding_sum(opened.loaded, made.result)
     lengths = embedding_lengths(parts, slice(*part))
     notices = tuple(each for each in (parts.inexact, parts.note) if each)
-    return made.of(lengths, notices, input_lengths=lengths, trace=made.result, first_token=part[0])
+    drawn = {"trace": made.result, "first_token": part[0], "embedding_sum": parts}
+    return made.of(lengths, notices, input_lengths=lengths, **drawn)
 
 
 @question(figures=("paths",), params=(PICKED,))

@@ -146,15 +146,6 @@ def heads_that_changed(compared: Behaviour) -> str:
     )
 
 
-def compared_states_frame(compared: Behaviour) -> "pd.DataFrame":
-    """One row per hidden state, one column per token: the cosine of the two models' vectors."""
-    cosines = _cosines(compared)
-    columns = [f"{place} {token}" for place, token in enumerate(compared.tokens.tokens)]
-    frame = pd.DataFrame(cosines.astype(float), columns=columns)
-    frame.insert(0, "hidden state", state_names(len(cosines)))
-    return frame
-
-
 def compared_states_json(compared: Behaviour) -> dict[str, Any]:
     """The JSON object: the cosine of every token at every hidden state."""
     return {

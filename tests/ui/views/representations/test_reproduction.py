@@ -1,6 +1,6 @@
 """The lines of Python on the page Representations run as they are, for several families, and give its numbers.
 
-Covers `bertviz_core/questions/report/transformers_lines.py`.
+Covers `bertviz_core/questions/report/model_lines.py`.
 """
 
 from pathlib import Path
