@@ -194,7 +194,7 @@ def with_controls(params: Sequence[Param], opened: SharedModel, options: Options
 
 def _applies(param: Param, opened: SharedModel, options: Options) -> bool:
     """Whether there is something to choose."""
-    known = param.kind == "model" or param.values is None or bool(param.values(opened, options))
+    known = param.control == "model" or param.values is None or bool(param.values(opened, options))
     return known and param.applies(opened, options)
 
 
@@ -210,13 +210,6 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
             return choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
         case "choice":
             return select(param, param.label, list(allowed), format_func=shown, help=_sentence(param))
-        case "names" if allowed:
-            with st.popover(param.label):
-                return joined_names(several(param, param.label, param.options, list(allowed)))
-        case "names":
-            return models.models_control(param, opened.name)
-        case "model":
-            return models.model_control(param, list(allowed), opened.name)
         case "text":
             return _text(param, opened, options, list(allowed))
         case _:
@@ -225,17 +218,31 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
 
 def _text(param: Param, opened: SharedModel, options: Options, allowed: Sequence[str]) -> str:
     """Draw the control of words, of one or several values, or of tokens of the text."""
-    if param.control == "several":
-        first = allowed[: param.first]
-        return joined_names(several(param, param.label, allowed, first, help=_sentence(param)))
-    if param.control == "edited":
-        return edited(param, param.label, allowed[0], help=_sentence(param))
-    if param.control == "lines":
-        return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+    match param.control:
+        case "several":
+            first = allowed[: param.first]
+            return joined_names(several(param, param.label, allowed, first, help=_sentence(param)))
+        case "names":
+            with st.popover(param.label):
+                return joined_names(several(param, param.label, param.options, allowed))
+        case "models":
+            return models.models_control(param, opened.name)
+        case "model":
+            return models.model_control(param, allowed, opened.name)
+        case "edited":
+            return edited(param, param.label, allowed[0], help=_sentence(param))
+        case "lines":
+            return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+        case _:
+            return _words(param, opened, options, allowed)
+
+
+def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequence[str]) -> str:
+    """Draw the control of tokens of the text, of one of some words, or of any words."""
     if param.bounds is not None:
-        tokens, (first_token, *places) = opened.tokens(options.text(), options.pair), allowed
+        tokens, (first, *places) = opened.tokens(options.text(), options.pair), allowed
         most = param.bounds(opened, options)[1]
-        return several_tokens(param.label, tokens, param.key, first_token, tuple(map(int, places)), most)
+        return several_tokens(param.label, tokens, param.key, first, tuple(map(int, places)), most)
     if allowed:
         return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
     if param.key in TYPED:

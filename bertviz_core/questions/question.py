@@ -14,7 +14,7 @@ from bertviz_core.text import escape_controls, with_notices
 from bertviz_core.trace.results import Tokens
 
 ChoiceT = TypeVar("ChoiceT", bound=str)
-Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target", "names", "model"]
+Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target"]
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
 """Parameters that every figure accepts; those that its question does not declare have no effect."""
 MOST_DIGITS = 9
@@ -53,8 +53,9 @@ class Param:
     """Most of them that can be chosen at once; 0 for all."""
     listed: bool = False
     """Whether a position is chosen from the list of the tokens of the text."""
-    control: Literal["", "few", "several", "lines", "edited"] = ""
-    """Of a choice: its values side by side; of a "text": several of them, a text on each line, or an edited version."""
+    control: Literal["", "few", "several", "names", "model", "models", "lines", "edited"] = ""
+    """Of a choice: its values side by side; of a "text": several of them, those of a popover, the name of a model or of
+    several, a text on each line, or an edited version."""
 
 
 def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:

@@ -20,7 +20,7 @@ BREAKS = {
     "A question knows no face": ("bertviz_core/questions/corpora.py", "import typer"),
     "The parameter page comes before torch": ("bertviz_core/parameters/tree.py", "import torch"),
     "The dashboard's layers": ("ui/cache/figures.py", "import ui.widgets.text_fields"),
-    "A page's views know no other page's": ("ui/views/heads/texts.py", "import ui.views.words.texts"),
+    "A page's views know no other page's": ("ui/views/heads.py", "import ui.views.words"),
     "No circles": ("bertviz_core/trace/cost.py", "import bertviz_core.trace.run"),
     "ui leaves plotly to figures": ("ui/widgets/heading.py", "import plotly"),
     "Pages ask and draw, they do not compute": ("pages/heads.py", "import torch"),

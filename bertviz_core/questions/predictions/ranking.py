@@ -114,12 +114,13 @@ LABEL = Param(
 )
 BESIDE = Param(
     "beside",
-    "model",
+    "text",
     "sentence model of the cosines, the bundled one by default; own for the model's own",
     (),
     "Beside the cosine of",
     lambda opened, _: (default_beside(opened), OWN_ENCODER),
     shown=lambda name: "its own encoder" if name == OWN_ENCODER else name,
+    control="model",
 )
 
 

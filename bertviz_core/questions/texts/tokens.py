@@ -22,10 +22,11 @@ TOKEN = Param(
 )
 TOKENIZER = Param(
     "tokenizer",
-    "model",
+    "text",
     "the second tokenizer: one that is made here, or that of another model",
     label="Second tokenizer",
     values=lambda opened, _: tuple(REFERENCE_TOKENIZERS),
+    control="model",
 )
 
 EDITED = Param(

@@ -170,7 +170,7 @@ KEY_SEARCH = Param("key_search", "text", "part of a key's name", label="Search k
 COLOURS = replace(WEIGHTS_SCALE, values=weight_scales)
 TENSOR = replace(checkpoints.TENSOR, label="Tensor", values=tensor_names)
 CHANGED = replace(checkpoints.CHANGED, label="Tensor", values=changed_names)
-FORMATS = replace(NUMBER_FORMATS, kind="names", label="Formats", options=ALL, values=lambda *_: USUAL)
+FORMATS = replace(NUMBER_FORMATS, control="names", label="Formats", options=ALL, values=lambda *_: USUAL)
 COMPARED = choice(
     "compared",
     ("weights", "behaviour with the text", "layers over many texts", "answers to many texts"),

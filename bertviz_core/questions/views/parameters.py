@@ -64,7 +64,7 @@ MODULE = Param(
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
 ROWS = choice("rows", tuple(GROUPS), "the rows of the table", "Rows of the table")
 SEARCH = Param("search", "text", "part of a parameter's name", label="Search names")
-OTHERS = Param("models", "names", "models that are compared", label="Models compared")
+OTHERS = Param("models", "text", "models that are compared", label="Models compared", control="models")
 TREE = (
     "A safetensors file begins with a header that lists every tensor with its shape. A tensor holds as many numbers as "
     "the product of its shape, and a module as many as its tensors together. Parameters that share one tensor (tied) "
