@@ -72,8 +72,8 @@ Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
 """Draws a view by itself; the parts that it returns are drawn as they come."""
 Specials = Mapping[str, Special]
 NO_SPECIAL: Specials = {}
-LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 200, 320, 220
-"""Pixels of the controls of a number, of a position and of words that are typed."""
+SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 260, 200, 320, 220
+"""Pixels of the controls of one of several values, of a number, of a position and of words that are typed."""
 LONGEST_SLIDER = 1_000
 """Greatest range of a slider; a field has more."""
 TEXTS_HEIGHT = 150
@@ -209,7 +209,9 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
             few = list(allowed or param.options)
             return choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
         case "choice":
-            return select(param, param.label, list(allowed), format_func=shown, help=_sentence(param))
+            return select(
+                param, param.label, list(allowed), format_func=shown, width=SELECT_WIDTH, help=_sentence(param)
+            )
         case "text":
             return _text(param, opened, options, list(allowed))
         case _:
@@ -244,7 +246,7 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
         most = param.bounds(opened, options)[1]
         return several_tokens(param.label, tokens, param.key, first, tuple(map(int, places)), most)
     if allowed:
-        return select(param, param.label, allowed, format_func=param.shown, help=_sentence(param))
+        return select(param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param))
     if param.key in TYPED:
         return typed(param, param.label, help=_sentence(param), width=TYPED_WIDTH)
     return words(param, param.label, placeholder=param.help)

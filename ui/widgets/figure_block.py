@@ -288,6 +288,7 @@ def numbers_table(
         key=key,
         on_select=on_row or "ignore",
         selection_mode="single-row",
+        placeholder="",
     )
 
 

@@ -35,7 +35,7 @@ from bertviz_core.questions.texts.hidden_states import (
     word_comparison,
 )
 from bertviz_core.questions.texts.two_models import cosines_of_states
-from bertviz_core.questions.view import Ask, Download, Figure, Notices, Part, SecondModel, Section, Text, View
+from bertviz_core.questions.view import Ask, Download, Figure, Notices, Part, Row, SecondModel, Section, Text, View
 from bertviz_core.text import decimals, digits, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
 
@@ -173,7 +173,7 @@ def measure_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         explanation=CHANGE_WORDS,
         code=run_lines(opened, trace) + CHANGE_CODE[options.choice(DRAWN)],
-        below=[Text(MAPS[measure], "caption"), all_states(trace, "change")],
+        below=[Row([Text(MAPS[measure], "caption"), all_states(trace, "change")])],
     )
 
 
