@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.text import escape_markdown
 from ui.cache import models

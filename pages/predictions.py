@@ -1,6 +1,6 @@
 """Predictions: what does the model answer?"""
 
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.predictions import SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel

@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.question import Options, Param, joined_names
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,

@@ -26,7 +26,7 @@ from bertviz_core.checkpoints.training.results import (
     TrainingMovement,
 )
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.tables.typeset import readable
 
 KEYS = ("name", "status", "component", "model_shape", "checkpoint_shape", "numel", "stored_names", "note")

@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from bertviz_core.cli.options import app, program
 from bertviz_core.errors import BertvizError
-from bertviz_core.questions.question import COMMON
+from bertviz_core.questions.parameters import COMMON
 from bertviz_core.text import escape_controls
 
 
@@ -26,35 +26,35 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "parameters": Command("checkpoints.header", "List every named parameter and how the counts add up."),
+    "parameters": Command("parameters", "List every named parameter and how the counts add up."),
     "load-report": Command(
-        "checkpoints.weights",
+        "checkpoints",
         "Tell which weights of a task's class the checkpoint has; only its header is read.",
     ),
     "adapter": Command(
-        "checkpoints.weights",
+        "checkpoints",
         "List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values.",
     ),
     "number-formats": Command(
-        "checkpoints.weights",
+        "checkpoints",
         "Round the weights to fewer bits: error and bytes by part, and what vectors and answers of texts keep.",
     ),
     "compare": Command(
-        "checkpoints.comparison",
+        "checkpoints",
         "Compare two checkpoints: their tensors, their runs on a text or what they predict for it, answers to a file.",
     ),
     "training": Command(
-        "checkpoints.training",
+        "checkpoints",
         "Say what a trainer logged, how far each layer moved by each checkpoint, and what the checkpoints answer.",
     ),
-    "tokens": Command("texts.tokens", "List the tokens of a text, or of a pair, as the model reads them."),
-    "hidden": Command("texts.hidden_states", "Print the hidden states of one layer, a vector per token."),
+    "tokens": Command("tokens", "List the tokens of a text, or of a pair, as the model reads them."),
+    "hidden": Command("texts", "Print the hidden states of one layer, a vector per token."),
     "attention": Command(
-        "texts.attention",
+        "attention",
         "Print the attention of one head of one layer, a row per query; every row sums to 1.",
     ),
     "heads": Command(
-        "texts.heads",
+        "heads",
         "Print a layer's query, key, value and output matrices cut into heads: norms, or every weight.",
     ),
     "similarity": Command(
@@ -65,30 +65,28 @@ COMMANDS: Mapping[str, Command] = {
         "sentences",
         "Write the vectors of a file's sentences, with the model, its revision, pooling and layer.",
     ),
-    "predict": Command("predictions.predict", "Ask a model's task head: words at a mask, classes, tags, answers."),
+    "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
-        "predictions.rank",
+        "predictions",
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",
     ),
     "late-interaction": Command(
-        "predictions.rank",
+        "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",
     ),
     "causes": Command(
-        "predictions.interventions",
+        "attributions",
         "Print how much a number of the model changes without each head, feed-forward block and layer.",
     ),
-    "words": Command("predictions.attributions", "Print what each word of a text adds to a number of the model."),
+    "words": Command("attributions", "Print what each word of a text adds to a number of the model."),
     "word-pairs": Command(
-        "predictions.attributions",
+        "attributions",
         "Print what every pair of tokens adds to the cosine of two texts.",
     ),
     "corpus": Command("corpus", "Many texts and their vectors in a folder."),
-    "figure": Command(
-        "figure.command", "Write the figure of a page as PNG, SVG, PDF or HTML, as the dashboard draws it."
-    ),
+    "figure": Command("figure", "Write the figure of a page as the dashboard draws it, or its table."),
     "report": Command(
-        "figure.report_command",
+        "figure",
         "Write a report: figures of a model and a text in one HTML file that needs no network, or on slides, one each.",
     ),
     "serve": Command("serve", "Serve the dashboard."),

@@ -1,5 +1,6 @@
 """The `attention` command: the weights of one head for a text."""
 
+from bertviz_core.cli.opened import opened_model
 from bertviz_core.cli.options import (
     HeadOption,
     JsonOption,
@@ -7,13 +8,12 @@ from bertviz_core.cli.options import (
     ModelArgument,
     WordsOption,
     app,
-    opened_model,
     print_json,
     print_lines,
     print_notices,
 )
-from bertviz_core.cli.texts import PairOption, TextArgument
-from bertviz_core.questions.question import Options, numbered
+from bertviz_core.cli.tokens import PairOption, TextArgument
+from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.tables.texts import attention_json, attention_lines
 from bertviz_core.questions.texts.attention import WORDS, attending_run, attention_map
 

@@ -5,24 +5,16 @@ from typing import Annotated
 import typer
 
 from bertviz_core.attribution.results import METHODS, REPLACEMENTS
-from bertviz_core.cli.options import (
-    JsonOption,
-    ModelArgument,
-    app,
-    opened_model,
-    print_json,
-    print_lines,
-    print_notices,
-    typed_text,
-)
-from bertviz_core.cli.texts import PairOption, TextArgument
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_json, print_lines, print_notices, typed_text
+from bertviz_core.cli.tokens import PairOption, TextArgument
 from bertviz_core.interventions.results import EFFECT_KINDS
 from bertviz_core.interventions.target_parsing import FORMS
 from bertviz_core.interventions.targets import MEASURES
 from bertviz_core.questions.interventions.attributions import LAYER, pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.effects import KIND, ablation_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.interventions import (
     effects_json,
     effects_lines,

@@ -8,16 +8,14 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from bertviz_core.checkpoints.load_report.report import compared_ledger
 from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
+from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import (
     MODEL_HELP,
     JsonOption,
     ModelArgument,
     app,
     file_or_input,
-    opened_model,
-    opened_table,
     print_json,
     print_lines,
     print_notices,
@@ -25,7 +23,6 @@ from bertviz_core.cli.options import (
 )
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.skeleton import TASKS, quietly
-from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.table import COLUMN
 from bertviz_core.questions.models.checkpoints import (
@@ -38,6 +35,7 @@ from bertviz_core.questions.models.checkpoints import (
 )
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.opened import Opened, OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
@@ -50,14 +48,12 @@ from bertviz_core.questions.predictions.two_models import (
     labelled_columns,
     shared_tasks,
 )
-from bertviz_core.questions.question import Answer, Options, Question, Silent
+from bertviz_core.questions.question import Answer, Question, Silent
 from bertviz_core.questions.tables.checkpoints import (
     adapter_json,
     adapter_lines,
     compare_json,
     compare_lines,
-    ledger_json,
-    ledger_text,
     number_formats_json,
     number_formats_lines,
     report_json,
@@ -97,7 +93,6 @@ from bertviz_core.questions.texts.two_models import (
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
-from bertviz_core.text import with_notices
 
 TEXT_HELP = (
     "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
@@ -429,20 +424,3 @@ def number_formats_command(
         print_json(number_formats_json(result), answer.notices)
     else:
         print_lines(number_formats_lines(result))
-
-
-TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
-
-
-@app.command()
-def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
-    """List every named parameter and how the counts add up."""
-    settings = Settings.from_environment(any_folder=True)
-    source = resolve(model, settings)
-    ledger = compared_ledger(source, settings, task)
-    notices = with_notices(source.notices, ledger.notices)
-    print_notices(notices)
-    if as_json:
-        print_json(ledger_json(ledger), notices)
-    else:
-        sys.stdout.write(ledger_text(ledger))

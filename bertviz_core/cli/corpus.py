@@ -9,16 +9,8 @@ from typing import Annotated, TypeVar, cast
 
 import typer
 
-from bertviz_core.cli.options import (
-    JsonOption,
-    ModelArgument,
-    app,
-    opened_folder,
-    print_json,
-    print_lines,
-    print_notices,
-    typed_text,
-)
+from bertviz_core.cli.opened import opened_folder
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_json, print_lines, print_notices, typed_text
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import VECTOR_DTYPES

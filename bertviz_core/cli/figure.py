@@ -7,17 +7,9 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.checkpoints import TaskOption
-from bertviz_core.cli.options import (
-    HeadOption,
-    ModelArgument,
-    WordsOption,
-    app,
-    opened_model,
-    print_notices,
-    typed_text,
-    write_file,
-)
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import HeadOption, ModelArgument, WordsOption, app, print_notices, typed_text, write_file
+from bertviz_core.cli.parameters import TaskOption
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.export import MEDIA, WIDTH, caption_of
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
@@ -26,7 +18,8 @@ from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, set
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change, journey_page
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options, figure_questions
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.report.files import PPTX, slides_of_report
 from bertviz_core.questions.report.image_files import check_file, file_content, require_browser

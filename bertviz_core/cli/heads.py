@@ -4,17 +4,9 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import (
-    JsonOption,
-    LayerOption,
-    ModelArgument,
-    app,
-    opened_model,
-    print_json,
-    print_lines,
-    print_notices,
-)
-from bertviz_core.questions.question import Options, numbered
+from bertviz_core.cli.opened import opened_model
+from bertviz_core.cli.options import JsonOption, LayerOption, ModelArgument, app, print_json, print_lines, print_notices
+from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.tables.texts import heads_json, heads_lines
 from bertviz_core.questions.texts.hidden_states import head_matrices
 

@@ -8,11 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.tables.lines import json_bytes
-from bertviz_core.sentences.lists import read_sentences
-from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.settings import Settings
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 from bertviz_core.version import __version__
@@ -148,35 +144,3 @@ def write_file(path: Path, content: bytes) -> None:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:
         raise BertvizError(f"{quoted(path.name)} cannot be written ({error.strerror}).") from error
-
-
-def opened_model(name: str, task: str | None = None) -> OpenedModel:
-    """Open a model with the settings of the environment; its parts are loaded when they are first needed.
-
-    Args:
-        name: its name, looked up when it is first needed.
-        task: default task of the head; None for that of the head that it was saved with.
-    """
-    return OpenedModel(name, Settings.from_environment(any_folder=True), task)
-
-
-def opened_folder(folder: Path) -> OpenedFolder:
-    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed.
-
-    Raises:
-        CorpusError: there is none, or it is damaged.
-    """
-    return OpenedFolder(folder, Settings.from_environment(any_folder=True))
-
-
-def opened_table(file: Path, column: str) -> SentenceTable:
-    """Read the texts of a file, or of the standard input for `-`.
-
-    Args:
-        file: the file.
-        column: its column with the texts; "" for the one that is found.
-
-    Raises:
-        BertvizError: the file cannot be read, or has no such column.
-    """
-    return read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)

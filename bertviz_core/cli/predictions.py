@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import (
     DASH_HELP,
     JsonOption,
     ModelArgument,
     app,
-    opened_model,
-    opened_table,
     print_json,
     print_lines,
     print_notices,
@@ -24,6 +23,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.predictions.run import PREDICTED
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.predictions.predict import (
     JOIN,
@@ -43,7 +43,7 @@ from bertviz_core.questions.predictions.ranking import (
     ranked,
     ranking_options,
 )
-from bertviz_core.questions.question import Answer, Options, Silent
+from bertviz_core.questions.question import Answer, Silent
 from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
 from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines, ranking_json, ranking_lines
 from bertviz_core.questions.tables.texts import interaction_json, interaction_lines

@@ -7,12 +7,11 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from bertviz_core.cli.opened import opened_model, opened_table
 from bertviz_core.cli.options import (
     JsonOption,
     ModelArgument,
     app,
-    opened_model,
-    opened_table,
     print_json,
     print_lines,
     print_notices,
@@ -23,7 +22,8 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.texts import similarity_json, similarity_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     dimensions_json,

@@ -4,20 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bertviz_core.parameters.results import Parameter
-
-PARAMETERS = (
-    "name",
-    "shape",
-    "numel",
-    "dtype",
-    "component",
-    "layer",
-    "part",
-    "trainable",
-    "tied_to",
-    "stored_name",
-)
+from bertviz_core.parameters.results import PARAMETERS, Parameter
 
 
 def parameters_frame(rows: Sequence[Parameter]) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from bertviz_core.interventions.targets import file_direction
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.parameters.adapters import adapter_updates
+from bertviz_core.parameters.adapters.updates import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.predictions.late_interaction import InteractionEncoder, late_interaction
 from bertviz_core.predictions.late_interaction_plan import interaction_plan

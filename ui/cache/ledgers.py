@@ -3,7 +3,7 @@
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.questions.models import architecture as parameters
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from ui.cache.shared_model import SharedModel
 
 

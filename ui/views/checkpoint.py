@@ -28,6 +28,7 @@ from bertviz_core.predictions.probing.reading import (
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, TextSlice
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels
 from bertviz_core.questions.predictions.two_models import (
     answers_by_slice,
@@ -35,7 +36,7 @@ from bertviz_core.questions.predictions.two_models import (
     compared_options,
     labelled_columns,
 )
-from bertviz_core.questions.question import Answer, Options, Question
+from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.predictions import (
     LISTED,

@@ -22,18 +22,11 @@ from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change, journey_page
-from bertviz_core.questions.question import Options, numbered
+from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
-from bertviz_core.questions.tables.texts import (
-    attention_json,
-    hidden_json,
-    hidden_lines,
-    journey_json,
-    journey_lines,
-    tokens_json,
-    tokens_lines,
-)
+from bertviz_core.questions.tables.texts import attention_json, hidden_json, hidden_lines, journey_json, journey_lines
+from bertviz_core.questions.tables.tokens import tokens_json, tokens_lines
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace

@@ -14,17 +14,12 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.checkpoints.tables import adapter_frame, keys_frame
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.parameters.results import AdapterUpdates, Ledger
+from bertviz_core.parameters.adapters.results import AdapterUpdates
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.parameters.tables import parameters_frame
-from bertviz_core.questions.tables.checkpoints import (
-    adapter_json,
-    adapter_lines,
-    ledger_json,
-    ledger_text,
-    report_json,
-    report_lines,
-)
+from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines, report_json, report_lines
 from bertviz_core.questions.tables.lines import aligned, json_object
+from bertviz_core.questions.tables.parameters import ledger_json, ledger_text
 from bertviz_core.questions.tables.texts import heads_json, heads_lines
 
 SIZES = (

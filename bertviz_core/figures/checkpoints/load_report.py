@@ -11,7 +11,7 @@ from bertviz_core.checkpoints.tables import adapter_frame, head_frame, report_fr
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
-from bertviz_core.parameters.results import AdapterUpdates
+from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.text import digits
 
 STATES = (("matched", "from the file", ""), ("new", "new", "/"), ("wrong_shape", "wrong shape", "x"))

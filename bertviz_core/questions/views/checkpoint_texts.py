@@ -9,7 +9,8 @@ from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import PIECE_NUMBERS, Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates, Ledger
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.text import counted, decimals, digits, escape_markdown
 from bertviz_core.trace.results import Tokens
 

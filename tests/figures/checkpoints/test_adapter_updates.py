@@ -13,7 +13,7 @@ from bertviz_core.figures.checkpoints.load_report import (
     adapter_updates_figure,
     update_numbers,
 )
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 
 PLACES = (("query", 0), ("value", 0), ("query", 1))
 VALUES = ([3.0, 4.0], [2.0, 0.0], [0.0, 0.0])

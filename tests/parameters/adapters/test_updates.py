@@ -9,7 +9,7 @@ from transformers import AutoModel
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.sources import resolve
-from bertviz_core.parameters.adapters import adapter_updates, singular_values
+from bertviz_core.parameters.adapters.updates import adapter_updates, singular_values
 from bertviz_core.settings import Settings
 from tests.helpers.made_adapters import random_class, save_adapter, saved_base
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.errors import Progress
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts import attention
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt as receipt_of

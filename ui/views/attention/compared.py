@@ -9,7 +9,7 @@ from bertviz_core.attention.results import OF_LAYERS, MapOptions
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.two_models import attention_changed_figure, attention_compared_figure
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.question import Options, Param
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.runs import (
     attention_comparison_frame,

@@ -3,7 +3,7 @@
 from bertviz_core.attention.maps import NORMS_RULE, PUNCTUATION_RULE, ROLLOUT_RULE, SIDES_RULE, WORDS_RULE
 from bertviz_core.attention.results import MapOptions, Weights
 from bertviz_core.attention.value_zeroing import RULE
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import reading as given_lines
 from bertviz_core.questions.texts.attention import PART, PUNCTUATION, SPECIAL, WEIGHTS, WORDS, attention_map

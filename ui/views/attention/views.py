@@ -25,7 +25,7 @@ from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress
 from bertviz_core.figures.attention.maps import attention_title, long_figure, readings_figure
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.questions.question import Param
+from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.attention import KEYS, PART, PUNCTUATION, QUERIES, READINGS, SPECIAL, WEIGHTS, WORDS
 from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.text import escape_markdown

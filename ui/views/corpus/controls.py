@@ -25,7 +25,7 @@ from bertviz_core.questions.corpora import (
     THRESHOLD,
     WHERE,
 )
-from bertviz_core.questions.question import Param
+from bertviz_core.questions.parameters import Param
 from bertviz_core.sentences.results import MapMethod, Pooling
 from bertviz_core.text import escape_controls, escape_markdown, quoted
 from ui.address.registry import param

@@ -39,7 +39,8 @@ from bertviz_core.questions.corpora import (
     probe_scores,
 )
 from bertviz_core.questions.corpora import LABELS as LABELS_OF
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings

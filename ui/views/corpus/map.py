@@ -15,7 +15,7 @@ from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.figures.corpus import corpus_map_figure
 from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
 from bertviz_core.questions.corpora import corpus_map as placed_rows
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.sentences.similarity import umap_available
 from bertviz_core.text import counted

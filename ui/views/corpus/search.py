@@ -16,7 +16,7 @@ from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines, opening_lines
 from bertviz_core.text import bytes_text, counted, escape_controls, escape_markdown, shortened
 from ui.address.registry import param

@@ -7,7 +7,7 @@ from bertviz_core.figures.journey.payload import Path
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDINGS, FORMS
-from bertviz_core.questions.question import Param
+from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.text import shortened

@@ -23,7 +23,7 @@ from bertviz_core.questions.interventions.journey_change import (
     journey_page,
 )
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts import journey as questions

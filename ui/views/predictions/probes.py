@@ -23,6 +23,7 @@ from bertviz_core.predictions.probing.reading import (
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
     LABELLED,
     LABELLED_TEXTS,
@@ -34,7 +35,7 @@ from bertviz_core.questions.predictions.labelled_texts import (
     labelled_options,
     probe_answer,
 )
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views import predictions_texts as texts

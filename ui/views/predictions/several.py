@@ -27,6 +27,7 @@ from bertviz_core.predictions.probing.results import GoldScores, Probe, TextPred
 from bertviz_core.predictions.probing.scores import gold_scores
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import (
     ANSWERED_BY,
     LABELLED,
@@ -35,7 +36,6 @@ from bertviz_core.questions.predictions.labelled_texts import (
     text_answers,
     with_pairs,
 )
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, OtherModel, Part, Show, View
 from bertviz_core.questions.views import predictions_texts as texts

@@ -30,7 +30,7 @@ from bertviz_core.models.safetensors.adapters.results import BaseClass
 from bertviz_core.models.safetensors.adapters.settings import checked_settings, targeted
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
-from bertviz_core.parameters.adapters import adapter_updates
+from bertviz_core.parameters.adapters.updates import adapter_updates
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats

@@ -14,7 +14,8 @@ from bertviz_core.models.safetensors.adapters.results import FittedAdapter, LowR
 from bertviz_core.models.safetensors.folder import TensorReader, same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.parameters.results import AdapterUpdate, AdapterUpdates, Ledger, Parameter
+from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
+from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, quoted
 

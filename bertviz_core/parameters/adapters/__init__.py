@@ -1,0 +1,1 @@
+"""What an adapter changes in a ledger."""
