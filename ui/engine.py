@@ -6,6 +6,7 @@ from functools import partial, singledispatch
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
@@ -53,6 +54,7 @@ from ui.address.widgets import (
     whole,
     words,
 )
+from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
 from ui.components import step_links
@@ -345,7 +347,16 @@ def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 @draw.register
 def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
-    below = figure_block(
+    with noted_if(part.named_by is None or part.named_by.key in st.query_params):
+        below = _block(part)
+    with below:
+        draw_parts(part.below, opened, ask, options)
+    if part.cells is not None:
+        _take_cell(part.spec.chart, part.cells)
+
+
+def _block(part: Figure) -> DeltaGenerator:
+    return figure_block(
         part.spec,
         part.file,
         alt=part.alt,
@@ -360,10 +371,6 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         scrolled=part.scrolled,
         caption=part.caption,
     )
-    with below:
-        draw_parts(part.below, opened, ask, options)
-    if part.cells is not None:
-        _take_cell(part.spec.chart, part.cells)
 
 
 @draw.register
@@ -427,12 +434,19 @@ def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> Non
 
 @draw.register
 def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
-    cell, last = cell_click(part.chart), f"{part.chart}_last_cell"
-    if part.param is not None and cell is not None and cell != stored(last):  # an old click undoes no later choice
-        store(last, cell)
-        if (value := part.value(*cell)) is not None:
-            _put(part.param, value)
+    cell = cell_click(part.chart, partial(_choose, part))
+    if cell is not None:  # of an address, or of a browser that has just come back
+        _choose(part, *cell)
     draw_parts(part.show(cell), opened, ask, options)
+
+
+def _choose(part: Cell, row: int, column: int) -> None:
+    """Select what a newly clicked cell stands for; an old click undoes no later choice."""
+    last = f"{part.chart}_last_cell"
+    if part.param is not None and (row, column) != stored(last):
+        store(last, (row, column))
+        if (value := part.value(row, column)) is not None:
+            _put(part.param, value)
 
 
 @draw.register

@@ -18,8 +18,9 @@ from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
-from bertviz_core.models.safetensors.folder import REAL_NUMBERS, raw_values, read_header
+from bertviz_core.models.safetensors.folder import REAL_NUMBERS, read_header
 from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
     ENCODER,

@@ -118,6 +118,8 @@ class Figure:
     """Whether a tall figure is scrolled."""
     caption: str = ""
     """Caption in its files; "" for that of the figure."""
+    named_by: Param | None = None
+    """It is in a report of its view only where the address has this parameter."""
 
     @classmethod
     def of(cls, figure: DeclaredFigure[...], answer: Answer[Any], file: str, **more: Any) -> "Figure":

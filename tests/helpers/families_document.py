@@ -16,7 +16,8 @@ from bertviz_core import open_model
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.folder import TensorReader, read_header
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from tests.helpers.families_table import DOCUMENT, EXACT, families_part, head_cell, heads_part, own_model

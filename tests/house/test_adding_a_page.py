@@ -46,7 +46,7 @@ def test_characters_add_up(settings: Settings) -> None:
     assert sum(piece_lengths(tokens, marks=False).characters) == len("".join(pieces))
     assert sum(piece_lengths(tokens, marks=True).characters) == len("".join(tokens.tokens))
 ''',
-    "bertviz_core/figures/tokens/lengths.py": '''"""Lengths of tokens as bars."""
+    "bertviz_core/figures/lengths.py": '''"""Lengths of tokens as bars."""
 
 from functools import partial
 
@@ -86,7 +86,7 @@ def lengths_figure(lengths: PieceLengths) -> FigureSpec:
     "tests/figures/tokens/test_lengths.py": '''"""The drawn bars are the lengths."""
 
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.tokens.lengths import length_bars
+from bertviz_core.figures.lengths import length_bars
 from bertviz_core.hidden_states.results import PieceLengths
 
 
@@ -129,7 +129,7 @@ def lengths_lines(result: PieceLengths) -> list[str]:
 ''',
     "pages/lengths.py": '''"""Lengths: how long is a token?"""
 
-from bertviz_core.figures.tokens.lengths import lengths_figure
+from bertviz_core.figures.lengths import lengths_figure
 from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
@@ -271,10 +271,10 @@ AFTER = {
     ),
     "bertviz_core/cli/app.py": (
         r'    "tokens": Command.*\n',
-        '    "lengths": Command("texts.hidden_states", "Count the characters of every token of a text."),\n',
+        '    "lengths": Command("texts", "Count the characters of every token of a text."),\n',
     ),
     "bertviz_core/api/model.py": (
-        r"import TokensResult, TraceResult\n",
+        r"from bertviz_core.api.results.runs import .*\n",
         "from bertviz_core.api.results.runs import LengthsResult\n"
         "from bertviz_core.questions.texts.lengths import lengths as token_lengths\n",
     ),

@@ -91,7 +91,7 @@ def test_the_ports_are_those_that_the_image_listens_on() -> None:
 
 def test_the_probes_ask_what_the_program_answers() -> None:
     probes = container()
-    assert probes["readinessProbe"]["httpGet"] == {"path": monitoring.PATH, "port": "http"}
+    assert probes["readinessProbe"]["httpGet"] == {"path": monitoring.READINESS_PATH, "port": "http"}
     assert probes["livenessProbe"]["httpGet"] == {"path": "/_stcore/health", "port": "http"}
     command, script = probes["startupProbe"]["exec"]["command"]
     assert f'CMD ["{command}", "{script}"]' in DOCKERFILE

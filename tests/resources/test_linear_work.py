@@ -15,8 +15,9 @@ from bertviz_core.checkpoints.load_report.matching import KeyMatcher
 from bertviz_core.figures.checkpoints.weights import short_names
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.adapters.results import BaseClass
-from bertviz_core.models.safetensors.folder import raw_values, read_header
+from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.predictions.probing.scores import class_places

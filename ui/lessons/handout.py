@@ -14,7 +14,8 @@ from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import Report, ReportSection, made_facts
-from bertviz_core.questions.report.slides import ReportSlide, require_slides, slide_pictures, slides_file
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file
 from ui import session
 from ui.address.navigation import bring_values_back, visit
 from ui.address.registry import take, whole

@@ -15,13 +15,11 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layo
 from bertviz_core.figures.predictions.marked_text import (
     answer_frame,
     answer_text,
-    entity_frame,
     listed_answers,
-    listed_entities,
     marked_text,
     question_line,
-    tagged_parts,
 )
+from bertviz_core.figures.predictions.tags import entity_frame, listed_entities, tagged_parts
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,

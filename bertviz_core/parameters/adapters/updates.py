@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.local_files import fitted_adapter
 from bertviz_core.models.safetensors.adapters.results import FittedAdapter, LowRankUpdate
-from bertviz_core.models.safetensors.folder import TensorReader, same_bytes
+from bertviz_core.models.safetensors.folder import same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.parameters.results import Ledger, Parameter

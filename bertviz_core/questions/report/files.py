@@ -19,7 +19,8 @@ from bertviz_core.questions.report.sections import (
     report_of,
     reported_figures,
 )
-from bertviz_core.questions.report.slides import require_slides, slide_pictures, slides_file, slides_of
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
 
 __all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report", "slides_steps"]
 PPTX = ".pptx"

@@ -19,7 +19,7 @@ from bertviz_core.figures.predictions.classes import (
     tags_change_figure,
     words_change_figure,
 )
-from bertviz_core.figures.predictions.marked_text import answer_map_figure, answers_figure, tags_figure
+from bertviz_core.figures.predictions.marked_text import answer_map_figure, answers_figure
 from bertviz_core.figures.predictions.masked_lm import (
     lens_figure,
     masked_text_figure,
@@ -28,6 +28,7 @@ from bertviz_core.figures.predictions.masked_lm import (
     terms_figure,
     words_figure,
 )
+from bertviz_core.figures.predictions.tags import tags_figure
 from bertviz_core.figures.tokens import SPELLED
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd

@@ -56,7 +56,6 @@ from bertviz_core.questions.predictions.ranking import (
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     gold_words,
-    neighbour_frame,
     what_changed,
     where_pairs_lie,
 )
@@ -109,6 +108,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.questions.views import sentences_texts as texts
+from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
@@ -535,7 +535,7 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Notices(answer.notices, "caption")
     code = library_lines(two_models, opened, options)
     yield Figure.of(pair_cosines_figure, answer, f"cosines of pairs {both}", explanation=texts.TWO_MODELS, code=code)
-    yield from _neighbours(compared)
+    yield from neighbour_parts(compared)
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) >= LEAST_FOR_LAYERS and len(lines) <= LONGEST_LINKED:
         query = [("model", opened.name), ("view", "Compare with base"), (OTHER.key, options.get(OTHER.key))]
@@ -560,19 +560,6 @@ def _both_cosines(compared: SentenceComparison, cell: tuple[int, int] | None) ->
     first, second, difference = (f"**{decimals(value, 7)}**" for value in values)
     both = " and ".join(_quoted(place, compared.sentences[place]) for place in cell)
     yield Text(f"{both}: {first} in the first model, {second} in the second, difference {difference}")
-
-
-def _neighbours(compared: SentenceComparison) -> Iterator[Part]:
-    count, share = compared.neighbours, float(compared.shared.mean())
-    of = "nearest sentence" if count == 1 else f"{count} nearest sentences"
-    keeps = "keeps" if compared.same_nearest == 1 else "keep"
-    cka = "" if compared.cka is None else f" CKA of the vectors is **{decimals(compared.cka)}**."
-    yield Text(
-        f"**Nearest sentences.** Of the {of} of each, **{share:.0%}** on average are the same in both models; "
-        f"{compared.same_nearest} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
-    )
-    frame, alt = neighbour_frame(compared), "The nearest sentence of each in both models"
-    yield Table(frame, alt, "auto" if len(frame) <= FEW else HEIGHT, formats={"neighbours kept": "percent"})
 
 
 def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -1,11 +1,13 @@
 """Texts and small tables of the page Sentences, and the lines of Python that compute its numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from bertviz_core.figures.base.axes import MEASURE_WORDS
-from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.figures.sentences.poolings import (
+    pooling_word,
+)
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.families import family
 from bertviz_core.predictions.results import LateInteraction
@@ -13,7 +15,21 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import call_lines, opening_lines
 from bertviz_core.questions.report.model_lines import reader_lines, reading
-from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
+from bertviz_core.questions.tables.two_models.sentences import (
+    neighbour_frame,
+)
+from bertviz_core.questions.texts.sentences import (
+    POOLING,
+    PROMPT,
+    STATE,
+    sentence_vectors,
+    token_pairs,
+)
+from bertviz_core.questions.view import (
+    Part,
+    Table,
+    Text,
+)
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import (
     EdgeTokens,
@@ -22,10 +38,11 @@ from bertviz_core.sentences.results import (
     Pooling,
     PoolingComparison,
     ScoredPairs,
+    SentenceComparison,
     SentencePlan,
     TokenPairShares,
 )
-from bertviz_core.text import decimals, escape_markdown
+from bertviz_core.text import counted, decimals, escape_markdown
 
 SIMILARITY: Mapping[Measure, str] = {
     "cosine": "Every sentence becomes one vector; the cosine of two is their dot product over the product of their "
@@ -377,3 +394,16 @@ def _spelled(sentences: Sequence[str]) -> str:
     if sum(map(len, sentences)) > SPELLED:
         return "open('sentences.txt', encoding='utf-8').read().splitlines()   # one per line"
     return "[\n" + "".join(f"    {sentence!r},\n" for sentence in sentences) + "]"
+
+
+def neighbour_parts(compared: SentenceComparison) -> Iterator[Part]:
+    count, share = compared.neighbours, float(compared.shared.mean())
+    of = "nearest sentence" if count == 1 else f"{count} nearest sentences"
+    keeps = "keeps" if compared.same_nearest == 1 else "keep"
+    cka = "" if compared.cka is None else f" CKA of the vectors is **{decimals(compared.cka)}**."
+    yield Text(
+        f"**Nearest sentences.** Of the {of} of each, **{share:.0%}** on average are the same in both models; "
+        f"{compared.same_nearest} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
+    )
+    frame, alt = neighbour_frame(compared), "The nearest sentence of each in both models"
+    yield Table(frame, alt, "auto" if len(frame) <= 8 else 330, formats={"neighbours kept": "percent"})

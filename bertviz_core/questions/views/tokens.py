@@ -201,6 +201,7 @@ def second_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         alt="Tokens of both tokenizers",
         models=(opened.name,) if other in REFERENCE_TOKENIZERS else (opened.name, other),
         scrolled=True,
+        named_by=TOKENIZER,  # by default it is below the visible part of the page
         below=[*words, Text(common, "caption")],
     )
 

@@ -20,9 +20,8 @@ from bertviz_core.figures.predictions.marked_text import (
     answers_figure,
     marked_text,
     span_logs,
-    tag_hues,
-    tagged_stretches,
 )
+from bertviz_core.figures.predictions.tags import tag_hues, tagged_stretches
 from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow, Entity, TagPrediction
 from tests.helpers.made_traces import spelled
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.loading import read_state_dict
-from bertviz_core.models.safetensors.folder import raw_values
+from bertviz_core.models.safetensors.values import raw_values
 
 FORMATS = ("float32", "float16", "bfloat16", "float64", "int64", "uint8", "bool", "complex64", "float8_e4m3fn")
 PEAK = """

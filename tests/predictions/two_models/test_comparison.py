@@ -127,10 +127,9 @@ def test_answers_meet_by_their_characters_and_have_the_scores_of_transformers(pl
     for folder, numbers in (("answers", found.first_numbers), ("byte-answers", found.second_numbers)):
         output, (inputs, spans, _), _ = own(place / folder, "question-answering", QUESTION, CONTEXT)
         places = [at for at, of in enumerate(inputs.sequence_ids(0)) if of == 1]
-        start = output.start_logits[0][places].softmax(-1)
-        end = output.end_logits[0][places].softmax(-1)
-        none = [logits[0][[0, *places]].softmax(-1)[0] for logits in (output.start_logits, output.end_logits)]
-        scores: dict[str, list[float]] = {NO_ANSWER: [float(none[0] * none[1])]}
+        start, end = (logits[0][[0, *places]].softmax(-1) for logits in (output.start_logits, output.end_logits))
+        scores: dict[str, list[float]] = {NO_ANSWER: [float(start[0] * end[0])]}
+        start, end = start[1:], end[1:]
         for one, first in enumerate(places):
             for other in range(one, min(one + 30, len(places))):
                 text = CONTEXT[spans[first][0] : spans[places[other]][1]].strip()

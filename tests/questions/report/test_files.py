@@ -13,7 +13,7 @@ from bertviz_core.figures.base.style import LIGHT, Theme
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.report import files
 from bertviz_core.questions.report.sections import ReportSection
-from bertviz_core.questions.report.slides import SlidePicture
+from bertviz_core.questions.report.slide_pictures import SlidePicture
 from bertviz_core.settings import Settings
 
 

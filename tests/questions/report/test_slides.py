@@ -23,15 +23,8 @@ from bertviz_core.figures.base.axes import wrapped
 from bertviz_core.figures.base.export import Caption, offline_page
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.questions.report.sections import Report, ReportSection
-from bertviz_core.questions.report.slides import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    ReportSlide,
-    SlidePicture,
-    slide_pictures,
-    slides_file,
-    slides_of,
-)
+from bertviz_core.questions.report.slide_pictures import SlidePicture, slide_pictures
+from bertviz_core.questions.report.slides import MOST_COLUMNS, MOST_ROWS, ReportSlide, slides_file, slides_of
 
 CAPTION = Caption("Queries in rows", (("a-model", "abc"),), ("A river.",), "weight, 0 to 1")
 PICTURE = 13

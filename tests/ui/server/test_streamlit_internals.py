@@ -50,7 +50,7 @@ def test_parameters_leave_the_address_also_where_a_control_is_bound_to_them() ->
     def script() -> None:
         import streamlit as st
 
-        from ui.address.registry import discard
+        from ui.address.streamlit_query import discard
 
         if {"layer", "head"} <= set(st.query_params):
             discard(["layer", "head"])

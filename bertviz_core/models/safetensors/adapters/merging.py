@@ -23,8 +23,9 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import allow_links, is_own_file, own_file
 from bertviz_core.models.safetensors.adapters.contents import fitted
 from bertviz_core.models.safetensors.adapters.results import Adapter, BaseClass, FittedAdapter, LowRankUpdate
-from bertviz_core.models.safetensors.folder import INDEX_FILE, TensorReader, write_tensors
+from bertviz_core.models.safetensors.folder import INDEX_FILE
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.models.safetensors.values import TensorReader, write_tensors
 from bertviz_core.resources import one_blas_thread
 from bertviz_core.text import quoted
 

@@ -20,7 +20,8 @@ from transformers import (
 
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.safetensors.folder import TensorReader, read_header
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.run import load_head
 from bertviz_core.settings import Settings

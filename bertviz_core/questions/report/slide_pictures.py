@@ -1,0 +1,90 @@
+"""TODO: one line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bertviz_core.errors import Progress
+from bertviz_core.figures.base.export import (
+    SLIDE,
+    WIDTH,
+    Caption,
+    captioned_svg,
+    description,
+    without_selection,
+)
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.report.drawing_files import page_drawing
+from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of
+from bertviz_core.questions.report.sections import ReportSection
+
+SCALE = 2
+"""Pixels of a picture per pixel of a slide of 1,600 x 900, for projectors of four times as many."""
+
+
+NO_CAPTION = Caption("", ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlidePicture:
+    """A figure as a picture, and its texts, which stand on the slide as text."""
+
+    png: bytes
+    """The picture, 16:9."""
+    reading: str
+    """How it is read, and its model and text; may be empty."""
+    alt: str
+    """Text alternative for screen readers."""
+
+
+def slide_pictures(
+    sections: Sequence[ReportSection], theme: Theme, progress: Progress | None = None
+) -> dict[str, SlidePicture]:
+    """Draw the figures of these sections, all in one browser.
+
+    Args:
+        sections: sections of a report, whose names differ; those that are a table or a text have no picture.
+        theme: the theme in which their figures were drawn.
+        progress: called with pictures drawn and their number; may raise to end the work.
+
+    Returns:
+        Name of the section -> its picture.
+
+    Raises:
+        BertvizError: there is no browser, or it fails.
+    """
+    drawn = [each for each in sections if each.is_drawn]
+    if not drawn:
+        return {}
+
+    async def pictures() -> dict[str, SlidePicture]:
+        made: dict[str, SlidePicture] = {}
+        async with browser() as started:
+            for each in drawn:
+                if progress is not None:
+                    progress(len(made), len(drawn))
+                made[each.name] = await _picture(started, each, theme)
+        return made
+
+    made = by_browser(".pptx", pictures)
+    if progress is not None:
+        progress(len(drawn), len(drawn))
+    return made
+
+
+async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
+    if section.page:
+        drawing = await page_drawing(started, section.page)
+        svg, reading, alt = drawing.captioned(theme), drawing.caption, drawing.caption
+    else:
+        reading, alt = section.caption.line, description(section.alt, section.caption)
+        svg = captioned_svg(await _plotly_svg(started, section), section.title, NO_CAPTION, theme, alt)
+    return SlidePicture(await image_of(started, ".png", svg, theme, alt, SLIDE, SCALE), reading, alt)
+
+
+async def _plotly_svg(started: Renderer, section: ReportSection) -> str:
+    figure = without_selection(section.figure)
+    height = figure.layout.height or 450
+    figure.update_layout(width=WIDTH)
+    opts = {"format": "svg", "scale": 1, "width": WIDTH, "height": height}
+    drawing: bytes = await started.calc_fig(figure, opts=opts)
+    return drawing.decode()
