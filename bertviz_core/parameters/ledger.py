@@ -24,7 +24,7 @@ from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, REAL_NUMBERS, r
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
-from bertviz_core.parameters.adapters.updates import adapter_note, adapter_rows, merged_header, same_merged
+from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header, same_merged
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (
     FileTies,

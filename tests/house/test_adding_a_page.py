@@ -101,7 +101,7 @@ from typing import Any
 from bertviz_core.hidden_states.piece_lengths import piece_lengths
 from bertviz_core.hidden_states.results import PieceLengths
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, flag
+from bertviz_core.questions.parameters import Options, flag
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.tables.lines import aligned
 from bertviz_core.questions.texts.tokens import tokens
@@ -130,7 +130,7 @@ def lengths_lines(result: PieceLengths) -> list[str]:
     "pages/lengths.py": '''"""Lengths: how long is a token?"""
 
 from bertviz_core.figures.lengths import lengths_figure
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
 from ui.cache import sources

@@ -145,7 +145,9 @@ def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_tokens(model: str) -> None:
-    at = check_view("tokens", model, {"tokens": nearest}, text="I love my pet python.")
+    at = check_view(
+        "tokens", model, {"tokens_text": nearest}, text="I love my pet python.", tokens_neighbours_table="true"
+    )
     ids, code = at.code[-2:] if at.code[-1].language == "python" else at.code[:2]
     (found,) = printed(code.value)
     assert str(found.tolist()) in ids.value

@@ -25,7 +25,7 @@ from bertviz_core.models.safetensors.adapters.results import FittedAdapter
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sources import folder_source
-from bertviz_core.parameters.adapters.updates import merged_header
+from bertviz_core.parameters.adapters.rows import merged_header
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 

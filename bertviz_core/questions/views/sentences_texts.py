@@ -397,6 +397,7 @@ def _spelled(sentences: Sequence[str]) -> str:
 
 
 def neighbour_parts(compared: SentenceComparison) -> Iterator[Part]:
+    """What the nearest sentences of two models have in common."""
     count, share = compared.neighbours, float(compared.shared.mean())
     of = "nearest sentence" if count == 1 else f"{count} nearest sentences"
     keeps = "keeps" if compared.same_nearest == 1 else "keep"
