@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
@@ -45,6 +46,7 @@ from bertviz_core.trace.verification import (
     check_recording,
     forward,
     hidden_states,
+    left_padding_acts,
     model_inputs,
     pooler_output,
     reset_model_state,
@@ -141,11 +143,19 @@ def batch_of(loaded: LoadedModel) -> BatchOf:
     return "one length" if together == "any length" and family(loaded.model_type).padding_acts else together
 
 
-def batch_notice(loaded: LoadedModel, lengths: Collection[int]) -> tuple[str, ...]:
+def batch_notice(loaded: LoadedModel, tokenizer: TextTokenizer, lengths: Collection[int]) -> tuple[str, ...]:
     """A notice if a batch with padding gives other vectors, as other libraries run it."""
     together = batch_of(loaded) if len(set(lengths)) > 1 else "any length"
     if together == "any length":
-        return ()
+        pads_left = len(set(lengths)) > 1 and getattr(tokenizer.tokenizer, "padding_side", "right") == "left"
+        with RUN_LOCK if pads_left else nullcontext():
+            if not pads_left or not left_padding_acts(loaded):
+                return ()
+        return (
+            f"The tokenizer pads in front of a text, which moves the positions of this {loaded.model_type} model: each "
+            "text is run without padding here, and what pads its batches, such as sentence-transformers, gives other "
+            "vectors.",
+        )
     alone = "with texts of its length" if together == "one length" else "alone"
     return (
         f"The other texts of a batch, or padding, change the vectors of this {loaded.model_type} model: each text is "
@@ -460,7 +470,7 @@ def sentence_vectors(
                     *tokenizer.notices,
                     *first_by_file(tokenizer, [read_text(plan, text) for text in texts[:MOST_COMPARED]]),
                     *_notices(tokenizer, plan, vectors, truncated),
-                    *batch_notice(loaded, counts.tolist()),
+                    *batch_notice(loaded, tokenizer, counts.tolist()),
                     *(store.notices[notices_before:] if store is not None else ()),
                     *short,
                 )

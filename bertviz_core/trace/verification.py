@@ -262,10 +262,27 @@ def _batch_of(loaded: LoadedModel) -> BatchOf:
     return "any length" if _same(loaded, padded[: len(text)], alone) else "one length"
 
 
-def _last_states(loaded: LoadedModel, rows: "list[torch.Tensor]", lengths: list[int]) -> "torch.Tensor":
-    """The last hidden states (seq, hidden) of the first row of a batch."""
+def left_padding_acts(loaded: LoadedModel) -> bool:
+    """Whether padding in front of a text changes its hidden states, as where positions are counted from the padding.
+
+    The caller holds RUN_LOCK.
+    """
+    text = _inputs(loaded)["input_ids"][0][: TOKENS // 2]
+    pad = torch.full_like(text, getattr(loaded.model.config, "pad_token_id", None) or 0)
+    with suppress(Exception):  # the run itself reports that the model needs more than ids
+        alone = _last_states(loaded, [text], [len(text)])
+        padded = _last_states(loaded, [torch.cat((pad, text))], [len(text)], left=True)
+        return not _same(loaded, padded[len(text) :], alone)
+    return False
+
+
+def _last_states(
+    loaded: LoadedModel, rows: "list[torch.Tensor]", lengths: list[int], left: bool = False
+) -> "torch.Tensor":
+    """The last hidden states (seq, hidden) of the first row of a batch, with its padding behind it or in front."""
     ids = torch.stack(rows)
     mask = torch.tensor([[int(place < length) for place in range(ids.shape[1])] for length in lengths])
+    mask = mask.flip(1) if left else mask
     reset_model_state(loaded.model, ids.shape[1])
     with torch.inference_mode():
         output = forward(loaded, {"input_ids": ids, "attention_mask": mask.to(ids.device)}, output_hidden_states=True)

@@ -214,6 +214,20 @@ def test_a_model_whose_vectors_a_batch_changes_says_so(tmp_path: Path, family: s
     assert not any("other vectors" in each for each in alone.notices)
 
 
+@pytest.mark.parametrize(("family", "changed"), [("electra", True), ("roberta", False)])
+def test_padding_in_front_that_moves_positions_is_said(tmp_path: Path, family: str, changed: bool) -> None:
+    folder = save_tiny(family, tmp_path)
+    write(folder, CASE)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "padding_side": "left"}))
+    source, own = folder_source("tiny", folder), SentenceTransformer(str(folder), device="cpu")
+    loaded, tokenizer = load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    found = sentence_vectors(loaded, tokenizer, TEXTS, recommended(source, SETTINGS))
+    np.testing.assert_allclose(found.vectors, own.encode(list(TEXTS), batch_size=1), rtol=0, atol=1e-5)
+    assert (np.abs(found.vectors - own.encode(list(TEXTS))).max() > 1e-3) == changed
+    assert any("pads in front" in each for each in found.notices) == changed
+
+
 @pytest.mark.parametrize(
     ("file", "change", "word"),
     [
