@@ -7,7 +7,7 @@ import pytest
 from tests.house.ratchets import entered_files, house
 
 ROOT = Path(__file__).parents[2]
-MOST_LINES, MOST_FILES, MOST_FIGURES, MOST_TABLES = 97_100, 472, 20, 19
+MOST_LINES, MOST_FILES, MOST_FIGURES, MOST_TABLES = 97_200, 472, 20, 19
 MOST_ENTERED = {
     "sunburst to treemap": 52,
     "similarity, clustered": 66,
