@@ -43,6 +43,6 @@ def _show(
     options = target_options(chosen, pair=texts[1] if texts else None)
     with row.folded:
         options = with_controls(view.below, opened, options)
-    row.say(view.named(opened, options) if view.named else target_words(chosen), *view.said(opened, options))
+    row.say(view.named(opened, options) if view.named else target_words(chosen), *view.remarks(opened, options))
     if view.show is not None:
         draw_parts(view.show(opened, ask, options), opened, ask, options)

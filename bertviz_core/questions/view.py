@@ -361,7 +361,7 @@ class TargetView(View):
 
     below: tuple[Param, ...] = ()
     """Its controls, below those of the target."""
-    said: Callable[[Any, Options], Iterable[str]] = lambda opened, options: ()
+    remarks: Callable[[Any, Options], Iterable[str]] = lambda opened, options: ()
     """What the line above it says besides the target."""
     named: Callable[[Any, Options], str] | None = None
     """What that line calls the target, in Markdown; None for its usual description."""

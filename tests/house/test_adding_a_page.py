@@ -133,13 +133,13 @@ from bertviz_core.figures.lengths import lengths_figure
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
-from ui.cache import sources
+from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.widgets import text_fields
-from ui.widgets.models import fields
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.heading import heading
+from ui.widgets.models import model_name
 
 HOW = "The text is cut into tokens, and the characters of each are counted."
 CODE = """from transformers import AutoTokenizer
@@ -149,11 +149,11 @@ print([len(token) for token in tokens])"""
 
 name_model = heading("lengths")
 with shown_to_user():
-    name, text = fields.model_name(), text_fields.text()
+    name, text = model_name(), text_fields.text()
     marks = widgets.toggle(MARKS, "Count marks")
     answer = lengths(SharedModel(name), Options((text,), values={MARKS.key: str(marks).lower()}))
     name_model(name, f"{len(answer.result.tokens)} tokens")
-    code = CODE.format(model=sources.source(name).pretrained_name, text=text)
+    code = CODE.format(model=models.source(name).pretrained_name, text=text)
     figure_block(lengths_figure.of(answer.drawn), f"lengths {name}", texts=answer.texts, explanation=(HOW, code))
 ''',
     "tests/pages/test_lengths.py": '''"""Page, its code, command, library and figure show the same numbers.

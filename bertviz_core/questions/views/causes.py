@@ -198,7 +198,7 @@ def about_causes(opened: Opened, ask: Ask, options: Options) -> tuple[str, Seque
     return "every head is changed on purpose, and one number is measured", ()
 
 
-def _said(opened: Opened, options: Options) -> tuple[str, ...]:
+def _remarks(opened: Opened, options: Options) -> tuple[str, ...]:
     return (f"{options.choice(REMOVED_FOR)} in a head's place",)
 
 
@@ -547,7 +547,7 @@ def _accuracy_view(
 
 VIEWS = (
     TargetView("One head at a time", (), effects_view),
-    TargetView("Several heads", (), several_view, below=(REMOVED_FOR,), said=_said),
+    TargetView("Several heads", (), several_view, below=(REMOVED_FOR,), remarks=_remarks),
     TargetView("Patch", (), patch_view, alone=True),
-    TargetView("Many sentences", (), many_view, below=(REMOVED_FOR,), said=_said, alone=True, of_list=True),
+    TargetView("Many sentences", (), many_view, below=(REMOVED_FOR,), remarks=_remarks, alone=True, of_list=True),
 )

@@ -289,13 +289,13 @@ def _chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Pa
         yield Text(f"Click a cell to open its head. {small}", "caption")
         return
     layer, head = cell
-    found = ", ".join(
+    listed = ", ".join(
         f"${SYMBOLS[block]}$ {norm:.4f}" for block, norm in zip(BLOCKS, norms[cell].tolist(), strict=True)
     )
     place: dict[str, str | int] = {LAYER.key: str(layer), HEAD.key: head}
     yield Row(
         [
-            Text(f"Layer {layer}, head {head}: {found}."),
+            Text(f"Layer {layer}, head {head}: {listed}."),
             Button("Its matrices", "open_Matrices", {WEIGHTS.key: "", **place}, "Matrices"),
             Button("One cell", "open_One_cell", place, "One cell"),
             Links("heads_attention", "The same head on another page", [Link.to("Attention", "attention", place)]),

@@ -169,7 +169,7 @@ def _replacing(opened: Opened, options: Options) -> Options:
     return replace(options, values={**options.values, **in_place})
 
 
-def _said(opened: Opened, options: Options) -> Iterator[str]:
+def _remarks(opened: Opened, options: Options) -> Iterator[str]:
     """How words are taken away."""
     if CLASSES.key not in options.values:
         yield " and ".join(options.names(COMPARED.key)) or options.choice(METHOD)
@@ -392,10 +392,10 @@ def _mask(opened: Opened) -> Lack | None:
 
 
 VIEWS = (
-    TargetView("Words", (), words_view, below=(METHOD, UNITS, IN_PLACE), said=_said),
-    TargetView("Remove word by word", (), curves_view, lacks=_mask, below=(COMPARED, UNITS), said=_said),
+    TargetView("Words", (), words_view, below=(METHOD, UNITS, IN_PLACE), remarks=_remarks),
+    TargetView("Remove word by word", (), curves_view, lacks=_mask, below=(COMPARED, UNITS), remarks=_remarks),
     View("Pairs", (), pairs_view, lacks=_mask),
     TargetView(
-        "Classes", (), classes_view, below=(CLASSES_BY, UNITS, CLASSES, IN_PLACE), said=_said, named=_class_words
+        "Classes", (), classes_view, below=(CLASSES_BY, UNITS, CLASSES, IN_PLACE), remarks=_remarks, named=_class_words
     ),
 )
