@@ -1,4 +1,8 @@
-"""TODO: one line."""
+"""Remove parameters from the address that are bound to a widget, through an internal API of Streamlit.
+
+`st.query_params` refuses to change a name that a widget of the previous run was bound to, but Back may lead to an
+address without it.
+"""
 
 from collections.abc import Iterable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import streamlit as st
-import yaml  # type: ignore[import-untyped]  # the package ships no annotations  # type: ignore[import-untyped]  # the package ships no annotations
+import yaml  # type: ignore[import-untyped]  # the package ships no annotations
 
 from bertviz_core.errors import LessonError
 from bertviz_core.figures.pages import PAGES

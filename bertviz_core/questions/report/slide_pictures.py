@@ -1,4 +1,4 @@
-"""TODO: one line."""
+"""Pictures of the sections of a report for its slides, drawn by a browser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

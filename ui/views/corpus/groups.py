@@ -51,7 +51,6 @@ from ui.address.widgets import whole
 from ui.cache import models
 from ui.cache.folders import SharedCorpus
 from ui.views.corpus import controls
-from ui.views.corpus import controls as texts
 from ui.views.corpus.search import plain_cell, row_table
 from ui.widgets.figure_block import chart, explained, figure_block, numbers_table
 from ui.widgets.heading import unshown
@@ -99,7 +98,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     st.caption("The files have every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
-    explained(KEY, texts.CLUSTERS, library_lines(corpus_clusters, named, options))
+    explained(KEY, controls.CLUSTERS, library_lines(corpus_clusters, named, options))
 
 
 def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
@@ -136,7 +135,7 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     model = named.corpus.manifest.model
     extra = len(groups.rows) - len(groups.sizes)
     if not len(groups.sizes):
-        st.info(texts.no_duplicates(groups, threshold > controls.LEAST_THRESHOLD), icon=":material/info:")
+        st.info(controls.no_duplicates(groups, threshold > controls.LEAST_THRESHOLD), icon=":material/info:")
     else:
         words = figure_block(
             duplicates_figure(groups, named.name),
@@ -161,7 +160,7 @@ def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         chosen = whole(param("group"), "Open group", 1, len(groups.sizes), 1, width=controls.NARROW)
         members = groups.group(chosen - 1)
         numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
-    explained(DUPLICATES_KEY, texts.DUPLICATES, library_lines(duplicate_groups, named, options))
+    explained(DUPLICATES_KEY, controls.DUPLICATES, library_lines(duplicate_groups, named, options))
 
 
 def _so_far(named: SharedCorpus, known: Answer[DuplicateGroups]) -> None:
@@ -219,10 +218,10 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         f"corpus heads {measure} {named.name} {name}",
         _table(profiles),
         models=(name,),
-        explanation=(texts.HEADS, library_lines(head_profiles, named, options)),
+        explanation=(controls.HEADS, library_lines(head_profiles, named, options)),
     )
     words.markdown(_most(profiles, part, measure))
-    words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
+    words.caption(controls.OTHER_MODEL.format(name=escape_markdown(name)))
     for notice in unshown(profiles.notices):
         words.caption(escape_markdown(notice))
 
@@ -282,10 +281,10 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         table,
         formats=dict.fromkeys(table.columns[1:], "percent"),
         models=(name,),
-        explanation=(texts.PROBES, library_lines(probe_scores, named, options)),
+        explanation=(controls.PROBES, library_lines(probe_scores, named, options)),
     )
     words.markdown(_best(scores))
-    words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
+    words.caption(controls.OTHER_MODEL.format(name=escape_markdown(name)))
     for notice in unshown(scores.notices):
         words.caption(escape_markdown(notice))
 
