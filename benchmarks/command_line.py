@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.timing import Row, all_medians_s
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.made_corpora import made_corpus
 

@@ -3,14 +3,17 @@
 `python -m bertviz_core.settings` prints the table of docs/configuration.md.
 """
 
+import hashlib
 import ipaddress
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from bertviz_core.errors import BertvizError
 
@@ -349,3 +352,44 @@ def table() -> str:
 
 if __name__ == "__main__":
     sys.stdout.write(table() + "\n")
+
+
+LABELS = ("id2label", "label2id", "num_labels")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Limits of a config; the defaults apply to plain mappings."""
+
+    max_layers: int = MAX_LAYERS
+    """Maximum layers, blocks or groups of an entry."""
+    max_labels: int = MAX_LABELS
+    """Maximum labels."""
+    trial: Settings | None = None
+    """Settings of the process that builds it first; None to build it directly."""
+
+
+class OpenedConfig(dict[str, Any]):
+    """A config.json with its terms."""
+
+    def __init__(self, entries: Mapping[str, Any], terms: Terms) -> None:
+        """Copy the entries of a config.json."""
+        super().__init__(entries)
+        self.terms = terms
+
+
+def changed(config: Mapping[str, Any], entries: Mapping[str, Any]) -> OpenedConfig:
+    """Replace the entries of a config and keep its terms."""
+    return OpenedConfig(entries, terms_of(config))
+
+
+def terms_of(config: Mapping[str, Any]) -> Terms:
+    """The terms of a config."""
+    return config.terms if isinstance(config, OpenedConfig) else Terms()
+
+
+def config_digest(config: Mapping[str, Any]) -> str:
+    """A digest that is equal for configs that differ only in labels."""
+    entries = {key: value for key, value in config.items() if key not in LABELS}
+    raw = orjson.dumps(entries, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    return hashlib.sha256(raw).hexdigest()

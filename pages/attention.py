@@ -6,10 +6,11 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.text import escape_markdown
 from ui.views.attention import cache
 from ui.views.attention.views import VIEWS, heads_view
-from ui.widgets import models, run_model, text_fields
-from ui.widgets.errors import shown_to_user
+from ui.widgets import heading as text_fields
+from ui.widgets import models, run_model
 from ui.widgets.heading import heading, run_words, unshown
-from ui.widgets.view_and_layer import view_choice
+from ui.widgets.models import view_choice
+from ui.widgets.run_model import shown_to_user
 
 name_model = heading("attention")
 with shown_to_user(), st.spinner("Running the model"):

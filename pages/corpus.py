@@ -5,9 +5,9 @@ import streamlit as st
 from ui.views.corpus.controls import RUN_ANEW, chosen_corpus
 from ui.views.corpus.views import VIEWS
 from ui.widgets import models
-from ui.widgets.errors import shown_to_user
 from ui.widgets.heading import heading
-from ui.widgets.view_and_layer import view_choice
+from ui.widgets.models import view_choice
+from ui.widgets.run_model import shown_to_user
 
 name_model = heading("corpus")
 view = view_choice(list(VIEWS))

@@ -11,10 +11,10 @@ from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
-from ui.widgets import text_fields
-from ui.widgets.errors import shown_to_user, ways_on
+from ui.widgets import heading as text_fields
 from ui.widgets.heading import heading, unshown
 from ui.widgets.models import model_name
+from ui.widgets.run_model import shown_to_user, ways_on
 
 FIELD = 100
 """Pixels of the field with the reader's text."""

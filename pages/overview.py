@@ -9,12 +9,13 @@ from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
 from bertviz_core.text import bytes_text, count, escape_markdown
 from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
-from ui.components.navigation import PageLink, page_links
+from ui.components.frame import PageLink, page_links
 from ui.lessons import tour
-from ui.widgets import models, text_fields
-from ui.widgets.errors import shown_to_user
+from ui.widgets import heading as text_fields
+from ui.widgets import models
 from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.heading import BERT_IN_FIVE, BERT_IS_FOR, heading
+from ui.widgets.run_model import shown_to_user
 
 HALF = 0.55
 """Share of the page's width taken by the figure."""

@@ -57,17 +57,26 @@ from ui.address.widgets import (
 from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
-from ui.components import step_links
-from ui.components.cell_click import cell_click
+from ui.components import links as step_links
+from ui.components.charts import cell_click
 from ui.session import store, stored
-from ui.widgets import models, run_model, text_fields
-from ui.widgets.errors import shown_to_user
+from ui.widgets import heading as text_fields
+from ui.widgets import models, run_model
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
-from ui.widgets.heading import heading, unshown
+from ui.widgets.heading import head_select, heading, put_token, several_tokens, toggle_token, token_select, unshown
 from ui.widgets.lists import answer, open_row, text_select, within_upload
-from ui.widgets.models import beside, bundled_instead, needs_second, second_name
-from ui.widgets.text_fields import head_select, put_token, several_tokens, toggle_token, token_select
-from ui.widgets.view_and_layer import layer_select, open_view, state_select, store_state, view_choice
+from ui.widgets.models import (
+    beside,
+    bundled_instead,
+    layer_select,
+    needs_second,
+    open_view,
+    second_name,
+    state_select,
+    store_state,
+    view_choice,
+)
+from ui.widgets.run_model import shown_to_user
 
 FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]

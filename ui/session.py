@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.base.style import WIDE
-from bertviz_core.models.catalog.offers import offers
+from bertviz_core.models.sources import offers
 from bertviz_core.settings import Settings
 
 TEACHING_SIZES = (

@@ -12,9 +12,7 @@ import streamlit as st
 from bertviz_core.text import escape_markdown
 from ui import session
 from ui.address.registry import NUMBERS, TYPED, link_query, names_read_once, take, whole
-from ui.components.browser.tab_texts import KEY as TAB_TEXTS
-from ui.components.browser.tab_texts import found_texts, request_tab_texts, store_tab_texts
-from ui.components.share_link import share_link, whole_view_link
+from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, share_link, store_tab_texts, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, WORD
 from ui.widgets.files import FILES, chosen_theme, take_theme

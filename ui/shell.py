@@ -12,21 +12,17 @@ from ui import session, share
 from ui.address import navigation, registry
 from ui.address.registry import TYPED
 from ui.cache.figures import logged, noted
-from ui.components.browser.page_width import page_width, window_height
-from ui.components.glossary import glossary
-from ui.components.navigation import PageLink, page_links
-from ui.components.presenter import LARGER, presenter
+from ui.components.frame import LARGER, PageLink, glossary, page_links, page_width, presenter, window_height
 from ui.lessons import handout, pinning, pins, tour
 from ui.server import start
 from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
 from ui.server.monitoring import model_fact
 from ui.views.corpus.controls import SIDEBAR
-from ui.widgets import text_fields
-from ui.widgets.errors import no_such_page, shown_to_user
+from ui.widgets import heading as text_fields
 from ui.widgets.files import PageReport
 from ui.widgets.heading import beside_title, panel
-from ui.widgets.models import model_select, second_select
-from ui.widgets.view_and_layer import reads_text
+from ui.widgets.models import model_select, reads_text, second_select
+from ui.widgets.run_model import no_such_page, shown_to_user
 
 REPORT = "report_open"
 """Key of the panel of the report."""

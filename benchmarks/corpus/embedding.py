@@ -47,7 +47,7 @@ if __name__ == "__main__":
 POOL = """
 import json, sys, time
 from sentence_transformers import SentenceTransformer
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 if __name__ == "__main__":
     texts = open(sys.argv[1]).read().splitlines()
     peer = SentenceTransformer(str(bundled_folder()), device="cpu")

@@ -14,9 +14,10 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from benchmarks.timing import Row, medians_s
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
 ROUNDS, RANK, BUDGET = 7, 8, 1.1

@@ -15,8 +15,9 @@ from benchmarks.timing import Row, median_s, medians_s
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
-from bertviz_core.models.sources import bundled_folder, folder_source, resolve
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.tree import parameter_tree
 from bertviz_core.settings import Settings

@@ -99,8 +99,8 @@ class PeerModel:
         import torch
         from sentence_transformers import SentenceTransformer
 
+        from bertviz_core.models.catalog import bundled_folder
         from bertviz_core.models.loading import device_kind
-        from bertviz_core.models.sources import bundled_folder
 
         self.device, self.dtype = device, dtype
         self._model = SentenceTransformer(str(bundled_folder()), device=device).to(getattr(torch, dtype))

@@ -103,7 +103,7 @@ def _saved(folder: Path, class_name: str, **shape: int) -> Callable[[], Any]:
 def _texts(count: int) -> list[str]:
     import transformers
 
-    from bertviz_core.models.sources import bundled_folder
+    from bertviz_core.models.catalog import bundled_folder
 
     words = transformers.AutoTokenizer.from_pretrained(bundled_folder()).get_vocab()
     return made_sentences(sorted(word for word in words if word.isalpha() and len(word) > 2), count, 10)

@@ -13,7 +13,7 @@ from typing import Any
 
 from bertviz_core.errors import CheckpointError, HubError, Progress
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE
-from bertviz_core.models import hub
+from bertviz_core.models import sources
 from bertviz_core.models.local_files import TOKENIZER_FILES
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, INDEX_FILE, SINGLE_FILE, other_format
 from bertviz_core.models.sources import ModelSource
@@ -72,9 +72,9 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
         raise HubError("Fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB).")
     is_merged = source.adapter is not None and source.folder is not None  # its revision is of both models
     revision = source.revision if source.kind in ("hub", "cache") and not is_merged else None
-    with hub.hub_errors_translated(source.hub_id):
+    with sources.hub_errors_translated(source.hub_id):
         repository = HfApi(endpoint=settings.hub_endpoint).model_info(
-            source.hub_id, revision=revision, files_metadata=True, timeout=hub.TIMEOUT_S
+            source.hub_id, revision=revision, files_metadata=True, timeout=sources.TIMEOUT_S
         )
     sizes = {sibling.rfilename: int(sibling.size or 0) for sibling in repository.siblings or ()}
     weights = _weights(source.hub_id, sizes)
@@ -103,18 +103,18 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     constants.HF_HUB_DISABLE_XET = True  # transfers by Xet cannot be cancelled from progress
-    http = hub.http_library()
+    http = sources.http_library()
     done, folder = 0, Path()
     for file in files.files:
         progress(done, files.nbytes)
-        with hub.hub_errors_translated(files.hub_id):
+        with sources.hub_errors_translated(files.hub_id):
             try:
                 path = hf_hub_download(
                     files.hub_id,
                     file.name,
                     revision=files.revision,
                     endpoint=settings.hub_endpoint,
-                    etag_timeout=hub.TIMEOUT_S,
+                    etag_timeout=sources.TIMEOUT_S,
                     tqdm_class=_bar(progress, done, files.nbytes),
                 )
             except (http.RemoteProtocolError, http.ReadError, http.ReadTimeout, OSError) as error:

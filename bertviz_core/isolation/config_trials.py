@@ -1,7 +1,7 @@
 """Try an untrusted config in a process under limits before its model is built here.
 
 The process also returns the dataflow that it derived, so that this is not repeated here. Whether a config is tried
-depends on the terms with which it was opened (bertviz_core.isolation.sanitized.terms).
+depends on the terms with which it was opened (bertviz_core.settings).
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,7 @@ import msgspec
 from bertviz_core import errors
 from bertviz_core.isolation.pool import VERDICTS, Pool
 from bertviz_core.isolation.run import ChildError, Limits
-from bertviz_core.isolation.sanitized.terms import config_digest, terms_of
-from bertviz_core.settings import Settings
+from bertviz_core.settings import Settings, config_digest, terms_of
 from bertviz_core.text import quoted
 
 TASK = "bertviz_core.architecture.dataflow.derive.answered"

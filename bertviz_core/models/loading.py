@@ -15,6 +15,7 @@ from typing import Any, Literal
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.lazy_imports import torch, transformers
+from bertviz_core.models.catalog import verify_bundled
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import adapter_notices, file_renames, weights_folder
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
@@ -32,7 +33,7 @@ from bertviz_core.models.skeleton import (
     set_attention,
     takes_attention_function,
 )
-from bertviz_core.models.sources import ModelSource, verify_bundled
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted, tensors_not_finite, tensors_not_scaled
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
-from bertviz_core.models import catalog, hub
+from bertviz_core.models import catalog, sources
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter, trained_class
 from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header, read_json
@@ -170,7 +170,7 @@ def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
     if source.hub_id is None:
         return None
     revision = source.revision if source.kind in ("hub", "cache") else None
-    return hub.cached_folder(source.hub_id, revision, files)
+    return sources.cached_folder(source.hub_id, revision, files)
 
 
 def _missing(what: str, source: ModelSource, settings: Settings) -> MissingFilesError:

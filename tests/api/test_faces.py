@@ -19,7 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from bertviz_core import BertvizError, Model, open_corpus, open_model
 from bertviz_core.api.results.base import Result
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.tables.lines import printable_token
 from tests.pages.opened import _decoded, drawn, metrics, opened

@@ -8,9 +8,9 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from bertviz_core.architecture.module_tree import module_tree, printed, tree_of
 from bertviz_core.architecture.results import ModuleTree
-from bertviz_core.models.catalog import find
+from bertviz_core.models.catalog import bundled_folder, find
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import config_ledger, source_ledger
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, tiny_config

@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Page, expect
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.browser.conftest import WAIT_MS, serving, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from tests.browser.conftest import WAIT_MS, Watch
 
 pytestmark = pytest.mark.browser

@@ -1,6 +1,6 @@
 """A view in a frame on another site: the code from Share, working widgets, and refused sites.
 
-Covers `ui/components/share_link/__init__.py`.
+Covers `ui/components/frame/__init__.py`.
 """
 
 import re

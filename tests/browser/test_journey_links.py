@@ -1,6 +1,6 @@
 """Links from the drawing of the Journey to each page, and from each page to its place in the drawing.
 
-Covers `ui/components/journey/show.py` and `ui/address/navigation.py`.
+Covers `ui/components/frame/__init__.py` and `ui/address/navigation.py`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from bertviz_core.figures.pages import PAGES
 from tests.browser.conftest import COLD_MS
 from tests.browser.test_journey import opened
-from ui.address.journey_links import LINKS, JourneyLink
+from ui.address.navigation import LINKS, JourneyLink
 
 pytestmark = pytest.mark.browser
 TEXT = "The bank of the river was steep."

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from transformers import AutoTokenizer
 
 from bertviz_core import open_model
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.browser.conftest import hurried_tab
 from tests.browser.test_journey import LYING, opened, sentence
 

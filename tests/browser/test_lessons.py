@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from bertviz_core.models.catalog.example_run import example_texts
+from bertviz_core.models.catalog import example_texts
 from tests.browser.conftest import COLD_MS, until
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG

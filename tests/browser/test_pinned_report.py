@@ -1,6 +1,6 @@
 """The report of pinned views shows them as they were on the screen, also those of a lesson file, in a real browser.
 
-Covers `ui/components/step_links/__init__.py` and the frames of `bertviz_core/questions/report/page.py`.
+Covers `ui/components/links/__init__.py` and the frames of `bertviz_core/questions/report/page.py`.
 """
 
 import re

@@ -1,6 +1,6 @@
 """A lecturer's way: views are pinned on two pages, presented by keys, and left by Escape; keys in a field stay there.
 
-Covers `ui/components/presenter/__init__.py`.
+Covers `ui/components/frame/__init__.py`.
 """
 
 import re

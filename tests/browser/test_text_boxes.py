@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
-from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.catalog import SPLADE
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
 from bertviz_core.questions.models.training import OpenedTraining
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel

@@ -12,8 +12,9 @@ from transformers import BertConfig, BertModel
 
 from bertviz_core.checkpoints.download import download, needed_files
 from bertviz_core.errors import CheckpointError, HubError, MissingFilesError, ModelNotFoundError, SupersededError
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.helpers.hub_server import COMMIT, Hub, running_hub

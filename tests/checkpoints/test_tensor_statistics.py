@@ -20,7 +20,8 @@ from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, decoded, number_pieces, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, SupersededError
-from bertviz_core.models.sources import bundled_folder, folder_source, resolve
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, save_tiny, tiny_config
 

@@ -30,7 +30,7 @@ from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.questions import figures
 from bertviz_core.questions import question as question_module
 from bertviz_core.questions.figures import all_figures

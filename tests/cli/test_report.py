@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.questions.figures import all_figures, settings_of
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened

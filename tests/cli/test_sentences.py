@@ -17,8 +17,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 from transformers import DPRConfig, DPRQuestionEncoder
 
-from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import FINE_TUNED, bundled_folder
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import BASE, HIDDEN, save_tiny, tiny_tokenizer
 

@@ -19,7 +19,7 @@ from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path, write_ve
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.results import CorpusColumn, Manifest
 from bertviz_core.corpus.writing import write_table
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog import BUNDLED
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import SINGLE_FILE
 from bertviz_core.models.sources import resolve

@@ -19,7 +19,7 @@ BREAKS = {
     "The library knows no dashboard": ("bertviz_core/cli/options.py", "import streamlit"),
     "A question knows no face": ("bertviz_core/questions/corpora.py", "import typer"),
     "The parameter page comes before torch": ("bertviz_core/parameters/tree.py", "import torch"),
-    "The dashboard's layers": ("ui/cache/figures.py", "import ui.widgets.text_fields"),
+    "The dashboard's layers": ("ui/cache/figures.py", "import ui.widgets.heading"),
     "A page's views know no other page's": ("ui/views/heads.py", "import ui.views.words"),
     "No circles": ("bertviz_core/trace/cost.py", "import bertviz_core.trace.run"),
     "ui leaves plotly to figures": ("ui/widgets/heading.py", "import plotly"),

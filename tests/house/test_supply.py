@@ -14,7 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from bertviz_core.lazy_imports import EXTRAS
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog import BUNDLED
 from bertviz_core.sentences.similarity import umap_available
 
 ROOT = Path(__file__).parents[2]

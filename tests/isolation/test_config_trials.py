@@ -1,7 +1,7 @@
 """An untrusted config is built in a process with limits before it is built here; the verdict is cached.
 
 Covers `bertviz_core/isolation/config_trials.py`, `bertviz_core/isolation/pool.py`,
-`bertviz_core/isolation/sanitized/terms.py`, `bertviz_core/architecture/dataflow/derive.py`.
+`bertviz_core/settings.py`, `bertviz_core/architecture/dataflow/derive.py`.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,13 @@ from bertviz_core.errors import BertvizError, BusyError, CheckpointError, Unsupp
 from bertviz_core.isolation import config_trials, pool
 from bertviz_core.isolation.pool import Pool, Verdicts
 from bertviz_core.isolation.run import ChildError, ChildTimeoutError, Limits
-from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.worker import Worker
 from bertviz_core.models import catalog
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import config_ledger
-from bertviz_core.settings import Settings
+from bertviz_core.settings import OpenedConfig, Settings, Terms
 from tests.helpers.tiny_models import save_tiny
 
 SETTINGS = replace(Settings.from_environment(), isolate_models=True, max_modules=60)

@@ -19,12 +19,11 @@ from bertviz_core.checkpoints.load_report import report
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.isolation.regular_files import CONFIG_NBYTES, own_file
-from bertviz_core.isolation.sanitized.tokenizer_files import sanitized_tokenizer_folder
+from bertviz_core.isolation.sanitized.tokenizer import sanitized_tokenizer_folder
 from bertviz_core.models import skeleton
-from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.hub import fetch_config
+from bertviz_core.models.catalog import BUNDLED, bundled_folder
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.sources import fetch_config, resolve
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -389,7 +388,7 @@ def test_a_bundled_file_that_was_changed_is_found_out(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, bundled_copy: Path, name: str
 ) -> None:
     raw = (bundled_copy / name).read_bytes()
-    monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda _: bundled_copy)
+    monkeypatch.setattr("bertviz_core.models.catalog.bundled_folder", lambda _: bundled_copy)
     try:
         (bundled_copy / name).write_bytes(raw.replace(b'"hate"', b'"bate"') if b'"hate"' in raw else raw + b"\n")
         came = opened("all-MiniLM-L6-v2", settings, monkeypatch)

@@ -13,7 +13,8 @@ import torch
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.interventions.targets import Target, answer_target, class_target, tag_target, word_target
 from bertviz_core.journey.changes import Change, changed_value, masked_tokens
-from bertviz_core.models.sources import bundled_folder, folder_source
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import folder_source
 from bertviz_core.questions.interventions.journey_change import changed_journey, changed_number
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options

@@ -13,7 +13,7 @@ import torch
 from transformers import BertModel
 
 from bertviz_core.journey.results import HeadOpening, LayerOpening
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.interventions.effects import means_in_place
 from bertviz_core.questions.interventions.journey_change import changed_model, drawn_change
 from bertviz_core.questions.opened import Opened, OpenedModel

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from bertviz_core import open_model
 from bertviz_core.errors import TextError
 from bertviz_core.journey.results import ChangedJourney
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.interventions.journey_change import changed_journey, changed_number
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options

@@ -28,7 +28,7 @@ from transformers import (
 from transformers.utils import logging
 
 from bertviz_core.errors import BertvizError, CheckpointError
-from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.catalog import BUNDLED
 from bertviz_core.models.loading import LoadedModel, copy_tensors, load_model
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import folder_source, resolve
@@ -272,7 +272,7 @@ def test_the_bundled_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(weight.numel() for weight in load_model(source, SETTINGS).model.parameters()) == 22_713_216
     row = BUNDLED[source.name]
     wrong = dataclasses.replace(row, digests={**row.digests, "model.safetensors": "0" * 64})
-    monkeypatch.setattr("bertviz_core.models.sources.BUNDLED", {**BUNDLED, source.name: wrong})
+    monkeypatch.setattr("bertviz_core.models.catalog.BUNDLED", {**BUNDLED, source.name: wrong})
     with pytest.raises(CheckpointError, match="SHA-256"):
         load_model(source, SETTINGS)
 

@@ -1,7 +1,7 @@
 """From a name to a model: the order of the places, and one message for every refusal.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`,
-`bertviz_core/models/catalog/lookup.py`, `bertviz_core/models/catalog/offers.py`.
+Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/__init__.py`,
+`bertviz_core/models/catalog/__init__.py`, `bertviz_core/models/sources.py`.
 """
 
 import dataclasses
@@ -22,11 +22,9 @@ from safetensors.numpy import load_file, save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
 from bertviz_core.isolation.regular_files import local_names
-from bertviz_core.models.catalog.bundled import BUNDLED, FINE_TUNED, WEIGHTS
-from bertviz_core.models.catalog.offers import offers
-from bertviz_core.models.hub import HUB_NAME
+from bertviz_core.models.catalog import BUNDLED, FINE_TUNED, WEIGHTS, bundled_folder, verify_bundled
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import bundled_folder, resolve, verify_bundled
+from bertviz_core.models.sources import HUB_NAME, offers, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
@@ -65,7 +63,7 @@ def test_a_changed_file_of_any_bundled_model_is_refused(tmp_path: Path, monkeypa
         folder = shutil.copytree(bundled_folder(name), tmp_path / name)
         with (folder / "tokenizer.json").open("ab") as file:
             file.write(b" ")
-        monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda _, changed=folder: changed)
+        monkeypatch.setattr("bertviz_core.models.catalog.bundled_folder", lambda _, changed=folder: changed)
         with pytest.raises(CheckpointError, match=r"tokenizer.json of the bundled .* SHA-256"):
             verify_bundled(name, ["tokenizer.json"])
         monkeypatch.undo()
@@ -151,7 +149,7 @@ def test_the_names_of_the_classes_are_those_beside_the_weights(
     assert "id2label" not in before.config
     own = {"id2label": {str(number): f"L{number}" for number in range(9)}, "label2id": {"L0": 0}, "vocab_size": 7}
     (tmp_path / "config.json").write_text(json.dumps(own))
-    monkeypatch.setattr("bertviz_core.models.sources.hub.cached_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("bertviz_core.models.sources.cached_folder", lambda *_: tmp_path)
     after = resolve("bert-base-NER", settings)
     assert after.config == {**before.config, "id2label": own["id2label"], "label2id": {"L0": 0}}
     assert after.has_weights

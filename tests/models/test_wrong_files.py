@@ -20,10 +20,11 @@ import transformers
 from bertviz_core.checkpoints.training.log import read_state
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models import skeleton
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import build_skeleton
-from bertviz_core.models.sources import bundled_folder, folder_source
+from bertviz_core.models.sources import folder_source
 from bertviz_core.predictions.run import load_head
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended

@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from bertviz_core import open_training
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, example_texts
+from bertviz_core.models.catalog import EXAMPLE_FOLDER, example_texts
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))

@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForCausalLM
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.helpers.tiny_models import save_tiny, tiny_config
 from tests.helpers.tiny_tokenizers import byte_level, metaspace
 from tests.pages.opened import _decoded, opened

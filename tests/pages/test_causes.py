@@ -14,7 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoTokenizer
 
-from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.catalog import SPLADE
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL

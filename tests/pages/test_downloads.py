@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened

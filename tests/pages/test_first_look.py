@@ -1,6 +1,6 @@
 """The first look of every view in a fresh session: numbers of a named model, never an empty box.
 
-Covers `ui/widgets/text_fields.py`, `ui/widgets/models.py`, `ui/views/predictions/several.py`,
+Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions/several.py`,
 `ui/views/corpus/controls.py`.
 """
 
@@ -9,14 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
-from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.models.catalog import BUNDLED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets import lists
-from ui.widgets.text_fields import PAIRS
+from ui.widgets.heading import PAIRS
 
 CLASSIFIER = OFFERED[0]
 DRAWINGS = {"journey_view", "module_tree", "attention_view", "corpus_map"}

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.models.catalog.bundled import FINE_TUNED
+from bertviz_core.models.catalog import FINE_TUNED
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import chart, printed
 from tests.pages.test_sentences_of_two_models import MODEL, page_text, vectors

@@ -1,6 +1,6 @@
 """The heads page draws the checkpoint's own weights and the model's own attention, in every view.
 
-Covers `bertviz_core/questions/views/heads.py`, `ui/views/heads.py`, `ui/widgets/text_fields.py`.
+Covers `bertviz_core/questions/views/heads.py`, `ui/views/heads.py`, `ui/widgets/heading.py`.
 """
 
 import json
@@ -16,7 +16,7 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.heads.results import ProductTimes
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import SHELL, _decoded, drawn, opened, scale_end, visible_text
 

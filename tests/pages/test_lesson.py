@@ -1,6 +1,6 @@
 """The tour above the pages: a step is a link, its texts are replaced and restored, an invalid lesson gives one message.
 
-Covers `ui/lessons/tour.py`, `ui/components/lesson_card/__init__.py` and `ui/components/step_links/__init__.py`.
+Covers `ui/lessons/tour.py`, `ui/components/links/__init__.py` and `ui/components/links/__init__.py`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Views are pinned on several pages, edited, downloaded as a lesson and as a report, and opened again from the file.
 
 Covers `ui/lessons/pinning.py`, `ui/lessons/handout.py`, `ui/lessons/handout.py`, and without a browser
-`ui/components/presenter/__init__.py`.
+`ui/components/frame/__init__.py`.
 """
 
 import base64

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
+from bertviz_core.models.catalog import BUNDLED, SPLADE
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.views.predictions import VIEWS, offered

@@ -15,7 +15,7 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, drawn, opened, visible_text
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.models.catalog.bundled import FINE_TUNED
+from bertviz_core.models.catalog import FINE_TUNED
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, views

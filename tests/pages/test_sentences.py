@@ -19,7 +19,7 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.questions.views import sentences as views
 from bertviz_core.sentences import similarity

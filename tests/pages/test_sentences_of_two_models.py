@@ -14,8 +14,7 @@ from sentence_transformers import SentenceTransformer
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import BertvizError, open_model
-from bertviz_core.models.catalog.bundled import FINE_TUNED
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import FINE_TUNED, bundled_folder
 from bertviz_core.questions.tables.two_models.sentences import what_changed, where_pairs_lie
 from bertviz_core.sentences.two_models import sentence_comparison
 from tests.checkpoints.test_layer_similarity import plain_cka

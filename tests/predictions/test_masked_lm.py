@@ -16,7 +16,8 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling, Transfor
 from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.classes import term_ledger, term_weights
 from bertviz_core.predictions.masked_lm import (
     BLOCK,

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.loading import LoadedModel, load_model
-from bertviz_core.models.sources import ModelSource, bundled_folder, folder_source, resolve
+from bertviz_core.models.sources import ModelSource, folder_source, resolve
 from bertviz_core.sentences import encoding
 from bertviz_core.sentences.encoding import batches, edge_tokens, sentence_tokens, sentence_vectors, tokenized
 from bertviz_core.sentences.plan import recommended

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
+from streamlit.runtime.state import get_session_state
 
 from bertviz_core.figures.pages import PAGES
-from bertviz_core.models.catalog.example_run import TEXTS_FILE
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
@@ -30,8 +31,21 @@ from bertviz_core.questions.views import causes, checkpoint, representations, wo
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
-from ui.address.streamlit_query import discard
-from ui.components.navigation import ARRIVE
+from ui.components.frame import ARRIVE
+
+
+def discard(names: Iterable[str]) -> None:
+    """Remove names from the address, bound to a widget or not, and from the initial values of widgets.
+
+    The browser gets the new address once. Checked with Streamlit 1.67 by tests/ui/address/test_query.py.
+    """
+    with get_session_state().query_params() as params:
+        *others, last = names
+        for name in others:
+            params.discard_param_no_forward_msg(name)
+        params.remove_param(last)  # notifies the browser
+        params.set_initial_query_params_from_current()
+
 
 Linked = Literal["shown", "on request", "placed", "column", "always"]
 """How a link treats a value. "shown": it is in the address anyway; "on request": a text, left out by default; "placed":

@@ -21,7 +21,7 @@ from ui.address.navigation import bring_values_back, visit
 from ui.address.registry import take, whole
 from ui.cache.figures import ShownView, cached_sections, keep_sections
 from ui.cache.models import source
-from ui.components.step_links import address, open_at_once
+from ui.components.links import address, open_at_once
 from ui.lessons.library import lesson_yaml
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.tour import NAMES, Place

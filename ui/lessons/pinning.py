@@ -11,7 +11,7 @@ from bertviz_core.errors import LessonError
 from bertviz_core.text import counted, escape_markdown
 from ui import session
 from ui.cache.figures import cached_sections
-from ui.components.step_links import step_links
+from ui.components.links import step_links
 from ui.lessons.handout import OPEN, TO_RECORD, draw_missing, pinned_report, slides_button, without_figures
 from ui.lessons.library import NOTE, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
 from ui.lessons.pins import (
@@ -28,7 +28,7 @@ from ui.lessons.pins import (
 )
 from ui.lessons.tour import Place
 from ui.share import files_read
-from ui.widgets.errors import shown_in_place
+from ui.widgets.run_model import shown_in_place
 
 CHOSEN = "pinned_chosen"
 """Session key: place in the list of the view that is edited, from 0."""

@@ -32,7 +32,7 @@ from ui.lessons.library import (
 )
 from ui.session import DEFAULT_TEXT
 from ui.share import carried_texts
-from ui.widgets.view_and_layer import current_view, reads_text
+from ui.widgets.models import current_view, reads_text
 
 PINNED = "pinned-views"
 """Name of the lesson of the pinned views."""

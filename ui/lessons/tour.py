@@ -14,8 +14,7 @@ from bertviz_core.errors import LessonError
 from bertviz_core.text import escape_markdown
 from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
 from ui.address.registry import take, whole
-from ui.components.lesson_card import Card, lesson_card
-from ui.components.step_links import Link, address, step_links
+from ui.components.links import Card, Link, address, lesson_card, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.library import (
     Lesson,
@@ -30,7 +29,7 @@ from ui.lessons.library import (
 )
 from ui.session import PRESENT, TOUR, is_presenting
 from ui.share import apply_texts, restore_texts
-from ui.widgets.text_fields import pair
+from ui.widgets.heading import pair
 
 KEYS = ("text", "pair", "sentences")
 

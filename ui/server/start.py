@@ -18,10 +18,9 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.isolation.config_trials import warm_trials
 from bertviz_core.isolation.walls import missing
 from bertviz_core.lazy_imports import import_libraries
-from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import AUTO, chosen_device, device_kind, device_nbytes
 from bertviz_core.models.skeleton import build_skeleton
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import HUB_NAME, resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 from bertviz_core.trace.isolated.tokenizer import warm_tokenizers

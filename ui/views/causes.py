@@ -12,8 +12,8 @@ from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
 from ui.targets import show_target, targeted
+from ui.widgets.heading import pair, put_text_button, say_example, text
 from ui.widgets.lists import within_upload
-from ui.widgets.text_fields import pair, put_text_button, say_example, text
 
 
 def _show_patch(opened: SharedModel, ask: Ask, options: Options) -> None:

@@ -17,7 +17,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     scores_compared_figure,
     slices_compared_figure,
 )
-from bertviz_core.models.catalog.example_run import TEXTS_FILE
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.predictions.probing.reading import (
     LABEL_COLUMNS,
     config_classes,
@@ -87,7 +87,7 @@ from ui.address.registry import param
 from ui.address.widgets import choice, select, words
 from ui.cache.folders import SharedTraining
 from ui.cache.shared_model import SharedModel
-from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
+from ui.components.links import LONGEST_LINKED, Link, address, step_links
 from ui.session import settings
 from ui.widgets.figure_block import chart, numbers_table
 from ui.widgets.lists import (

@@ -39,15 +39,14 @@ from ui.address.registry import whole
 from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.cache.figures import cached_figure
 from ui.cache.shared_model import SharedModel
-from ui.components.cell_click import cell_click
-from ui.components.layers_ahead import fit_ahead, layers_ahead
+from ui.components.charts import cell_click, fit_ahead, layers_ahead
 from ui.engine import Specials, draw_parts
 from ui.session import FIRST_TEXT, SECOND_TEXT
 from ui.session import WORD as USUAL_WORD
 from ui.widgets import run_model
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table, page_theme
-from ui.widgets.text_fields import pair, text, token_names
-from ui.widgets.view_and_layer import state_select
+from ui.widgets.heading import pair, text, token_names
+from ui.widgets.models import state_select
 
 WORD_KEYS = ("word", "first_text", "second_text")
 FILLED_IN = "word_filled_in"

@@ -40,7 +40,7 @@ from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown, variance_words
 from ui.widgets.lists import ListFile, column_select, most_megabytes, typed_list, wait_for_file
-from ui.widgets.view_and_layer import VIEW
+from ui.widgets.models import VIEW
 
 FILE, BOX, TYPED = ListFile("gold"), 480, "gold_pairs"
 

@@ -10,9 +10,9 @@ from bertviz_core.questions.views import words
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw_parts
 from ui.targets import show_classes, targeted
+from ui.widgets.heading import two_texts
+from ui.widgets.models import state_select
 from ui.widgets.target_controls import class_kinds
-from ui.widgets.text_fields import two_texts
-from ui.widgets.view_and_layer import state_select
 
 LAYER_HELP = "The layer whose token vectors are compared. An early layer is closer to the words, and takes longer."
 

@@ -29,9 +29,7 @@ from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
-from ui.components.browser.page_width import window_height
-from ui.components.figure_download import figure_download
-from ui.components.presenter import enlarged
+from ui.components.frame import enlarged, figure_download, window_height
 from ui.widgets.files import (
     alt_of,
     chosen_medium,

@@ -27,10 +27,10 @@ from ui import session
 from ui.cache import models as sources
 from ui.cache.figures import ShownDrawing, ShownFigure, ShownView, cached_figure, noted, view_in_sight
 from ui.cache.jobs import board, this_reader
-from ui.widgets import text_fields
-from ui.widgets.errors import shown_in_place
+from ui.widgets import heading as text_fields
 from ui.widgets.heading import steps_done
 from ui.widgets.models import model_name
+from ui.widgets.run_model import shown_in_place
 
 
 def note_figure(

@@ -1,6 +1,6 @@
-"""The heading of a page, its panels, and words for numbers."""
+"""The heading of a page, and its text fields."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,9 +11,12 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.sources import resolve
-from bertviz_core.text import escape_markdown
-from ui.address.navigation import show_in_journey
-from ui.session import settings, store, stored
+from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
+from bertviz_core.trace.results import Tokens
+from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write
+from ui.address.registry import whole
+from ui.address.widgets import BOUND, keep_within
+from ui.session import DEFAULT_TEXT, SECOND_TEXT, settings, store, stored
 from ui.widgets.models import second_name
 
 ABOVE = "notices_above"
@@ -146,3 +149,274 @@ def variance_words(placed: "CorpusMap | SentenceMap") -> str:
     if placed.explained is None:
         return escape_markdown(placed.note)
     return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
+
+
+SECOND_LABEL = "Second text, one input with the first"
+PAIR_HELP = (
+    "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
+    "both: a premise, then its hypothesis."
+)
+APPLY_HELP = "Ctrl + Enter in the field does the same."
+TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
+"""Keys of a page's own field for the session's text, and of the container for it."""
+MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
+"""Most characters of a text on a button, and of an example."""
+
+ANSWERED = "What does the python eat?", "My python sleeps all day. Once a week it eats a mouse."
+"""A question, and a text with its answer."""
+PAIRS: Mapping[str, tuple[str, str, str]] = {
+    "cosine": ("The cosine compares the text with a second one", DEFAULT_TEXT, SECOND_TEXT),
+    "late-interaction": ("The second text is the query that the text is scored for", ANSWERED[1], ANSWERED[0]),
+    "question-answering": ("The text is a question, and its answer is looked for in a second text", *ANSWERED),
+    "next-sentence": (
+        "Next-sentence prediction needs two texts",
+        DEFAULT_TEXT,
+        "It sleeps in a warm corner of the kitchen.",
+    ),
+}
+"""Task or kind of target that reads two texts -> why, as a sentence without a full stop, and an example of both."""
+
+
+def text_inputs(shown: bool = True) -> None:
+    """The session's text and second text in the sidebar, which are never written into the address.
+
+    Args:
+        shown: whether the view reads them; their values are kept otherwise.
+    """
+    st.session_state.setdefault("text", DEFAULT_TEXT)
+    st.session_state.setdefault("pair", "")
+    if not shown:
+        return
+    st.text_area("Text", key="text", height=68, persist_state="session", help="What the model reads.")
+    # Leaving a field applies its text, so the button does nothing itself: it gives readers something to click or tap.
+    # It is above the second text, since below it would be out of sight in a window 768 pixels high.
+    st.button("Apply the text", key="apply_text", width="stretch", help=APPLY_HELP)
+    st.text_area(
+        SECOND_LABEL,
+        key="pair",
+        height=68,
+        persist_state="session",
+        placeholder="none",
+        help=PAIR_HELP,
+    )
+
+
+def place_for_text(height: int | None = None) -> None:
+    """Reserve a place on the page for a field with the session's text.
+
+    Args:
+        height: pixels that are kept free for it, so that nothing below it moves; None for none.
+    """
+    st.session_state[TEXT_PLACE] = st.container(height=height or "content", border=False, key="place_for_text")
+
+
+@contextmanager
+def text_on_page(label: str) -> Iterator[None]:
+    """Draw the field in the place that the page inside the block reserves, if it does.
+
+    The shell draws it and not the page: text typed in a page's own field is lost when a link to another page is
+    clicked at once. A place that an interrupted run reserved is forgotten: on another page an element is there, and
+    a browser that shall draw inside it ends with an empty page.
+    """
+    st.session_state.pop(TEXT_PLACE, None)
+    yield
+    place = st.session_state.pop(TEXT_PLACE, None)
+    if place is None:
+        return
+    st.session_state[TEXT_ON_PAGE] = text()
+    with place.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
+        st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
+
+
+def _take_text_on_page() -> None:
+    # It needs its own key: the sidebar's field is another widget, which would start empty.
+    st.session_state["text"] = st.session_state[TEXT_ON_PAGE]
+
+
+def text() -> str:
+    """The text of the session."""
+    return str(st.session_state.get("text", DEFAULT_TEXT))
+
+
+def pair() -> str | None:
+    """The second text; None where there is none."""
+    second = str(st.session_state.get("pair", ""))
+    return second if second.strip() else None
+
+
+def two_texts(use: str) -> tuple[str, str]:
+    """The text and the second text; without a second one an example, which one line marks as such.
+
+    An example belongs to the view that shows it: it is written neither into the session nor into the address, and no
+    other page reads it.
+
+    Args:
+        use: what reads both, one of PAIRS.
+    """
+    if (own := pair()) is not None:
+        return text(), own
+    what, first, second = PAIRS[use]
+    read = first if text() == DEFAULT_TEXT else text()
+    second = next(each for each in (second, DEFAULT_TEXT) if each != read)
+    say_example(second, f"{what}. Write your own in the sidebar.", read if read != text() else None)
+    return read, second
+
+
+def say_example(second: str, words: str, first: str | None = None) -> None:
+    """Mark an example of a second text as such, in one line.
+
+    Args:
+        second: the second text.
+        words: what it is for, in sentences.
+        first: the text that goes with it; None for the reader's own.
+    """
+    quoted = _quoted(second, LONGEST_EXAMPLE)
+    read = f"second text {quoted}" if first is None else f"{_quoted(first, LONGEST_EXAMPLE)} and {quoted}"
+    st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
+
+
+def put_text_button(second: str) -> None:
+    """Show a button that fills in a second text."""
+    st.button(f"Second text: {_quoted(second)}", key="put_example", on_click=put_texts, args=(text(), second))
+
+
+def put_texts(first: str, second: str) -> None:
+    """Fill in the texts of the sidebar."""
+    st.session_state.update(text=first, pair=second)
+
+
+def _quoted(text: str, most: int = MOST_QUOTED) -> str:
+    return f"“{escape_markdown(shortened(text, most))}”"
+
+
+NARROW, WIDE = 150, 200
+"""Pixels of a number field, and of a list of tokens."""
+NO_POSITIONS = "none"
+HEAD, QUERY, KEY = "head", "query", "key"
+
+
+def head_select(heads: int) -> int:
+    """A head of the layer, counted from 0; no widget where there is only one."""
+    most = heads - 1
+    if most <= 0:
+        return 0
+    bring_along(HEAD)
+    requested = st.query_params.get(HEAD) or "0"
+    if _position(requested, most) is None:
+        st.toast(escape_markdown(f"There is no head {requested[:20]} here; the last one is {most}."))
+    keep_within(HEAD, 0, most)
+    return int(st.number_input(f"Head, 0 to {most}", 0, most, 0, step=1, key=HEAD, width=NARROW, **BOUND))
+
+
+def token_names(tokens: Tokens) -> list[str]:
+    """Position and text of every token, for lists."""
+    return [f"{place} {isolated(escape_controls(token))}" for place, token in enumerate(tokens.tokens)]
+
+
+def put_token(key: str, place: int) -> None:
+    """Select a position, as a click in a figure does, and update the address."""
+    st.session_state[key] = place
+    rewrite(key, str(place))
+
+
+def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
+    """A list of tokens; the address contains only the position, since tokens are the reader's text."""
+    widget, of, most = f"{key}_token", (tokens.text, tokens.pair), len(tokens) - 1
+    place = st.session_state.get(key, default)
+    match source_of(key, of):
+        case "address":
+            written = st.query_params[key]
+            named = _position(written, most)
+            if named is None:
+                st.toast(escape_markdown(f"There is no token {written[:20]} here; the last one is {most}."))
+            place = most if named is None else named
+        case "default":
+            place = default
+    place = default if place > most else place
+    st.session_state[key] = st.session_state[widget] = place
+    write(key, None if place == default else str(place), of)
+    names = token_names(tokens)
+    st.selectbox(
+        label,
+        range(len(tokens)),
+        format_func=names.__getitem__,
+        key=widget,
+        help=help_text,
+        width=WIDE,
+        on_change=_take_token,
+        args=(key,),
+    )
+    return int(place)
+
+
+def several_tokens(label: str, tokens: Tokens, key: str, default: str, allowed: Sequence[int], most: int) -> str:
+    """A list of tokens of which several are chosen, such as 2,5, or none; the address contains only the positions.
+
+    Args:
+        label: label of the list.
+        tokens: the text.
+        key: key of the list, its name in the address.
+        default: positions that are chosen to begin with.
+        allowed: positions that can be chosen.
+        most: most positions at once.
+    """
+    of, places = (tokens.text, tokens.pair), st.session_state.get(key)
+    match source_of(key, of):
+        case "address":
+            written = st.query_params[key]
+            places = _positions(written, len(tokens), most)
+            if places is None:
+                words = f"There is no {key}={written[:20]} here; write up to {most} positions of the text such as 2,5."
+                st.toast(escape_markdown(words))
+        case "default" | "elsewhere":
+            places = None
+    if places is None or max(places, default=0) >= len(tokens):
+        places = _positions(default, len(tokens), most) or []
+    chosen = sorted(set(places).intersection(allowed))
+    text = ",".join(map(str, chosen)) or NO_POSITIONS
+    st.session_state[key], st.session_state[f"{key}_most"] = chosen, most
+    write(key, None if text == default else text, of)
+    st.multiselect(
+        label,
+        allowed,
+        format_func=token_names(tokens).__getitem__,
+        key=key,
+        max_selections=most,
+        help=f"Up to {most}. A click on a token of the text takes it in, or out.",
+        placeholder="none",
+        select_all=False,
+        persist_state="session",
+    )
+    return text
+
+
+def toggle_token(key: str, place: int) -> None:
+    """Take a position in or out of several; the first click replaces those of the default."""
+    chosen, most = set(st.session_state.get(key) or ()), st.session_state.get(f"{key}_most", 1)
+    if key not in st.query_params and place not in chosen:
+        chosen = set()
+    if place not in chosen and len(chosen) >= most:
+        st.toast(f"At most {most} tokens are chosen at once; take one away first.")
+    else:
+        st.session_state[key] = sorted(chosen ^ {place})
+
+
+def _positions(written: str, count: int, most: int) -> list[int] | None:
+    """Parse positions such as 2,5; None for anything else."""
+    if written == NO_POSITIONS:
+        return []
+    places = [whole(part) for part in written.split(",")]
+    valid = [place for place in places if place is not None and place < count]
+    return valid if len(valid) == len(places) <= most else None
+
+
+def _take_token(key: str) -> None:
+    """Select the token chosen in the list, and update the address."""
+    put_token(key, int(st.session_state[f"{key}_token"]))
+
+
+def _position(written: str, most: int) -> int | None:
+    """Parse a whole number from 0 to `most`; None for anything else."""
+    place = whole(written)
+    return place if place is not None and place <= most else None

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import TextError
-from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, TEXTS_FILE, example_texts
+from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.view import LONG_LIST

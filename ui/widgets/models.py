@@ -3,24 +3,35 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic
+from typing import TypeVar
 
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError, MissingFilesError, ModelNotFoundError
-from bertviz_core.models.catalog import PREDICTS
-from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
-from bertviz_core.models.catalog.example_run import OFFERED
-from bertviz_core.models.catalog.offers import Offer, offers
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.figures.pages import PAGES
+from bertviz_core.models.catalog import FINE_TUNED, OFFERED, PREDICTS, SPLADE
+from bertviz_core.models.sources import ModelSource, Offer, offers, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_controls, escape_markdown, quoted, short_count, shortened
-from ui.address.navigation import source_of, write
-from ui.address.widgets import select, several
+from ui.address.navigation import (
+    EMBEDDINGS,
+    arrived,
+    layer_to_show,
+    source_of,
+    view_to_show,
+    visit,
+    write,
+    write_brought,
+)
+from ui.address.registry import put
+from ui.address.widgets import BOUND, select, several
+from ui.cache.figures import note, view_in_sight
 from ui.cache.models import REMEMBERED_S, forget_unreached, source
+from ui.components.frame import view_links
 from ui.session import TEACHING_SIZES, model_names, settings, store, stored
 
 
@@ -56,7 +67,7 @@ def answered() -> None:
     forget_unreached()
 
 
-def reason() -> str:
+def unreached_reason() -> str:
     """Why the Hub could not be reached a short time ago; "" if it was reached or was not asked since."""
     reach = _reach()
     return reach.reason if monotonic() - reach.lost_at < REMEMBERED_S else ""
@@ -64,7 +75,7 @@ def reason() -> str:
 
 def is_lost() -> bool:
     """Whether the Hub could not be reached a short time ago."""
-    return bool(reason())
+    return bool(unreached_reason())
 
 
 LONGEST_IN_BOX = 22
@@ -427,3 +438,95 @@ def beside(key: str, show: Callable[[str], None]) -> None:
             )
         except BertvizError as error:
             st.info(escape_markdown(str(error)), icon=":material/info:")
+
+
+VIEW, LAYER = "view", "layer"
+WIDTH = 320
+"""Pixels of the layer widget."""
+LONGEST_SHOWN = 20
+T = TypeVar("T", bound=str)
+
+
+def reads_text(page: str) -> bool:
+    """Whether the current view of a page reads the text of the sidebar."""
+    without = PAGES[page].views_without_text
+    return without is not None and current_view() not in without
+
+
+def current_view() -> str:
+    """Name of the view that the page will show; "" for its first."""
+    return str(st.query_params.get(VIEW) or ("" if visit().complete else st.session_state.get(VIEW, "")))
+
+
+def view_choice(options: Sequence[T]) -> T:
+    """The view of a page, by default the first.
+
+    The address names every view but the first. A link to a page without a view opens the one that was open last.
+    """
+    named = st.query_params.get(VIEW)
+    anew = arrived(VIEW) and not visit().complete
+    shown = view_to_show(named, st.session_state.get(VIEW), options, anew)
+    view = next(option for option in options if option == shown)
+    if named is not None and named != view:
+        words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."
+        st.toast(escape_markdown(words))
+    if view != options[0] and named != view:
+        open_view(view)
+    elif view == options[0] and named is not None:
+        put(VIEW, None)
+    st.session_state[VIEW] = view
+    view_links(options, view, VIEW, "views")
+    note(view=view)
+    if (record := view_in_sight()) is not None:
+        record.name = view
+    return view
+
+
+def open_view(view: str) -> None:
+    """Show another view of the page, as a click in a figure does."""
+    put(VIEW, view)
+
+
+def layer_select(layers: int, default: int = 0, help_text: str | None = None, width: int = WIDTH) -> int:
+    """A layer of the model, counted from 0; no widget where there is only one.
+
+    Args:
+        layers: number of layers.
+        default: the page's default.
+        help_text: what the layer means on this page.
+        width: pixels of the widget.
+    """
+    if layers <= 1:
+        return 0
+    label = f"Layer, 0 to {layers - 1}"
+    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text, width))
+
+
+def state_select(layers: int, help_text: str | None = None) -> int:
+    """An entry of `hidden_states`: 0 for the embeddings, then one after each layer."""
+    options = [EMBEDDINGS, *(str(layer) for layer in range(layers))]
+    return options.index(_select(f"After layer, 0 to {layers - 1}", options, options[-1], help_text))
+
+
+def store_layer(layer: int) -> None:
+    """Select a layer, as a click in a figure does."""
+    st.session_state[LAYER] = str(layer)
+
+
+def store_state(entry: int) -> None:
+    """Select an entry of `hidden_states`, as a click in a figure does."""
+    st.session_state[LAYER] = str(entry - 1) if entry else EMBEDDINGS
+
+
+def _select(label: str, options: Sequence[str], default: str, help_text: str | None, width: int = WIDTH) -> str:
+    requested, stored = st.query_params.get(LAYER), st.session_state.get(LAYER)
+    layer, absent = layer_to_show(options, default, requested, stored, arrived(LAYER), visit().complete)
+    if layer is not None:
+        st.session_state[LAYER] = layer
+    if absent is not None:
+        shown = "the embeddings are" if layer == EMBEDDINGS else f"layer {layer} is"
+        words = f"There is no layer {absent[:LONGEST_SHOWN]} here, only {options[0]} to {options[-1]}; {shown} shown."
+        st.toast(escape_markdown(words))
+    shown = str(st.session_state.get(LAYER, default))
+    write_brought(LAYER, None if shown == default else shown)
+    return str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))

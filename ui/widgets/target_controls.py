@@ -18,7 +18,7 @@ from bertviz_core.interventions.target_parsing import (
     predicted_position,
 )
 from bertviz_core.interventions.targets import BETWEEN, MEASURES, Measure
-from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.models.catalog import OFFERED
 from bertviz_core.predictions.classes import output_scoring, surest_tag, token_classes
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.results import ClassPrediction
@@ -40,8 +40,8 @@ from ui.cache import models
 from ui.cache.models import source, source_key
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store, stored
+from ui.widgets.heading import pair, text, token_select, two_texts
 from ui.widgets.models import bundled_instead
-from ui.widgets.text_fields import pair, text, token_select, two_texts
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 LONGEST_SHOWN = 60

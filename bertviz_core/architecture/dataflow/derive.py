@@ -44,17 +44,16 @@ from bertviz_core.architecture.results import (
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.config_trials import BuildRequest, Preparation, config_trial
 from bertviz_core.isolation.regular_files import CONFIG_FILE
-from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.walls import confine_files
 from bertviz_core.lazy_imports import torch, transformers
+from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.families import family
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.skeleton import build_skeleton, set_attention
-from bertviz_core.models.sources import bundled_folder
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.settings import DEFAULT_MODEL, OpenedConfig, Terms
 
 ADDITIONS = ("add", "sub")
 STEPS = frozenset(("norm", "map"))

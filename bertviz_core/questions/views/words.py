@@ -25,7 +25,7 @@ from bertviz_core.figures.interventions.words import (
 )
 from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.interventions.target_parsing import parse_target
-from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.models.catalog import OFFERED
 from bertviz_core.questions.interventions.attributions import (
     CLASSES,
     COMPARED,

@@ -8,7 +8,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.isolation.sanitized.entries import described
-from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, sanitized_tokenizer_folder
+from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED, sanitized_tokenizer_folder
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, names_a_tokenizer, quietly, set_base_name
 from bertviz_core.text import first_line, quoted

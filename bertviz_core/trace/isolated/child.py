@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
-from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, tokenizer_files
+from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED, tokenizer_files
 from bertviz_core.isolation.walls import confine_files
 from bertviz_core.lazy_imports import import_libraries, leave_out_torch
+from bertviz_core.settings import OpenedConfig, Terms
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix
 from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, spelled_by_file
 from bertviz_core.trace.isolated.messages import (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES, present, read_file
-from bertviz_core.isolation.sanitized.tokenizer_files import SERIALIZED, harmless_bytes
+from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED, harmless_bytes
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.text import counted, quoted, shortened
 from bertviz_core.trace.isolated.backend import read_backend

@@ -13,11 +13,10 @@ from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.isolation.pool import VERDICTS, spare_of
 from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES
 from bertviz_core.isolation.run import ChildError, Limits
-from bertviz_core.isolation.sanitized.terms import terms_of
-from bertviz_core.isolation.sanitized.tokenizer_files import check_tokenizer_files
+from bertviz_core.isolation.sanitized.tokenizer import check_tokenizer_files
 from bertviz_core.isolation.worker import Worker
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.settings import Settings
+from bertviz_core.settings import Settings, terms_of
 from bertviz_core.trace.isolated.messages import (
     Encoded,
     Encoding,

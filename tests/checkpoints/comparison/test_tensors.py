@@ -17,7 +17,8 @@ from bertviz_core.checkpoints.results import CheckpointComparison
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, SupersededError
-from bertviz_core.models.sources import bundled_folder, folder_source, resolve
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 

@@ -16,7 +16,7 @@ from bertviz_core.corpus.analysis.projection import corpus_map
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.questions.figures import all_figures
 from tests.cli.conftest import Command
 from tests.helpers.made_corpora import made_corpus

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.cli.conftest import Command, Done, alone
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 

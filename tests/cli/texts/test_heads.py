@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import HEAD_DIM, HEADS, HIDDEN, save_tiny
 

@@ -10,7 +10,7 @@ from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search import check_weights, make_index, open_index, query_vector, search
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import DEFAULT_MODEL, resolve
 from bertviz_core.sentences.encoding import sentence_vectors

@@ -1,6 +1,6 @@
 """Sanitized configs against the source of transformers: no remaining entry is opened as a file or requested.
 
-Covers `bertviz_core/isolation/sanitized/config.py`, `bertviz_core/isolation/sanitized/tokenizer_files.py`,
+Covers `bertviz_core/isolation/sanitized/config.py`, `bertviz_core/isolation/sanitized/tokenizer.py`,
 `bertviz_core/isolation/sanitized/tokenizer.py`.
 """
 
@@ -14,9 +14,14 @@ import pytest
 import transformers
 
 from bertviz_core.isolation.sanitized.config import harmless_config
-from bertviz_core.isolation.sanitized.tokenizer import harmless_tokenizer_config
-from bertviz_core.isolation.sanitized.tokenizer_files import ADDED, SERIALIZED, VOCABULARIES, harmless_bytes
-from bertviz_core.isolation.sanitized.tokenizer_files import SETTINGS as LENT_SETTINGS
+from bertviz_core.isolation.sanitized.tokenizer import (
+    ADDED,
+    SERIALIZED,
+    VOCABULARIES,
+    harmless_bytes,
+    harmless_tokenizer_config,
+)
+from bertviz_core.isolation.sanitized.tokenizer import TOKENIZER_FILES_SETTINGS as LENT_SETTINGS
 
 ROOT = Path(transformers.__file__).parent
 SINKS = re.compile(

@@ -9,8 +9,8 @@ import pytest
 
 from bertviz_core.checkpoints.training.folder import run_folder, run_names
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
-from bertviz_core.models.catalog import example_run
-from bertviz_core.models.catalog.example_run import (
+from bertviz_core.models import catalog as example_run
+from bertviz_core.models.catalog import (
     DIGESTS,
     EXAMPLE_FOLDER,
     EXAMPLE_RUN,
@@ -20,8 +20,7 @@ from bertviz_core.models.catalog.example_run import (
     example_texts,
     verify_example,
 )
-from bertviz_core.models.catalog.offers import offers
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import offers, resolve
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 

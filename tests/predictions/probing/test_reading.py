@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bertviz_core.errors import TextError
-from bertviz_core.models.catalog import example_run
+from bertviz_core.models import catalog as example_run
 from bertviz_core.predictions.probing.reading import (
     checked,
     column_labels,

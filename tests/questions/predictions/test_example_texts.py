@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, TEXTS_FILE
+from bertviz_core.models.catalog import EXAMPLE_FOLDER, TEXTS_FILE
 from bertviz_core.questions.interventions.effects import listed_examples
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options

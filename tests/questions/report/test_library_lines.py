@@ -13,7 +13,7 @@ import pytest
 from bertviz_core import open_corpus, open_model
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel

@@ -15,7 +15,8 @@ import pytest
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.isolation.pool import spare_of
-from bertviz_core.models.sources import bundled_folder, folder_source
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.trace.isolated import tokenizer as isolated
 from bertviz_core.trace.isolated.backend import continuing_prefix

@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from transformers import BertTokenizer, ByT5Tokenizer
 
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.pieces import (
     BYTES,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bertviz_core.figures.pages import FIRST, PAGES
-from ui.address.journey_links import LINKS, PLACE, drawing_links, page_links, shared_names
+from ui.address.navigation import LINKS, PLACE, drawing_links, page_links, shared_names
 from ui.address.registry import ROWS
 
 FIELD = re.compile(r"\{(\w+)\}")

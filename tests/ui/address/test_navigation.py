@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from ui.address.navigation import BACK, Visit, left_query, reached
-from ui.components.navigation import EXACT, LINK
+from ui.components.frame import EXACT, LINK
 
 LEFT = "?layer=3&head=4"
 HEADS = Visit("heads", 3, first_run=False)

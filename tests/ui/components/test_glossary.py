@@ -1,12 +1,12 @@
 """The glossary: every row of its document is a word with one meaning, in plain text, also found in its plural.
 
-Covers `ui/components/glossary/__init__.py`.
+Covers `ui/components/frame/__init__.py`.
 """
 
 import json
 from pathlib import Path
 
-from ui.components.glossary import ENTRIES, OTHER_SENSE, Entry, glossary_entries
+from ui.components.frame import ENTRIES, OTHER_SENSE, Entry, glossary_entries
 
 ROOT = Path(__file__).parents[3]
 PAGES = {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}

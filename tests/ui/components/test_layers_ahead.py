@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ui.components.layers_ahead import fit_ahead
+from ui.components.charts import fit_ahead
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.models.catalog.example_run import EXAMPLE_RUN, OFFERED, TEXTS_FILE
+from bertviz_core.models.catalog import EXAMPLE_RUN, OFFERED, TEXTS_FILE
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, WRONG
 

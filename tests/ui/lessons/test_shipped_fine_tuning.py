@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bertviz_core.models.catalog.bundled import FINE_TUNED, WEIGHTS
+from bertviz_core.models.catalog import FINE_TUNED, WEIGHTS, bundled_folder
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.run import trace

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviz_core.hidden_states.embeddings import word_table
-from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.catalog import SPLADE
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.classes import term_weights

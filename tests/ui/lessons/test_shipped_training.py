@@ -11,8 +11,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model, open_training
-from bertviz_core.models.catalog.example_run import EXAMPLE_FOLDER, EXAMPLE_RUN, TEXTS_FILE
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import EXAMPLE_FOLDER, EXAMPLE_RUN, TEXTS_FILE, bundled_folder
 from bertviz_core.questions.figures import all_figures
 from tests.helpers.training_runs import state_of
 from tests.ui.lessons.shipped import lesson, numbers

@@ -21,7 +21,7 @@ def test_two_files_reach_into_streamlit() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(INSIDE):
                 found.add(path.name)
-    assert found == {"streamlit_internals.py", "streamlit_query.py"}
+    assert found == {"streamlit_internals.py", "registry.py"}
 
 
 def test_a_message_of_a_page_is_known_and_nothing_else() -> None:
@@ -50,7 +50,7 @@ def test_parameters_leave_the_address_also_where_a_control_is_bound_to_them() ->
     def script() -> None:
         import streamlit as st
 
-        from ui.address.streamlit_query import discard
+        from ui.address.registry import discard
 
         if {"layer", "head"} <= set(st.query_params):
             discard(["layer", "head"])

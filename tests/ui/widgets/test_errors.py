@@ -100,7 +100,7 @@ def refused_page() -> None:
     import streamlit
 
     from bertviz_core.errors import ModelNotFoundError
-    from ui.widgets.errors import shown_to_user
+    from ui.widgets.run_model import shown_to_user
 
     streamlit.text("before")
     with shown_to_user():
@@ -116,7 +116,7 @@ def test_a_refusal_is_one_error_and_the_end_of_the_page() -> None:
 
 
 def broken_page() -> None:
-    from ui.widgets.errors import shown_to_user
+    from ui.widgets.run_model import shown_to_user
 
     with shown_to_user():
         raise ValueError("a programmer's mistake")
@@ -133,7 +133,7 @@ def test_a_programmers_mistake_is_not_told_as_a_refusal() -> None:
 )
 def test_a_lack_of_memory_ends_its_own_page_in_one_sentence(work: str) -> None:
     at = AppTest.from_string(
-        "import numpy as np\nimport torch\nfrom ui.widgets.errors import shown_to_user\n"
+        "import numpy as np\nimport torch\nfrom ui.widgets.run_model import shown_to_user\n"
         f"with shown_to_user():\n    {work}\n"
     ).run()
     assert not at.exception
@@ -142,6 +142,6 @@ def test_a_lack_of_memory_ends_its_own_page_in_one_sentence(work: str) -> None:
 
 def test_another_fault_is_not_taken_for_a_lack_of_memory() -> None:
     at = AppTest.from_string(
-        "from ui.widgets.errors import shown_to_user\nwith shown_to_user():\n    raise RuntimeError('another')\n"
+        "from ui.widgets.run_model import shown_to_user\nwith shown_to_user():\n    raise RuntimeError('another')\n"
     ).run()
     assert len(at.exception) == 1

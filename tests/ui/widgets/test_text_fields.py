@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 def page_that_is_left() -> None:
     import streamlit as st
 
-    from ui.widgets.text_fields import place_for_text, text_on_page
+    from ui.widgets.heading import place_for_text, text_on_page
 
     with text_on_page("Your text"):
         if st.session_state.get("interrupted"):

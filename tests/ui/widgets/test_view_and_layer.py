@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.opened import opened
-from ui.widgets.view_and_layer import LAYER, VIEW
+from ui.widgets.models import LAYER, VIEW
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -107,6 +107,6 @@ def test_there_is_nothing_to_choose_where_there_is_one_layer() -> None:
 def one_layer_page() -> None:
     import streamlit as st
 
-    from ui.widgets.view_and_layer import layer_select
+    from ui.widgets.models import layer_select
 
     st.text(layer_select(1))

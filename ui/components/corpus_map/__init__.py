@@ -1,17 +1,121 @@
 """A map of a corpus: counts of rows per cell, and single rows when zoomed in."""
 
+import json
 import math
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from jaxtyping import Float, Int, UInt
 
 from bertviz_core.corpus.analysis.results import MapWindow
-from bertviz_core.figures.base.style import Theme
-from ui.components.corpus_map.payload import MapScene, map_payload
+from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
+from bertviz_core.text import escape_controls, shortened
 from ui.session import component_state
+
+LONGEST_TEXT, LONGEST_GROUP = 160, 40
+OTHERS = len(HUES)
+"""Index of the group of all values without a colour of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapScene:
+    """The content of the map in a window."""
+
+    identity: str
+    """Identity of the map, which depends on corpus, method and column."""
+    label: str
+    """Description for screen readers."""
+    words: str
+    """Caption below the map."""
+    whole: MapWindow
+    """The window that contains every row."""
+    window: MapWindow
+    """The visible window."""
+    counts: Int[np.ndarray, "high wide"]
+    """Rows in each cell of the window, from low to high and left to right."""
+    groups: tuple[str, ...] = ()
+    """Values with a colour of their own, in the order of the colours; empty for a scale of counts."""
+    cell_groups: Int[np.ndarray, "high wide"] | None = None
+    """Index of the most frequent group of each cell; None without groups."""
+    points: Float[np.ndarray, "points 2"] | None = None
+    """Coordinates of single rows, shown instead of cells; None if there are too many."""
+    point_groups: Int[np.ndarray, " points"] | None = None
+    """Their groups; None without groups."""
+    texts: tuple[str, ...] = ()
+    """The text of each point; empty where there are too many."""
+
+
+def levels(counts: Int[np.ndarray, "*shape"]) -> UInt[np.ndarray, "*shape"]:
+    """Counts as bytes: 0 for none, 1 to 255 by the logarithm of the count, 255 for the largest."""
+    most = max(int(counts.max(initial=0)), 1)
+    share = np.log1p(counts.astype(np.float64)) / np.log1p(most)
+    steps = np.clip(np.rint(255 * share), 1, 255).astype(np.uint8)
+    return np.where(counts > 0, steps, 0).astype(np.uint8)
+
+
+def group_colours(count: int, theme: Theme) -> list[str]:
+    """Colours of this many groups; groups beyond the palette are muted."""
+    own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
+    return [own.get(HUES[place], HUES[place]) if place < OTHERS else theme.muted for place in range(count)]
+
+
+def map_payload(
+    scene: MapScene, theme: Theme, answers: int = 0, region: Sequence[Sequence[float]] | None = None
+) -> bytes:
+    """Encode the message for the browser.
+
+    Args:
+        scene: the content.
+        theme: the colours.
+        answers: serial number of the browser's message that this answers.
+        region: corners of the selection.
+    """
+    high, wide = scene.counts.shape
+    points = np.zeros((0, 2), np.float32) if scene.points is None else scene.points.astype(np.float32)
+    named = zip(scene.groups, group_colours(len(scene.groups), theme), strict=True)
+    header: dict[str, Any] = {
+        "identity": scene.identity,
+        "label": scene.label,
+        "words": scene.words,
+        "look": {
+            **{name: getattr(theme, name) for name in ("name", "paper", "text", "muted", "grid", "neutral")},
+            "scale": sequential(theme),
+            "hue": group_colours(1, theme)[0],
+        },
+        "whole": _ends(scene.whole),
+        "window": _ends(scene.window),
+        "size": [wide, high],
+        "groups": [
+            {"name": escape_controls(shortened(name, LONGEST_GROUP)), "colour": colour} for name, colour in named
+        ],
+        "points": len(points),
+        "texts": [escape_controls(shortened(text, LONGEST_TEXT)) for text in scene.texts],
+        "answers": answers,
+        "region": [list(corner) for corner in region] if region is not None else None,
+    }
+    arrays = [levels(scene.counts)]
+    if scene.groups:
+        arrays.append(_groups(scene.cell_groups, (high, wide)))
+    arrays.append(np.ascontiguousarray(points))
+    if scene.groups:
+        arrays.append(_groups(scene.point_groups, (len(points),)))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(text)), text, *(np.ascontiguousarray(each).tobytes() for each in arrays)])
+
+
+def _ends(window: MapWindow) -> list[float]:
+    return [window.left, window.right, window.bottom, window.top]
+
+
+def _groups(places: Int[np.ndarray, "..."] | None, shape: tuple[int, ...]) -> UInt[np.ndarray, "..."]:
+    """Indices of groups as bytes; 0 without groups."""
+    return np.zeros(shape, np.uint8) if places is None else np.clip(places, 0, 255).astype(np.uint8)
+
 
 _HERE = Path(__file__)
 MOST_CORNERS = 220

@@ -8,8 +8,7 @@ import streamlit as st
 
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
-from ui.components.journey.show import PLACES_JS
-from ui.components.navigation import HISTORY_JS
+from ui.components.frame import HISTORY_JS, PLACES_JS
 from ui.session import component_state
 
 _HERE = File(__file__).parent

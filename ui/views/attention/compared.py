@@ -28,14 +28,12 @@ from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Trace
 from ui.address.widgets import select
 from ui.cache.shared_model import SharedModel
-from ui.components.cell_click import cell_click
+from ui.components.charts import cell_click
 from ui.views.attention.texts import CHANGED, COMPARED, MERGE, SAME_PLACE, reading_values
 from ui.widgets.figure_block import figure_block, numbers_table
-from ui.widgets.heading import unshown
+from ui.widgets.heading import HEAD, unshown
 from ui.widgets.lists import answer
-from ui.widgets.models import beside
-from ui.widgets.text_fields import HEAD
-from ui.widgets.view_and_layer import store_layer
+from ui.widgets.models import beside, store_layer
 
 MAP, TABLE = "attention_changed", "attention_changed_heads"
 """Keys of the map of all heads, and of the list of heads."""

@@ -30,7 +30,7 @@ from ui.components.attention.colours import MEASURES, colours
 from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import FILE_BYTES
 from ui.components.attention.view import ViewOptions, ViewState
-from ui.components.figure_download import figure_download
+from ui.components.frame import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import file_name

@@ -60,11 +60,10 @@ from ui.views.attention.downloads import (
     scale_sentence,
 )
 from ui.views.attention.texts import FORMULAS, LABELS, attention_code, explanation
-from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, folded_table, numbers_table
-from ui.widgets.run_model import CONFIRM_ABOVE_SECONDS, agreed_cost
-from ui.widgets.text_fields import HEAD, head_select
-from ui.widgets.view_and_layer import LAYER, layer_select, store_layer
+from ui.widgets.heading import HEAD, head_select
+from ui.widgets.models import LAYER, layer_select, store_layer
+from ui.widgets.run_model import CONFIRM_ABOVE_SECONDS, agreed_cost, shown_to_user
 
 SWITCHES = {
     WORDS: ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),

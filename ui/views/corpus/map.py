@@ -22,8 +22,7 @@ from bertviz_core.text import counted
 from ui.address.registry import put
 from ui.cache.figures import view_in_sight
 from ui.cache.folders import SharedCorpus
-from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
-from ui.components.corpus_map.payload import MapScene
+from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.views.corpus import controls
 from ui.views.corpus.search import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme

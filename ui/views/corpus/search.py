@@ -22,7 +22,7 @@ from bertviz_core.text import bytes_text, counted, escape_controls, escape_markd
 from ui.address.registry import param
 from ui.address.widgets import whole
 from ui.cache.folders import SharedCorpus
-from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
+from ui.components.links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import controls
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.heading import unshown

@@ -15,7 +15,7 @@ from bertviz_core.trace.tokenization import longest_piece
 from ui.address.registry import put_all, whole
 from ui.cache import models
 from ui.components.journey import browser_message, chosen_path
-from ui.components.step_links import Link, address, step_links
+from ui.components.links import Link, address, step_links
 
 DRAWING = "journey"
 

@@ -35,17 +35,16 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from bertviz_core.trace.two_tokenizers import unchanged_positions
 from ui import session
-from ui.address.journey_links import drawing_links
-from ui.address.navigation import remember_journey, remember_view
+from ui.address.navigation import drawing_links, remember_journey, remember_view
 from ui.address.registry import put, whole
 from ui.cache.shared_model import SharedModel
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.session import store, stored
 from ui.views.journey.controls import DRAWING, first_steps, first_token, option, path_of, take_path
-from ui.widgets import text_fields
-from ui.widgets.errors import shown_to_user
+from ui.widgets import heading as text_fields
 from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files import chosen_theme, note_drawing, theme_select
+from ui.widgets.run_model import shown_to_user
 from ui.widgets.target_controls import ChosenTarget, shared_model_of, target_options
 
 EDITS = "journey_edits"

@@ -51,7 +51,7 @@ from ui.session import TRAINED_PROBE, settings, store
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.heading import run_words, unshown
 from ui.widgets.lists import ListFile, answer, column_select, content, wait_for_file, within_upload
-from ui.widgets.view_and_layer import state_select
+from ui.widgets.models import state_select
 
 TYPED, LABEL = LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")

@@ -12,9 +12,7 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.models.catalog import PREDICTS
-from bertviz_core.models.catalog.bundled import SPLADE
-from bertviz_core.models.catalog.example_run import EXAMPLE_TASK, OFFERED, TEXTS_FILE
+from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE, TEXTS_FILE
 from bertviz_core.predictions.probing.reading import (
     EXAMPLE_SET,
     LABEL_COLUMNS,
@@ -44,9 +42,9 @@ from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, select
 from ui.cache.shared_model import SharedModel
-from ui.components.cell_click import cell_click
-from ui.components.navigation import PageLink, page_links
-from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
+from ui.components.charts import cell_click
+from ui.components.frame import PageLink, page_links
+from ui.components.links import LONGEST_LINKED, Link, address, step_links
 from ui.session import settings, store
 from ui.views.predictions.probes import BOX, SOURCES, TYPED_LIST, ChosenProbe, chosen_probe, typed_lines
 from ui.widgets.figure_block import explained, figure_block, numbers_table

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.sanitized.terms import OpenedConfig, changed
 from bertviz_core.models.safetensors.adapters.results import (
     Adapter,
     BaseClass,
@@ -31,6 +30,7 @@ from bertviz_core.models.safetensors.adapters.settings import (
 )
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.settings import OpenedConfig, changed
 from bertviz_core.text import quoted
 
 HEADS: Mapping[str, str] = {

@@ -1,12 +1,12 @@
 """Width of the first figures: from the window's width in its cookie, a desktop's if that is not a number.
 
-Covers `ui/components/browser/page_width/__init__.py`.
+Covers `ui/components/frame/__init__.py`.
 """
 
 import pytest
 
 from bertviz_core.figures.base.style import WIDE, WIDTHS
-from ui.components.browser.page_width import first_width
+from ui.components.frame import first_width
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.style import DARK, LIGHT
 from ui.components import corpus_map
-from ui.components.corpus_map.payload import MapScene, group_colours, levels, map_payload
+from ui.components.corpus_map import MapScene, group_colours, levels, map_payload
 
 WINDOW, WHOLE = MapWindow(-1.0, 2.0, 0.5, 3.0), MapWindow(-4.0, 5.0, -2.0, 6.0)
 COUNTS = np.array([[0, 1, 5], [1000, 0, 2]])

@@ -60,7 +60,7 @@ def page(text: str) -> None:
     import streamlit as st
 
     from tests.ui.widgets.lists.test_progress import CAPITALS, Thing, computed
-    from ui.widgets.errors import shown_to_user
+    from ui.widgets.run_model import shown_to_user
 
     with shown_to_user():
         st.text(computed(CAPITALS, Thing(), text))

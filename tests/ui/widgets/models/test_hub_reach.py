@@ -49,7 +49,7 @@ def test_the_list_and_the_page_say_that_the_hub_cannot_be_reached(monkeypatch: p
 
 def named_page() -> None:
     from ui.cache.models import source
-    from ui.widgets.errors import shown_to_user
+    from ui.widgets.run_model import shown_to_user
 
     with shown_to_user():
         source("org/name")
@@ -95,6 +95,6 @@ def test_the_failure_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(models, "monotonic", lambda: now)
     models.lost("It cannot be reached.")
     now += models.REMEMBERED_S - 1
-    assert models.reason() == "It cannot be reached."
+    assert models.unreached_reason() == "It cannot be reached."
     now += 2
     assert not models.is_lost()

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.checkpoints.rounding import COPIES
-from bertviz_core.models.catalog.bundled import FINE_TUNED, SPLADE
-from bertviz_core.models.catalog.example_run import OFFERED
+from bertviz_core.models.catalog import FINE_TUNED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text

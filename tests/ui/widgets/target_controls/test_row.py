@@ -17,7 +17,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.catalog import SPLADE
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.sentences.encoding import sentence_vectors
@@ -48,7 +48,7 @@ def target_page(name: str, alone: bool) -> None:
 
     from bertviz_core.interventions.runs import InterventionRuns
     from bertviz_core.questions.interventions.targets import target as target_of
-    from ui.widgets.errors import shown_to_user
+    from ui.widgets.run_model import shown_to_user
     from ui.widgets.target_controls import folded_row, shared_model_of, target_options, target_row
 
     with shown_to_user():

@@ -1,1 +1,0 @@
-"""Invisible components that exchange values with the browser."""

@@ -1,0 +1,474 @@
+"""Components around every page: navigation, glossary, widths, kept texts, presenter, links to share, saved pictures."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from bertviz_core.figures.base.export import (
+    CAPTION_SIZE,
+    COLUMN_MM,
+    EDGE,
+    HEADING_LINE,
+    HEADING_SIZE,
+    LEAST,
+    LINE,
+    MEDIA,
+    SCALE,
+    SELECTION,
+    SLIDE,
+    SLIDE_PIXELS,
+    WIDTH,
+    Caption,
+    slide_words,
+)
+from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, WIDTHS, Theme, width_class
+from bertviz_core.figures.pages import FIRST, PAGES
+from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, component_state
+
+_FILES = Path(__file__).parent
+
+
+def _text(name: str) -> str:
+    return (_FILES / name).read_text(encoding="utf-8")
+
+
+ARRIVE, LINK, EXACT = "arrive", "link", "exact"
+"""Parameter of a page that is being opened, and two of its values: LINK keeps the session's choices, EXACT belongs to a
+complete address. Any other value is the query with which the view was left."""
+CARRIED = ("model", PRESENT)
+"""Names that a link to a page copies from the address; a link to a view copies all."""
+HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _text("history.js")
+"""Functions of links in the browser: `stamp`, `tell`, `follow`, `later` and `root`."""
+_navigation = st.components.v2.component(
+    "navigation",
+    html="<nav></nav>",
+    css=_text("navigation.css"),
+    js=HISTORY_JS + _text("navigation.js"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link to a page."""
+
+    label: str
+    """Its label."""
+    address: str
+    """Path below the dashboard's own address, and query; "" for the first page."""
+    icon: str
+    """Name of a Material Symbol."""
+    current: bool = False
+    """Whether it is the current page."""
+
+
+def page_links(
+    groups: Sequence[tuple[str, Sequence[PageLink]]],
+    key: str,
+    again: str = "",
+    label: str = "Pages",
+    width: Literal["stretch", "content"] = "stretch",
+) -> None:
+    """Show links to pages.
+
+    Args:
+        groups: name of each group, "" for none, and its links.
+        key: key of the component.
+        again: query of the current page that the browser opens at once; "" for none.
+        label: label for screen readers.
+        width: width of the component.
+    """
+    shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
+    data = {"groups": shown, "again": again, "carried": list(CARRIED), "label": label}
+    _navigation(key=key, data=data, width=width, height="content")
+
+
+def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
+    """Show links to the views of a page.
+
+    Args:
+        views: names of the views.
+        current: the current view.
+        name: name of the view parameter in the address.
+        key: key of the component.
+    """
+    data = {"views": list(views), "current": current, "name": name, "carried": list(CARRIED)}
+    _navigation(key=key, data=data, height="content")
+
+
+PAGE_WIDTH = "page_width"
+"""Key of the component; its stylesheet makes it take no space."""
+_page_width = st.components.v2.component(PAGE_WIDTH, html="<div></div>", js=_text("page_width.js"))
+
+
+MOST_PIXELS = 10_000
+"""Steps of a window's height in pixels."""
+MARGINS, PHONE_MARGINS, SIDEBAR = 80, 32, 300
+"""Pixels beside the figures, on a phone, and of the sidebar."""
+FOLDED, PHONE = 768, 640
+"""Windows narrower than these have a folded sidebar and narrow margins, respectively (see ui/server/frame.css)."""
+
+
+def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
+    """The page's width, one of WIDTHS, derived from the window's width until the browser reports another.
+
+    The browser reports only a different width, or one that changes with the window or the sidebar, so that no page
+    runs twice.
+
+    Args:
+        tall: whether the browser also reports the window's height for `window_height`.
+        enlarged: how many times figures are enlarged, so that the page has room for so much narrower ones.
+    """
+    usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
+    state = _page_width(
+        key=PAGE_WIDTH,
+        data={"widths": list(WIDTHS), "usual": usual, "tall": tall, "enlarged": enlarged},
+        default={"pixels": None, "height": None},
+        on_pixels_change=lambda: None,
+        on_height_change=lambda: None,
+        height="content",
+    )
+    return state.pixels if state.pixels in WIDTHS else usual
+
+
+def window_height() -> int:
+    """The window's height in pixels; 0 before the browser has reported it."""
+    height = getattr(component_state(PAGE_WIDTH), "height", None)
+    return height if isinstance(height, int) and 0 < height <= MOST_PIXELS else 0
+
+
+def first_width(window: str) -> int:
+    """The width for figures, one of WIDTHS, for the window width in a cookie; that of a desktop without a cookie."""
+    if not (window.isascii() and window.isdigit() and len(window) < 6):
+        return WIDE
+    pixels = int(window)
+    beside = (PHONE_MARGINS if pixels <= PHONE else MARGINS) + (SIDEBAR if pixels >= FOLDED else 0)
+    return width_class(pixels - beside)
+
+
+TAB_TEXTS, FOUND_TEXTS = "tab_texts", "found"
+MOST_CHARACTERS = 1_000_000
+"""Most characters of all texts together; browsers store about five times as many."""
+_tab_texts = st.components.v2.component(
+    "tab_texts",
+    html="<span></span>",
+    js=f'const NAME = "{TEXT_STORE}";\n' + _text("tab_texts.js"),
+)
+
+
+def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
+    """Store texts in the browser, after it has sent those of an earlier session.
+
+    Args:
+        texts: key of a field -> its text.
+        visit: id of this session.
+        take: called when the browser has sent its texts, which `found_texts` returns then.
+    """
+    total = sum(map(len, texts.values()))
+    data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "always_answer": False}
+    _tab_texts(key=TAB_TEXTS, data=data, on_found_change=take, height="content")
+
+
+def request_tab_texts(visit: str, take: Callable[[], None]) -> None:
+    """Ask the browser for its texts without storing any; it always answers, so that the script runs again.
+
+    Args:
+        visit: id of this session.
+        take: called when the browser has sent its texts, which `found_texts` returns then.
+    """
+    _tab_texts(
+        key=TAB_TEXTS,
+        data={"texts": None, "visit": visit, "always_answer": True},
+        on_found_change=take,
+        height="content",
+    )
+
+
+def found_texts(state: Any) -> dict[str, str]:
+    """The texts in a state of the component; none where it is malformed."""
+    found = (state or {}).get(FOUND_TEXTS)
+    if not isinstance(found, dict) or len(found) > 20:
+        return {}
+    return {name: text for name, text in found.items() if isinstance(text, str) and len(text) <= MOST_CHARACTERS}
+
+
+OTHER_SENSE = {
+    "checkpoint": ("head", "position"),
+    "representations": ("component",),
+    "sentences": ("component", "embedding", "position"),
+}
+"""Page -> words of the glossary that have another meaning there, such as a task's head or a principal component."""
+_glossary = st.components.v2.component(
+    "glossary",
+    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover>'
+    '<input class="glossary-search" type="search" aria-label="Search the glossary" placeholder="Search" />'
+    '<p class="glossary-count" role="status"></p><div class="glossary-found"></div></div>'
+    '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
+    css=_text("glossary.css"),
+    js=_text("glossary.js"),
+    isolate_styles=False,  # it marks words outside of the component
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word and its meaning, as plain text."""
+
+    word: str
+    """The word, or several words with one explanation, separated by commas."""
+    meaning: str
+    """One sentence, without a full stop."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Forms of the word in a text: singular and plural."""
+        return tuple(form for word in self.word.split(", ") for form in (word, _plural(word)))
+
+
+def glossary_entries(text: str) -> tuple[Entry, ...]:
+    """Parse the rows of the glossary's table."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
+    return tuple(Entry(*(_plain(cell) for cell in row)) for row in rows)
+
+
+def _plain(cell: str) -> str:
+    """A cell of a table without Markdown markup."""
+    return re.sub(r"\\(.)|`", lambda mark: mark[1] or "", cell).strip()
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+
+
+ENTRIES = glossary_entries((_FILES.parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8"))
+"""All entries in the order of the document."""
+
+
+def glossary(here: str) -> None:
+    """Show the button that opens the list, and mark the words on the page."""
+    # As text, since Streamlit inspects every value of a list at every click.
+    _glossary(key="glossary_words", data={"words": _words(here)}, width="content", height="content")
+
+
+@cache
+def _words(here: str) -> str:
+    """All words for a page, as JSON."""
+    unlike = OTHER_SENSE.get(here, ())
+    return json.dumps(
+        [
+            {"word": each.word, "meaning": each.meaning, "forms": () if each.word in unlike else each.forms}
+            for each in ENTRIES
+        ]
+    )
+
+
+PRESENTER = "presenter"
+"""Key of the frame's container."""
+LARGER = 1.3
+"""How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
+PAGE = _FILES / "page.css"
+"""Stylesheet of a page in the frame."""
+_presenter = st.components.v2.component(
+    "presenter",
+    html='<a href="#" role="button" aria-keyshortcuts="Escape">Leave <kbd>Esc</kbd></a>',
+    css=_text("presenter.css"),
+    js=f'const PRESENT = "{PRESENT}";\n{HISTORY_JS}' + _text("presenter.js"),
+)
+
+
+def presenter() -> None:
+    """Show the way out of the presenter's frame."""
+    st.html(PAGE)
+    with st.container(key=PRESENTER):
+        _presenter(key="presenter_way_out", height="content", width="content")
+
+
+@contextmanager
+def enlarged(height: int, key: str) -> Iterator[int]:
+    """Draw a chart of the presenter's frame inside the block, enlarged.
+
+    Args:
+        height: height of the chart in pixels, before it is enlarged.
+        key: key of the chart.
+
+    Yields:
+        The height that the chart is given: Streamlit measures it on the screen, where it is larger.
+    """
+    with st.container(height=round(LARGER * height), border=False, key=f"enlarged_{key}"):
+        yield round(height / LARGER)
+
+
+_FIELDS = (
+    '<div class="share"><label>Link to this view<input readonly spellcheck="false"></label>'
+    '<button type="button">Copy</button></div>'
+    '<div class="share"><label>Code of a frame with this view<input readonly spellcheck="false"></label>'
+    '<button type="button" aria-label="Copy the code">Copy</button></div>'
+    '<div class="share"><label>Code of a frame with the figure alone<input readonly spellcheck="false"></label>'
+    '<button type="button" aria-label="Copy the code of the figure">Copy</button></div><p role="status"></p>'
+)
+_FIELDS_CSS = """
+.share { display: grid; grid-template-columns: 1fr auto; gap: 0.4rem 0.5rem; align-items: end; }
+label { font-size: 0.875rem; display: grid; gap: 0.25rem; min-width: 0; }
+input, button {
+  font: inherit; font-size: 0.875rem; height: 2.5rem; box-sizing: border-box; padding: 0 0.75rem; min-width: 0;
+  color: var(--st-text-color); background: var(--st-secondary-background-color);
+  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius, 0.5rem);
+}
+input { width: 100%; }
+button { cursor: pointer; background: var(--st-background-color); }
+button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+input:focus-visible, button:focus-visible { outline: none; box-shadow: 0 0 0 2px var(--st-primary-color); }
+.share + .share { margin-top: 0.75rem; }
+p { margin: 0; font-size: 0.875rem; }
+p:not(:empty) { margin-top: 0.25rem; }
+"""
+_LINK_CSS = """
+a { font-size: 0.875rem; line-height: 2.5rem; color: var(--st-link-color); white-space: nowrap; }
+a:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; border-radius: 2px; }
+"""
+_ADDRESS_JS = _text("address.js")
+_fields = st.components.v2.component(
+    "share_link", html=_FIELDS, css=_FIELDS_CSS, js=_ADDRESS_JS + _text("share_link.js")
+)
+_link = st.components.v2.component(
+    "whole_view",
+    html='<a target="_blank" rel="noopener">Open in Inside BERT ↗</a>',
+    css=_LINK_CSS,
+    js=_ADDRESS_JS + _text("whole_view.js"),
+)
+
+
+def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
+    """Show the link, and the HTML of frames with the view and with its figure only, each with a button to copy it.
+
+    Args:
+        carried: names and values added to the address of the page.
+        title: title of the frame, for screen readers.
+        key: key of the component.
+    """
+    _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
+
+
+def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
+    """Show a link from a frame to the view in a window of its own.
+
+    Args:
+        carried: names and values added to the address of the frame.
+        key: key of the component.
+    """
+    _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")
+
+
+_BUTTONS = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
+_BUTTONS_CSS = """
+div { display: flex; gap: 0.5rem; }
+button {
+  font: inherit; font-size: 0.875rem; line-height: 1.6; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer;
+  color: var(--st-text-color); background: var(--st-background-color);
+  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius, 0.5rem);
+}
+button:hover, button:focus-visible {
+  border-color: var(--st-primary-color); color: var(--st-primary-color); outline: none;
+}
+button:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
+"""
+_figure_download = st.components.v2.component(
+    "figure_download",
+    html=_BUTTONS,
+    css=_BUTTONS_CSS,
+    js=_text("figure_download.js"),
+)
+
+
+def figure_download(
+    chart_key: str,
+    filename: str,
+    title: str,
+    caption: Caption,
+    theme: Theme,
+    alt: str = "",
+    again: Any = None,
+    look: dict[str, Any] | None = None,
+    medium: str = "",
+) -> None:
+    """Show the two buttons of a chart.
+
+    Args:
+        chart_key: key of the chart on the page.
+        filename: name of the files without an extension.
+        title: title of the picture, for screen readers.
+        caption: caption below the picture.
+        theme: theme of the files.
+        alt: description of the picture.
+        again: the figure in that theme; None to save the chart as it is on the page.
+        look: colours for a component that draws its own file (on "attention:draw"); None for a chart.
+        medium: "slide" or "column", whose size the files have; "" for that of the page.
+    """
+    heading, below = slide_words(caption) if medium == SLIDE else ("", caption.line)
+    sizes: dict[str, Any] = {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE, "png": LEAST}
+    sizes |= {"heading": HEADING_SIZE, "high": HEADING_LINE, "slide": SLIDE_PIXELS, "column": COLUMN_MM}
+    data = {
+        "chart": chart_key,
+        "filename": filename,
+        "title": title,
+        "caption": caption.line,
+        "heading": heading,
+        "below": below,
+        "medium": medium,
+        "alt": alt,
+        "figure": again.to_json() if again is not None else None,
+        "look": look,
+        "theme": theme.name if again is not None else "",
+        "paper": theme.paper,
+        "text": theme.text,
+        "font": FONT,
+        "family": FAMILY,
+        "width": MEDIA.get(medium, WIDTH),
+        "least": WIDE,
+        "sizes": sizes,
+        "selection": SELECTION,
+    }
+    _figure_download(key=f"{chart_key}_images", data=data, width="content", height="content")
+
+
+JOURNEY = "journey"
+"""Name of the page."""
+PLACES_JS = _text("places.js")
+_JOURNEY_CSS = """
+a {
+  display: inline-flex; align-items: center; gap: 0.3rem; color: var(--st-link-color); font-family: var(--st-font);
+  font-size: 0.9rem; line-height: 2rem; white-space: nowrap; text-decoration: none;
+}
+a:hover { text-decoration: underline; }
+a:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; border-radius: 2px; }
+span { font-family: "Material Symbols Rounded"; font-size: 1.1rem; width: 1.1rem; overflow: hidden; user-select: none; }
+@media (max-width: 640px), (pointer: coarse) { a { line-height: 2.75rem; } }
+@media print { a { display: none; } }
+"""
+_journey_link = st.components.v2.component(
+    "show_in_journey",
+    html=f'<a><span aria-hidden="true">{PAGES[JOURNEY].icon}</span>Show in Journey</a>',
+    css=_JOURNEY_CSS,
+    js=HISTORY_JS + PLACES_JS + _text("show.js"),
+)
+
+
+def show_link(
+    left: Sequence[tuple[str, str]], views: Sequence[Mapping[str, Any]], place: Mapping[str, str], key: str
+) -> None:
+    """Show the link.
+
+    Args:
+        left: names and values in the address of the Journey as it was left.
+        views: views of the page, from `ui.address.navigation.page_links`.
+        place: field of the drawing's selection -> its name in the address of the Journey.
+        key: key of the component.
+    """
+    data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), "left": list(left), "views": list(views)}
+    _journey_link(key=key, data=data, width="content", height="content")
