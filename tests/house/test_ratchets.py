@@ -7,7 +7,7 @@ import pytest
 from tests.house.ratchets import entered_files, house
 
 ROOT = Path(__file__).parents[2]
-MOST_LINES, MOST_FILES, MOST_FIGURES, MOST_TABLES = 97_200, 447, 20, 19
+MOST_LINES, MOST_FILES, MOST_FIGURES, MOST_TABLES = 97_000, 449, 20, 19
 MOST_ENTERED = {
     "sunburst to treemap": 38,
     "similarity, clustered": 52,
