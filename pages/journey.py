@@ -11,8 +11,7 @@ from ui.cache.shared_model import SharedModel
 from ui.lessons import tour
 from ui.views.journey.ending import chosen_ending, ending_of, is_computed
 from ui.views.journey.views import drawing_view
-from ui.widgets import heading as text_fields
-from ui.widgets.heading import heading, unshown
+from ui.widgets.heading import heading, page_pair, page_text, place_for_text, unshown
 from ui.widgets.models import model_name
 from ui.widgets.run_model import shown_to_user, ways_on
 
@@ -27,10 +26,10 @@ with shown_to_user(ends_page=False):  # so that the field of the text is drawn, 
     if alone := not (tour.is_open() or st.context.is_embedded):
         field, beside = st.columns([11, 9], vertical_alignment="bottom", gap="medium")
         with field:
-            text_fields.place_for_text(FIELD)
+            place_for_text(FIELD)
     with beside:
         target = chosen_ending(name)
-    text, pair = (text_fields.text(), text_fields.pair()) if target is None else (target.text, target.pair)
+    text, pair = (page_text(), page_pair()) if target is None else (target.text, target.pair)
     if target is not None and target.kind in OF_TWO_TEXTS:
         pair = None
     with st.spinner("Running the model"):

@@ -11,10 +11,9 @@ from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
 from ui.lessons import tour
-from ui.widgets import heading as text_fields
 from ui.widgets import models
 from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.heading import BERT_IN_FIVE, BERT_IS_FOR, heading
+from ui.widgets.heading import BERT_IN_FIVE, BERT_IS_FOR, heading, place_for_text
 from ui.widgets.run_model import shown_to_user
 
 HALF = 0.55
@@ -42,7 +41,7 @@ if not tour.is_open():  # a step has its own text, and its figure must be visibl
     with st.container(key="halves_text"):
         field, ways = st.columns([11, 9], gap="medium")
     with field:
-        text_fields.place_for_text()
+        place_for_text()
     with ways:
         page_links(
             [("", links("journey", "tokens", "attention", "predictions", "words"))],

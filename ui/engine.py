@@ -57,13 +57,24 @@ from ui.address.widgets import (
 from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
-from ui.components import links as step_links
 from ui.components.charts import cell_click
+from ui.components.links import Link, address, step_links
 from ui.session import store, stored
-from ui.widgets import heading as text_fields
 from ui.widgets import models, run_model
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
-from ui.widgets.heading import head_select, heading, put_token, several_tokens, toggle_token, token_select, unshown
+from ui.widgets.heading import (
+    head_select,
+    heading,
+    page_pair,
+    page_text,
+    put_texts,
+    put_token,
+    several_tokens,
+    toggle_token,
+    token_select,
+    two_texts,
+    unshown,
+)
 from ui.widgets.lists import answer, open_row, text_select, within_upload
 from ui.widgets.models import (
     beside,
@@ -191,7 +202,7 @@ def _read(page: str) -> Options:
     """The texts of the sidebar, for a page that reads them."""
     if PAGES[page].views_without_text is None:
         return Options()
-    return Options((text_fields.text(),), text_fields.pair())
+    return Options((page_text(),), page_pair())
 
 
 def with_controls(params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
@@ -387,7 +398,7 @@ def _block(part: Figure) -> DeltaGenerator:
 def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
         if part.example:
-            first, second = text_fields.two_texts(part.example)
+            first, second = two_texts(part.example)
             options = replace(options, texts=(first,), pair=second)
         above = st.container() if part.above is not None else None
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -428,7 +439,7 @@ def _(part: OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
 
 @draw.register
 def _(part: PutTexts, *_: Any) -> None:
-    st.button(part.label, key=part.key, on_click=text_fields.put_texts, args=(part.text, part.pair))
+    st.button(part.label, key=part.key, on_click=put_texts, args=(part.text, part.pair))
 
 
 @draw.register
@@ -481,8 +492,8 @@ def _press(button: Button) -> None:
 
 @draw.register
 def _(part: Links, *_: Any) -> None:
-    links = [step_links.Link(each.label, step_links.address(each.page, each.query)) for each in part.links]
-    step_links.step_links(links, part.key, part.label)
+    links = [Link(each.label, address(each.page, each.query)) for each in part.links]
+    step_links(links, part.key, part.label)
 
 
 @draw.register

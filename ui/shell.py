@@ -18,9 +18,8 @@ from ui.server import start
 from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
 from ui.server.monitoring import model_fact
 from ui.views.corpus.controls import SIDEBAR
-from ui.widgets import heading as text_fields
 from ui.widgets.files import PageReport
-from ui.widgets.heading import beside_title, panel
+from ui.widgets.heading import beside_title, panel, text_inputs, text_on_page
 from ui.widgets.models import model_select, reads_text, second_select
 from ui.widgets.run_model import no_such_page, shown_to_user
 
@@ -73,7 +72,7 @@ def model_and_text() -> None:
         second_select()
         if here == "corpus":
             st.caption(SIDEBAR)
-        text_fields.text_inputs(reads_text(here))
+        text_inputs(reads_text(here))
 
 
 def beside() -> None:
@@ -152,7 +151,7 @@ pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
 to_record = handout.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
-    text_fields.text_on_page("Your text, which every page reads"),
+    text_on_page("Your text, which every page reads"),
     beside_title(beside),
     report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,
 ):

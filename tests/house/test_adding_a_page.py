@@ -135,10 +135,9 @@ from bertviz_core.questions.texts.lengths import MARKS, lengths
 from ui.address import widgets
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
-from ui.widgets import heading as texts
 from ui.widgets.run_model import shown_to_user
 from ui.widgets.figure_block import figure_block
-from ui.widgets.heading import heading
+from ui.widgets.heading import heading, page_text
 from ui.widgets.models import model_name
 
 HOW = "The text is cut into tokens, and the characters of each are counted."
@@ -149,7 +148,7 @@ print([len(token) for token in tokens])"""
 
 name_model = heading("lengths")
 with shown_to_user():
-    name, text = model_name(), texts.text()
+    name, text = model_name(), page_text()
     marks = widgets.toggle(MARKS, "Count marks")
     answer = lengths(SharedModel(name), Options((text,), values={MARKS.key: str(marks).lower()}))
     name_model(name, f"{len(answer.result.tokens)} tokens")

@@ -29,7 +29,7 @@ from ui.lessons.library import (
 )
 from ui.session import PRESENT, TOUR, is_presenting
 from ui.share import apply_texts, restore_texts
-from ui.widgets.heading import pair
+from ui.widgets.heading import page_pair
 
 KEYS = ("text", "pair", "sentences")
 
@@ -37,7 +37,7 @@ KEYS = ("text", "pair", "sentences")
 def _texts(view: View) -> dict[str, str]:
     """Key of a text field -> its text in the view; a view with one text clears the second one."""
     texts = {} if view.text is None else {"text": view.text, "pair": view.pair or ""}
-    if view.text is None and view.pair and pair() in (None, view.pair):
+    if view.text is None and view.pair and page_pair() in (None, view.pair):
         texts["pair"] = view.pair
     (example,) = view.query.get("example", ("",))[:1]
     if view.sentences is not None:

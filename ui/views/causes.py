@@ -12,25 +12,25 @@ from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
 from ui.targets import show_target, targeted
-from ui.widgets.heading import pair, put_text_button, say_example, text
+from ui.widgets.heading import page_pair, page_text, put_text_button, say_example
 from ui.widgets.lists import within_upload
 
 
 def _show_patch(opened: SharedModel, ask: Ask, options: Options) -> None:
     """The view Patch, whose second text has as many tokens as the first."""
-    show_target(VIEWS[2], opened, ask, options, (text(), _other_text(opened)))
+    show_target(VIEWS[2], opened, ask, options, (page_text(), _other_text(opened)))
 
 
 def _other_text(opened: SharedModel) -> str:
     """The second text of the sidebar, or an example of as many tokens; the page ends where none was found."""
-    second, first = pair(), opened.tokens(text(), None)
+    second, first = page_pair(), opened.tokens(page_text(), None)
     words = "What is copied goes from a position to the same position, so both texts need equally many tokens"
     if second is not None:
         count = len(opened.tokens(second, None))
         if count == len(first):
             return second
         words += f", and yours has {count:,} where the text has {len(first):,}"
-    donor = _donor(opened, text(), second or "")
+    donor = _donor(opened, page_text(), second or "")
     if donor is None:
         st.info(escape_markdown(f"{words}. Write such a second text in the sidebar."), icon=":material/info:")
         st.stop()

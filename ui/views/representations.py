@@ -45,7 +45,7 @@ from ui.session import FIRST_TEXT, SECOND_TEXT
 from ui.session import WORD as USUAL_WORD
 from ui.widgets import run_model
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table, page_theme
-from ui.widgets.heading import pair, text, token_names
+from ui.widgets.heading import page_pair, page_text, token_names
 from ui.widgets.models import state_select
 
 WORD_KEYS = ("word", "first_text", "second_text")
@@ -60,7 +60,7 @@ FirstChart = dict[tuple[object, ...], int]
 def with_run(name: str) -> SharedModel:
     """A model with its run on the texts of the sidebar, which the reader confirms where it takes long."""
     with st.spinner("Running the model"):
-        return SharedModel(name, run_model.traced(name, text(), pair()))
+        return SharedModel(name, run_model.traced(name, page_text(), page_pair()))
 
 
 def show_values(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part] | None:
@@ -267,7 +267,7 @@ def word_inputs() -> tuple[str, str, str]:
 
     They follow the texts of the sidebar until the reader changes one of the three.
     """
-    first_text, second_text = text(), pair() or ""
+    first_text, second_text = page_text(), page_pair() or ""
     shared = shared_word(first_text, second_text)
     usual = (USUAL_WORD, FIRST_TEXT, SECOND_TEXT)
     own = (shared, first_text, second_text) if shared else usual

@@ -24,11 +24,10 @@ from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
-from ui.cache import models as sources
 from ui.cache.figures import ShownDrawing, ShownFigure, ShownView, cached_figure, noted, view_in_sight
 from ui.cache.jobs import board, this_reader
-from ui.widgets import heading as text_fields
-from ui.widgets.heading import steps_done
+from ui.cache.models import source as model_source
+from ui.widgets.heading import page_pair, page_text, steps_done
 from ui.widgets.models import model_name
 from ui.widgets.run_model import shown_in_place
 
@@ -105,7 +104,7 @@ def shown_models(names: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
 def _named(name: str) -> tuple[str, str]:
     """A model's name and revision; no revision where its files were removed after the computation."""
     try:
-        source = sources.source(name)
+        source = model_source(name)
     except BertvizError:
         return name, ""
     return source.name, source.revision
@@ -431,7 +430,7 @@ def _panel(report: PageReport) -> None:
     from ui.cache.report import ReportContents, offered, report_key, report_work
 
     about = st.empty()
-    name, text, pair = model_name(), text_fields.text(), text_fields.pair()
+    name, text, pair = model_name(), page_text(), page_pair()
     titles = offered(name, text, pair)
     with_view = st.checkbox("This view", value=True, key=VIEW)
     usual = st.checkbox(

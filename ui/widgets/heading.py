@@ -223,7 +223,7 @@ def text_on_page(label: str) -> Iterator[None]:
     place = st.session_state.pop(TEXT_PLACE, None)
     if place is None:
         return
-    st.session_state[TEXT_ON_PAGE] = text()
+    st.session_state[TEXT_ON_PAGE] = page_text()
     with place.container(horizontal=True, vertical_alignment="bottom"):
         st.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
         st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
@@ -234,12 +234,12 @@ def _take_text_on_page() -> None:
     st.session_state["text"] = st.session_state[TEXT_ON_PAGE]
 
 
-def text() -> str:
+def page_text() -> str:
     """The text of the session."""
     return str(st.session_state.get("text", DEFAULT_TEXT))
 
 
-def pair() -> str | None:
+def page_pair() -> str | None:
     """The second text; None where there is none."""
     second = str(st.session_state.get("pair", ""))
     return second if second.strip() else None
@@ -254,12 +254,12 @@ def two_texts(use: str) -> tuple[str, str]:
     Args:
         use: what reads both, one of PAIRS.
     """
-    if (own := pair()) is not None:
-        return text(), own
+    if (own := page_pair()) is not None:
+        return page_text(), own
     what, first, second = PAIRS[use]
-    read = first if text() == DEFAULT_TEXT else text()
+    read = first if page_text() == DEFAULT_TEXT else page_text()
     second = next(each for each in (second, DEFAULT_TEXT) if each != read)
-    say_example(second, f"{what}. Write your own in the sidebar.", read if read != text() else None)
+    say_example(second, f"{what}. Write your own in the sidebar.", read if read != page_text() else None)
     return read, second
 
 
@@ -278,7 +278,7 @@ def say_example(second: str, words: str, first: str | None = None) -> None:
 
 def put_text_button(second: str) -> None:
     """Show a button that fills in a second text."""
-    st.button(f"Second text: {_quoted(second)}", key="put_example", on_click=put_texts, args=(text(), second))
+    st.button(f"Second text: {_quoted(second)}", key="put_example", on_click=put_texts, args=(page_text(), second))
 
 
 def put_texts(first: str, second: str) -> None:

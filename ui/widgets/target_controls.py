@@ -40,7 +40,7 @@ from ui.cache import models
 from ui.cache.models import source, source_key
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store, stored
-from ui.widgets.heading import pair, text, token_select, two_texts
+from ui.widgets.heading import page_pair, page_text, token_select, two_texts
 from ui.widgets.models import bundled_instead
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
@@ -381,7 +381,7 @@ def target_row(
     if kind in OF_TWO_TEXTS:
         read = texts or two_texts(kind)
     else:
-        read = (text(), None) if alone else _read_by_head(kind, offered.tasks)
+        read = (page_text(), None) if alone else _read_by_head(kind, offered.tasks)
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, read, probe)
     row.say(target_words(chosen))
@@ -411,12 +411,12 @@ def class_row(name: str, row: TargetRow) -> ChosenTarget:
         owners = tuple(CLASSES_OF[kind] for kind in kinds)
         owner = choice(param("classes_of"), "Classes of", owners) if owners[1:] else owners[0]
     if probe is not None and owner == CLASSES_OF["probe"]:
-        answer = probed(name, text(), probe)
-        return ChosenTarget(f"probe:{answer.labels[answer.best]}", "logit", text(), None, probe.digest)
+        answer = probed(name, page_text(), probe)
+        return ChosenTarget(f"probe:{answer.labels[answer.best]}", "logit", page_text(), None, probe.digest)
     if "tag" in kinds:
         with row.row:
-            place, answer = answered_tags(name, (text(), pair()))
-        return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", text(), pair())
+            place, answer = answered_tags(name, (page_text(), page_pair()))
+        return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", page_text(), page_pair())
     texts = _read_by_head("class", offered.tasks)
     answer = answered_classes(name, offered.tasks, texts)[1]
     return ChosenTarget(f"class:{answer.labels[answer.best]}", "logit", *texts)
@@ -451,7 +451,7 @@ def _read_by_head(kind: TargetKind, tasks: tuple[str, ...]) -> Texts:
         return two_texts("question-answering")
     if kind == "class" and "sequence-classification" not in tasks:
         return two_texts("next-sentence")
-    return text(), pair()
+    return page_text(), page_pair()
 
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:

@@ -41,9 +41,9 @@ from ui.cache.shared_model import SharedModel
 from ui.components.journey import journey_parts, journey_view, serial
 from ui.session import store, stored
 from ui.views.journey.controls import DRAWING, first_steps, first_token, option, path_of, take_path
-from ui.widgets import heading as text_fields
 from ui.widgets.figure_block import explained, file_name, folded_table
 from ui.widgets.files import chosen_theme, note_drawing, theme_select
+from ui.widgets.heading import page_text
 from ui.widgets.run_model import shown_to_user
 from ui.widgets.target_controls import ChosenTarget, shared_model_of, target_options
 
@@ -57,7 +57,7 @@ HELP = "Change, add or remove words: the drawing then shows this text, and its c
 
 def edit_button(name: str) -> None:
     """Show a button that opens a field for the edited text, with which the drawing of a model is compared."""
-    text, of = text_fields.text(), f"{EDITED.key}_of"
+    text, of = page_text(), f"{EDITED.key}_of"
     if stored(of, text) != text:  # another text: nothing that was typed for the one before is an edit of it
         store(EDITED.key, text)
         store(EDITS, stored(EDITS, 0) + 1)
@@ -75,7 +75,7 @@ def edit_button(name: str) -> None:
 
 
 def _compare(name: str, field: str) -> None:
-    edit, text, shown = str(stored(field) or ""), text_fields.text(), stored(SHOWN)
+    edit, text, shown = str(stored(field) or ""), page_text(), stored(SHOWN)
     store(EDITED.key, edit)
     if edit != text or st.query_params.get(CHANGE.key) == TEXT:  # an unchanged text undoes no other change
         put(CHANGE.key, TEXT if edit != text else None)
