@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
 .PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-pages bench-corpus \
-	simulate-corpus bench-gpu load load-replicas faults image-test docs screenshots
+	simulate-corpus bench-gpu load load-replicas faults image-test docs tables screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -27,6 +27,7 @@ help:
 	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
 	@echo "make docs   build the documentation site into site/, which opens from that folder"
+	@echo "make tables  write the tables of docs/pages.md and docs/lessons.md, which follow from the code"
 	@echo "make screenshots  take the pictures of docs/images again"
 	@echo "make setup  only make .venv with everything the others need"
 
@@ -105,6 +106,9 @@ image-test: .venv/ready
 docs: .venv/ready
 	BROWSER_PATH="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m sphinx -q -E -W --keep-going \
 		-c docs/site -d .sphinx . site
+
+tables: .venv/ready
+	$(BIN)/python -m docs.tables
 
 screenshots: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots

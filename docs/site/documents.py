@@ -73,10 +73,10 @@ def page_sections(text: str) -> str:
     names = {picture["title"]: name for name, picture in pictures.items()}
     parts = []
     for row in [row.groupdict() for row in ROW.finditer(text)][2:]:
-        name = names[row["title"]]
+        name = names.get(row["title"], "")
         points = "\n".join(f"* {point[0].upper()}{point[1:]}" for point in row["shows"].split("; "))
-        picture = f"[![{pictures[name]['alt']}](images/{name}.webp)](images/{name}.webp)"
-        parts.append(f"## {row['title']}\n\n*{row['question']}*\n\n{picture}\n\n{points}\n")
+        picture = f"[![{pictures[name]['alt']}](images/{name}.webp)](images/{name}.webp)\n\n" if name else ""
+        parts.append(f"## {row['title']}\n\n*{row['question']}*\n\n{picture}{points}\n")
     before, rest = text[: text.index("\n| ")].strip(), text[text.rindex("|\n") + 2 :].strip()
     return "\n\n".join([before, rest, *parts])
 

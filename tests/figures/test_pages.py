@@ -1,21 +1,25 @@
-"""The list of pages has every file of `pages`, and docs/pages.md has the same titles and questions."""
+"""The list of pages has every file of `pages`, and the documents have the tables that follow from the code.
 
-import re
+Covers `docs/tables.py`.
+"""
+
 from pathlib import Path
 
+import pytest
+
 from bertviz_core.figures.pages import FIRST, PAGES
+from docs.tables import DOCS, TABLES, with_table
 
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+\?) \| ", re.MULTILINE)
 
 
 def test_every_page_has_its_entry_and_every_entry_its_page() -> None:
     assert set(PAGES) == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
 
 
-def test_the_document_has_title_and_question_of_each_in_this_order() -> None:
-    rows = ROW.findall((ROOT / "docs" / "pages.md").read_text(encoding="utf-8"))
-    assert rows == [(entry.title, entry.question) for entry in PAGES.values()]
+@pytest.mark.parametrize("name", TABLES)
+def test_a_document_has_the_table_that_make_tables_writes(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == with_table(name)
 
 
 def test_pages_of_a_group_follow_each_other() -> None:

@@ -1,8 +1,6 @@
 """The registry of names: a question's parameter has one name everywhere, and all that is derived from rows agrees."""
 
-import re
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,20 +10,9 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names
-from ui.address.registry import FOLDED, NAMES, NUMBERS, ROWS, TYPED, AddressName, is_of_page, linked, names_read_once
+from ui.address.registry import FOLDED, NAMES, NUMBERS, ROWS, TYPED, is_of_page, linked, names_read_once
 from ui.lessons.library import PARAMETER, RESERVED
 
-LESSONS = Path(__file__).parents[3] / "docs" / "lessons.md"
-VALUES = {
-    "text": "word",
-    "whole": "number",
-    "span": "two numbers",
-    "layer": "layer",
-    "head": "number",
-    "position": "number",
-    "target": "word",
-}
-"""Kind of a parameter -> text in the table for its value."""
 COMMANDS_ALONE = {
     ("corpus", "reader"): "the page reads the texts with the model on the left",
     ("corpus", "least"): "the page makes clusters of any size",
@@ -126,27 +113,3 @@ def stray_page() -> None:
 
 def test_a_control_without_a_row_is_noticed() -> None:
     assert unknown_names(AppTest.from_function(stray_page).run()) == {"no_row_for_this"}
-
-
-def value_of(row: AddressName) -> str:
-    """Text in the table for a value."""
-    options = row.param.options
-    if options == ("false", "true"):
-        return "`true`"
-    words = ", ".join(f"`{option}`" for option in options)
-    return words or VALUES.get(row.param.kind, "word")
-
-
-def table() -> list[str]:
-    """The lines of the table in docs/lessons.md: every name that a query may have."""
-    lines = ["| name | pages | value | what it is |", "| --- | --- | --- | --- |"]
-    for row in ROWS:
-        if row.param.key not in RESERVED:
-            pages = ", ".join(row.pages) or "all"
-            lines.append(f"| `{row.param.key}` | {pages} | {value_of(row)} | {row.param.help} |")
-    return lines
-
-
-def test_the_guide_to_lessons_lists_every_name() -> None:
-    written = re.findall(r"(?m)^\| .*$", LESSONS.read_text(encoding="utf-8").partition("## Names of a query")[2])
-    assert written == table()
