@@ -11,40 +11,24 @@ from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import Texts, answered_texts, checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.two_models import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
-from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.two_models import labelled_columns
-from bertviz_core.questions.tables.training import (
-    broken_frame,
-    log_json,
-    log_lines,
-    movement_json,
-    movement_lines,
-    tensors_frame,
-)
+from bertviz_core.questions.tables.training import TRAINING_LOG, TRAINING_MOVEMENT, broken_frame, tensors_frame
 from bertviz_core.settings import Settings
 
 
 class TrainingLogResult(Result[TrainingLog]):
-    """The numbers that a trainer logged, by step."""
+    """The numbers that a trainer logged, by step.
+
+    Table: one row per entry: step, epoch, and a column for each number, such as loss; NaN where it was not logged.
+    """
 
     figures = ("training-log",)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per entry: step, epoch, and a column for each number, such as loss; NaN where it was not logged."""
-        return log_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return {"run": self.data.run, "checkpoints": self.data.checkpoints, "steps": self.data.steps} | log_json(
-            self.data
-        )
-
-    def _lines(self) -> Sequence[str]:
-        return log_lines(self.data)
+    _faces = TRAINING_LOG
 
 
 class TrainingMovementResult(Result[TrainingMovement]):
@@ -52,9 +36,12 @@ class TrainingMovementResult(Result[TrainingMovement]):
 
     A movement is ||now - then|| / ||then|| with Frobenius norms, of all values of a layer or tensor; buffers are left
     out.
+
+    Table: one row per checkpoint, place and part: movement from the first checkpoint, and from the previous one.
     """
 
     figures = ("training-movement",)
+    _faces = TRAINING_MOVEMENT
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -70,10 +57,6 @@ class TrainingMovementResult(Result[TrainingMovement]):
         """
         return self.data.broken
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
-        return movement_frame(self.data)
-
     def tensors(self) -> pd.DataFrame:
         """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
         return tensors_frame(self.data)
@@ -81,16 +64,6 @@ class TrainingMovementResult(Result[TrainingMovement]):
     def broken_tensors(self) -> pd.DataFrame:
         """One row per entry of `broken`; a tensor with both NaN and infinity has two."""
         return broken_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return {
-            "run": self.data.run,
-            "checkpoints": self.data.checkpoints,
-            "steps": self.data.steps,
-        } | movement_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return movement_lines(self.data)
 
 
 class Training:

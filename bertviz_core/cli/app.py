@@ -50,11 +50,11 @@ COMMANDS: Mapping[str, Command] = {
     "tokens": Command("tokens", "List the tokens of a text, or of a pair, as the model reads them."),
     "hidden": Command("texts", "Print the hidden states of one layer, a vector per token."),
     "attention": Command(
-        "attention",
+        "texts",
         "Print the attention of one head of one layer, a row per query; every row sums to 1.",
     ),
     "heads": Command(
-        "heads",
+        "texts",
         "Print a layer's query, key, value and output matrices cut into heads: norms, or every weight.",
     ),
     "similarity": Command(

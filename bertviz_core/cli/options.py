@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.questions.tables.lines import json_bytes
+from bertviz_core.questions.tables.lines import Faces, json_bytes
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 from bertviz_core.version import __version__
+
+T = TypeVar("T")
 
 
 def _print_version(flag: bool) -> bool:
@@ -132,6 +134,15 @@ def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
     text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()
+
+
+def show(faces: Faces[T], result: T, notices: Sequence[str], as_json: bool) -> None:
+    """Print an answer: its notices on stderr, and its result as a JSON object or as lines."""
+    print_notices(notices)
+    if as_json:
+        print_json(faces.to_json(result), notices)
+    else:
+        print_lines(faces.to_lines(result))
 
 
 def write_file(path: Path, content: bytes) -> None:
