@@ -1,9 +1,9 @@
 """Open a training run: the trainer's log, how far the weights moved, and what every checkpoint computes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,8 +17,13 @@ from bertviz_core.questions.models.training import OpenedTraining, training_log,
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.two_models import labelled_columns
+from bertviz_core.questions.question import Question
 from bertviz_core.questions.tables.training import TRAINING_LOG, TRAINING_MOVEMENT, broken_frame, tensors_frame
 from bertviz_core.settings import Settings
+
+T = TypeVar("T")
+U = TypeVar("U")
+NO_OPTIONS = Options()
 
 
 class TrainingLogResult(Result[TrainingLog]):
@@ -99,9 +104,7 @@ class Training:
         Raises:
             BertvizError: there is no checkpoint that can be read any more.
         """
-        with quietly():
-            log = training_log(self._opened, Options()).result
-        return TrainingLogResult(log, FigureSource(self._opened))
+        return self._ask(training_log, TrainingLogResult)
 
     @checked
     def movement(self) -> TrainingMovementResult:
@@ -112,9 +115,7 @@ class Training:
         Raises:
             BertvizError: there is a single checkpoint, or a file is damaged.
         """
-        with quietly():
-            movement = training_movement(self._opened, Options()).result
-        return TrainingMovementResult(movement, FigureSource(self._opened))
+        return self._ask(training_movement, TrainingMovementResult)
 
     @checked
     def follow(self, text: str, pair: str | None = None, task: str | None = None) -> FollowedTextResult:
@@ -131,10 +132,7 @@ class Training:
         Raises:
             BertvizError: no checkpoint can be run, or the text is invalid.
         """
-        options = Options((text,), pair, task)
-        with quietly():
-            followed = followed_text(self._opened, options).result
-        return FollowedTextResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_text, FollowedTextResult, Options((text,), pair, task))
 
     @checked
     def scores(
@@ -157,9 +155,7 @@ class Training:
                 the head.
         """
         options = labelled_columns(*answered_texts(texts, gold, pair), task)
-        with quietly():
-            followed = followed_labels(self._opened, options).result
-        return FollowedLabelsResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_labels, FollowedLabelsResult, options)
 
     @checked
     def layers(self, texts: Sequence[str] | None = None) -> FollowedStatesResult:
@@ -172,9 +168,7 @@ class Training:
             BertvizError: no checkpoint can be run, or there are too few or too many texts.
         """
         options = Options(() if texts is None else tuple(answered_texts(texts, None, None)[0]))
-        with quietly():
-            followed = followed_states(self._opened, options).result
-        return FollowedStatesResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_states, FollowedStatesResult, options)
 
     @checked
     def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
@@ -190,6 +184,13 @@ class Training:
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
         return FigureSource(self._opened, Options(texts, pair)).compute(name, options)
+
+    def _ask(
+        self, question: Question[Any, T], result: Callable[[T, FigureSource], U], options: Options = NO_OPTIONS
+    ) -> U:
+        with quietly():
+            answer = question(self._opened, options)
+        return result(answer.result, FigureSource(self._opened, options))
 
 
 @checked

@@ -135,10 +135,6 @@ class AnswerComparisonResult(Result[AnswerComparison]):
             answers_by_slice(self._source.model, options).result, FigureSource(self._source.opened, options)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The data as a JSON object: the keys that `compare --json` adds for the texts of a file."""
-        return super().to_json()
-
 
 class SlicedAnswersResult(Result[SlicedAnswers]):
     """Answers of two classifiers by parts of the texts.

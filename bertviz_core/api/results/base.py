@@ -61,10 +61,7 @@ class Result(Generic[Data]):
         Raises:
             BertvizError: there is no such figure, option, theme, layer or head.
         """
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        return self._source.figure(chosen, options, theme, width, height)
+        return self._source.figure(self._chosen(name), options, theme, width, height)
 
     @checked
     def save_figure(
@@ -93,18 +90,18 @@ class Result(Generic[Data]):
         Raises:
             BertvizError: there is no such figure, option, theme, medium or folder, or no browser.
         """
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        self._source.save(path, chosen, options, theme, medium, width, height)
+        self._source.save(path, self._chosen(name), options, theme, medium, width, height)
 
     @checked
     def table(self, name: str | None = None, **options: Option) -> pd.DataFrame:
         """Compute the numbers of a figure, as the table of its page; arguments as in `figure`."""
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        return self._source.table(chosen, options)
+        return self._source.table(self._chosen(name), options)
+
+    def _chosen(self, name: str | None) -> str:
+        """The name of a figure of this result."""
+        if name and name not in self.figures:
+            raise no_figure(name, self.figures, " of this result")
+        return name or self.figures[0]
 
     def to_pandas(self) -> pd.DataFrame:
         """The data as a table, with the rows and columns that the class names."""

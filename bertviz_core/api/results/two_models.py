@@ -1,7 +1,5 @@
 """Results of two models, of the checkpoints of a run, and of interventions."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -43,10 +41,6 @@ class PredictionComparisonResult(Result[PredictionComparison]):
     def answers(self) -> tuple[str, str]:
         """Answer of each model to the whole text: its likeliest class, span or word, or a sum in words."""
         return self.data.answers
-
-    def to_json(self) -> dict[str, Any]:
-        """The data as a JSON object: what `compare --text --task --json` prints under "predictions"."""
-        return super().to_json()
 
 
 class AttentionComparisonResult(Result[AttentionComparison]):
