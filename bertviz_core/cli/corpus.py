@@ -39,11 +39,7 @@ def corpus() -> None:
 
 
 def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
-    """Parse the value of an option with several choices.
-
-    Raises:
-        CorpusError: the value is not one of the choices.
-    """
+    """Parse the value of an option with several choices."""
     for choice in choices:
         if choice == value:
             return choice
@@ -51,11 +47,7 @@ def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
 
 
 def whole(option: str, value: str, least: int) -> int:
-    """Parse an integer option.
-
-    Raises:
-        CorpusError: the value is not an integer, or too small.
-    """
+    """Parse an integer option."""
     if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
         return int(value)
     raise CorpusError(f"--{option} is {escape_controls(value[:20])!r}; give a whole number from {least}.")

@@ -17,34 +17,17 @@ from bertviz_core.settings import Settings
 
 
 def opened_model(name: str, task: str | None = None) -> OpenedModel:
-    """Open a model with the settings of the environment; its parts are loaded when they are first needed.
-
-    Args:
-        name: its name, looked up when it is first needed.
-        task: default task of the head; None for that of the head that it was saved with.
-    """
+    """Open a model with the settings of the environment; its parts are loaded when they are first needed."""
     return OpenedModel(name, Settings.from_environment(any_folder=True), task)
 
 
 def opened_folder(folder: Path) -> OpenedFolder:
-    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed.
-
-    Raises:
-        CorpusError: there is none, or it is damaged.
-    """
+    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed."""
     return OpenedFolder(folder, Settings.from_environment(any_folder=True))
 
 
 def opened_table(file: Path, column: str) -> SentenceTable:
-    """Read the texts of a file, or of the standard input for `-`, and print the notices on it.
-
-    Args:
-        file: the file.
-        column: its column with the texts; "" for the one that is found.
-
-    Raises:
-        BertvizError: the file cannot be read, or has no such column.
-    """
+    """Read the texts of a file, or of the standard input for `-`, and print the notices on them."""
     table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)
     return table

@@ -53,31 +53,19 @@ WordsOption = Annotated[bool, typer.Option("--words", help=WORDS_HELP)]
 
 
 def typed_text(value: str | None) -> str | None:
-    """The text of an argument, or the standard input for `-`, without the final line break.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The text of an argument, or the standard input for `-`, without the final line break."""
     return value if value != DASH else _read().decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def typed_texts(values: list[str] | None) -> list[str] | None:
-    """The texts of an argument, or the lines of the standard input for `-`, without blank ones.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The texts of an argument, or the lines of the standard input for `-`, without blank ones."""
     if values is None:
         return None
     return [each for value in values for each in (_lines() if value == DASH else [value])]
 
 
 def file_or_input(file: Path) -> tuple[str, bytes | Path]:
-    """The name and path of a file, or the bytes of the standard input for `-`.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The name and path of a file, or the bytes of the standard input for `-`."""
     return (STANDARD_INPUT, _read()) if str(file) == DASH else (file.name, file)
 
 
@@ -124,12 +112,7 @@ def _shows(sign: str) -> bool:
 
 
 def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
-    """Print a JSON object; arrays become lists.
-
-    Args:
-        value: the object.
-        notices: notices of the answer, which may have more than the result.
-    """
+    """Print a JSON object, with the notices of its answer, which may have more than the result."""
     whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
     text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
@@ -146,11 +129,7 @@ def show(faces: Faces[T], result: T, notices: Sequence[str], as_json: bool) -> N
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically.
-
-    Raises:
-        BertvizError: the disk is full or not writable.
-    """
+    """Write a file atomically."""
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:

@@ -33,21 +33,7 @@ from bertviz_core.text import counted, decimals, digits, escape_controls
 MAX_ROWS = 30
 
 
-def _comparison_keys(comparison: CheckpointComparison) -> dict[str, Any]:
-    """Changes that are not finite are null."""
-    return {
-        **fields(comparison, "first second prefixes"),
-        "added": [tensor.name for tensor in comparison.added],
-        "removed": [tensor.name for tensor in comparison.removed],
-        "resized": every(comparison.resized, "name first second"),
-        "relative_change": comparison.relative_change,
-        "tensors": every(
-            comparison.tensors,
-            "name second_name shape component=location.component layer=location.layer",
-            *CHANGES.values(),
-        ),
-        "unread": comparison.unread,
-    }
+TENSOR = "name second_name shape component=location.component layer=location.layer"
 
 
 def _comparison_lines(comparison: CheckpointComparison) -> list[str]:
@@ -76,7 +62,16 @@ def _comparison_lines(comparison: CheckpointComparison) -> list[str]:
     return [*lines, *([f"... and {more:,} that changed less; --json prints all"] if more > 0 else [])]
 
 
-CHECKPOINTS: Faces[CheckpointComparison] = Faces(keys=_comparison_keys, lines=_comparison_lines)
+CHECKPOINTS: Faces[CheckpointComparison] = Faces(
+    keys="first second prefixes added removed resized relative_change tensors unread",
+    made={
+        "added": lambda comparison: [tensor.name for tensor in comparison.added],
+        "removed": lambda comparison: [tensor.name for tensor in comparison.removed],
+        "resized": lambda comparison: every(comparison.resized, "name first second"),
+        "tensors": lambda comparison: every(comparison.tensors, TENSOR, *CHANGES.values()),
+    },
+    lines=_comparison_lines,
+)
 
 
 def _behaviour_lines(behaviours: Behaviour) -> list[str]:
@@ -96,11 +91,8 @@ BEHAVIOUR: Faces[Behaviour] = Faces(
     lines=_behaviour_lines,
 )
 ADAPTER: Faces[AdapterUpdates] = Faces(
-    keys=lambda updates: {
-        **fields(updates, "adapter base"),
-        "updates": every(updates.updates, "name shape", *UPDATES.values(), "singular_values"),
-        "saved": updates.saved,
-    },
+    keys="adapter base updates saved",
+    made={"updates": lambda updates: every(updates.updates, "name shape", *UPDATES.values(), "singular_values")},
     frame=adapter_frame,
     above=lambda updates: [
         f"{updates.adapter} changes {len(updates.updates):,} matrices of {updates.base} and replaces "
@@ -120,18 +112,7 @@ ADAPTER: Faces[AdapterUpdates] = Faces(
 )
 
 
-def _report_keys(report: LoadReport) -> dict[str, Any]:
-    repair = "action old new keys before after expected code"
-    return {
-        **fields(report, "model model_type task architecture stored_architecture num_labels"),
-        **fields(report, "matched expected new unused"),
-        "mismatched": every(report.mismatched, "name checkpoint model"),
-        "ignored": every(report.ignored, "name reason=note"),
-        **fields(report, "not_converted parameters=total parameters_from_file=from_file fraction_from_file"),
-        "components": every(report.shares, "name matched new wrong_shape unused"),
-        "repair": None if report.repair is None else fields(report.repair, repair),
-        **fields(report, "suggestion notices stored_tensors stored_bytes=stored_nbytes bytes_read=header_nbytes"),
-    }
+REPAIR = "action old new keys before after expected code"
 
 
 def _report_lines(report: LoadReport) -> list[str]:
@@ -172,19 +153,18 @@ def _note(row: KeyRow) -> str:
 
 
 LOAD_REPORT: Faces[LoadReport] = Faces(
-    keys=_report_keys, frame=lambda report: keys_frame(report.rows), lines=_report_lines
+    keys="model model_type task architecture stored_architecture num_labels matched expected new unused mismatched "
+    "ignored not_converted parameters=total parameters_from_file=from_file fraction_from_file components repair "
+    "suggestion notices stored_tensors stored_bytes=stored_nbytes bytes_read=header_nbytes",
+    made={
+        "mismatched": lambda report: every(report.mismatched, "name checkpoint model"),
+        "ignored": lambda report: every(report.ignored, "name reason=note"),
+        "components": lambda report: every(report.shares, "name matched new wrong_shape unused"),
+        "repair": lambda report: None if report.repair is None else fields(report.repair, REPAIR),
+    },
+    frame=lambda report: keys_frame(report.rows),
+    lines=_report_lines,
 )
-
-
-def _formats_keys(result: NumberFormats) -> dict[str, Any]:
-    """Numbers that are not finite are null."""
-    return {
-        "model": result.model,
-        "formats": [_format_keys(each) for each in result.formats],
-        "texts": result.texts,
-        "pooling": result.pooling or None,
-        **fields(result, "copy_bytes=copy_nbytes unread notices"),
-    }
 
 
 def _format_keys(each: RoundedFormat) -> dict[str, Any]:
@@ -238,7 +218,15 @@ def _percent(share: float) -> str:
     return "" if isnan(share) else f"{share:.1%}".replace("-", "−")
 
 
-NUMBER_FORMATS: Faces[NumberFormats] = Faces(keys=_formats_keys, frame=formats_frame, lines=_formats_lines)
+NUMBER_FORMATS: Faces[NumberFormats] = Faces(
+    keys="model formats texts pooling copy_bytes=copy_nbytes unread notices",
+    made={
+        "formats": lambda result: [_format_keys(each) for each in result.formats],
+        "pooling": lambda result: result.pooling or None,
+    },
+    frame=formats_frame,
+    lines=_formats_lines,
+)
 
 
 def texts_sentence(result: NumberFormats) -> str:

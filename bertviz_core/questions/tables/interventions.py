@@ -1,7 +1,5 @@
 """How ablation effects and attributions to words and pairs of words are shown."""
 
-from typing import Any
-
 import numpy as np
 
 from bertviz_core.attribution.results import PairAttributions, WordAttributions
@@ -56,14 +54,6 @@ WORDS: Faces[WordAttributions] = Faces(
 )
 
 
-def _pairs_keys(ledger: PairAttributions) -> dict[str, Any]:
-    return {
-        **fields(ledger, "model layer rows=first.tokens columns=second.tokens shares reference_terms"),
-        "references": fields(ledger, "first=first_reference second=second_reference both=both_references"),
-        **fields(ledger, "cosine error share_errors nodes"),
-    }
-
-
 def _pairs_lines(ledger: PairAttributions) -> list[str]:
     """The sum, and one row per token of the first text."""
     total = float(ledger.shares.sum())
@@ -76,4 +66,10 @@ def _pairs_lines(ledger: PairAttributions) -> list[str]:
     return [first, "", *grid("", *tokens, ledger.shares.tolist(), lambda share: decimals(share, 3))]
 
 
-WORD_PAIRS: Faces[PairAttributions] = Faces(keys=_pairs_keys, lines=_pairs_lines)
+REFERENCES = "first=first_reference second=second_reference both=both_references"
+WORD_PAIRS: Faces[PairAttributions] = Faces(
+    keys="model layer rows=first.tokens columns=second.tokens shares reference_terms references cosine error "
+    "share_errors nodes",
+    made={"references": lambda ledger: fields(ledger, REFERENCES)},
+    lines=_pairs_lines,
+)

@@ -1,7 +1,7 @@
 """Declare once how a result is shown: its JSON object, its table, and the lines that a terminal shows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any, Generic, SupportsFloat, TypeVar
@@ -126,13 +126,15 @@ class Faces(Generic[T]):
     """How a result is shown by its command, by its class of the library, and in a notebook."""
 
     keys: str | Callable[[T], dict[str, Any]]
-    """The JSON object: its fields as `fields` reads them, or a function."""
+    """The JSON object: its keys as `fields` reads them, or a function."""
+    made: Mapping[str, Callable[[T], Any]] = field(default_factory=dict)
+    """Key -> its value, where that is no field of the result."""
     frame: "str | Callable[[T], pd.DataFrame]" = ""
-    """The data frame: fields with a value for each row, or a function; "" where the library has none."""
+    """The data frame: fields with a value for each row, or a function; "" for the rows."""
     above: Callable[[T], Sequence[str]] = _nothing
     """Lines above the printed table."""
-    rows: Callable[[T], Any] | None = None
-    """Rows of the printed table; None for those of the data frame."""
+    rows: str | Callable[[T], Any] = ""
+    """Rows of the printed table: a key of the JSON object, or a function; "" for those of the data frame."""
     columns: Columns | Callable[[T], Columns] = ()
     """Its columns; () for all of the data frame."""
     align: str = ""
@@ -150,17 +152,31 @@ class Faces(Generic[T]):
 
     def to_json(self, result: T) -> dict[str, Any]:
         """The JSON object, with arrays in place of lists."""
-        return fields(result, self.keys) if isinstance(self.keys, str) else self.keys(result)
+        if not isinstance(self.keys, str):
+            return self.keys(result)
+        pairs = (name.partition("=") for name in self.keys.split())
+        return {
+            key: self.made[key](result) if key in self.made else attrgetter(path or key)(result)
+            for key, _, path in pairs
+        }
 
     def to_pandas(self, result: T) -> "pd.DataFrame":
         """The data frame."""
-        return pd.DataFrame(fields(result, self.frame)) if isinstance(self.frame, str) else self.frame(result)
+        if not isinstance(self.frame, str):
+            return self.frame(result)
+        return pd.DataFrame(fields(result, self.frame) if self.frame else self.to_rows(result))
+
+    def to_rows(self, result: T) -> Any:
+        """The rows of the printed table, not all of which may be printed."""
+        if not self.rows:
+            return self.to_pandas(result)
+        return self.made[self.rows](result) if isinstance(self.rows, str) else self.rows(result)
 
     def to_lines(self, result: T) -> Sequence[str]:
         """The lines of a terminal."""
         if self.lines is not None:
             return self.lines(result)
-        rows = self.to_pandas(result) if self.rows is None else self.rows(result)
+        rows = self.to_rows(result)
         columns = self.columns(result) if callable(self.columns) else self.columns
         printed = table(rows[: self.most], columns, self.align, self.cell)
         more = 0 if self.most is None else len(rows) - self.most

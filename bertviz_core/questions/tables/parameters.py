@@ -1,21 +1,9 @@
 """How ledgers of parameters are shown; without libraries of arrays or tables."""
 
-from typing import Any
-
 from bertviz_core.parameters.results import PARAMETERS, Ledger
-from bertviz_core.questions.tables.lines import Columns, Faces, aligned, every, fields, table
+from bertviz_core.questions.tables.lines import Columns, Faces, aligned, every, table
 
-
-def _keys(ledger: Ledger) -> dict[str, Any]:
-    layer = "layer component total attention feed_forward layer_norm other applications"
-    return {
-        **fields(ledger, "model model_type architecture way=source total trainable note tensors tied bytes=nbytes"),
-        **fields(ledger, "stored_tensors stored_bytes=stored_nbytes"),
-        "components": {component.name: component.total for component in ledger.components},
-        "layers": every(ledger.layers, layer),
-        "parameters": every(ledger.parameters, *PARAMETERS),
-        "buffers": every(ledger.buffers, "name shape dtype stored"),
-    }
+LAYER = "layer component total attention feed_forward layer_norm other applications"
 
 
 def _lines(ledger: Ledger) -> list[str]:
@@ -37,4 +25,14 @@ def _lines(ledger: Ledger) -> list[str]:
     ]
 
 
-LEDGER: Faces[Ledger] = Faces(keys=_keys, lines=_lines)
+LEDGER: Faces[Ledger] = Faces(
+    keys="model model_type architecture way=source total trainable note tensors tied bytes=nbytes stored_tensors "
+    "stored_bytes=stored_nbytes components layers parameters buffers",
+    made={
+        "components": lambda ledger: {component.name: component.total for component in ledger.components},
+        "layers": lambda ledger: every(ledger.layers, LAYER),
+        "parameters": lambda ledger: every(ledger.parameters, *PARAMETERS),
+        "buffers": lambda ledger: every(ledger.buffers, "name shape dtype stored"),
+    },
+    lines=_lines,
+)

@@ -1,6 +1,7 @@
 """How answers of one model and of two are shown."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,13 @@ def prediction_frame(answer: Answer[Any]) -> "pd.DataFrame":
     return PREDICTIONS[type(answer.result)].to_pandas(answer)
 
 
-def _word_keys(answer: Answer[WordPrediction]) -> dict[str, Any]:
-    words = answer.result
-    positions = [_word_position(words, answer.drawn["spelled"], place) for place in range(len(words.tokens))]
-    return {**fields(words, "text=tokens.text tokens=tokens.tokens"), "positions": positions}
+TEXT = "text=result.tokens.text tokens=result.tokens.tokens"
+"""Keys of the tokens of an answer."""
+places = partial(number_cell, places=3)
+
+
+def _positions(answer: Answer[WordPrediction]) -> list[dict[str, Any]]:
+    return [_word_position(answer.result, answer.drawn["spelled"], at) for at in range(len(answer.result.tokens))]
 
 
 def _word_position(words: WordPrediction, spelled: Any, position: int) -> dict[str, Any]:
@@ -96,8 +100,7 @@ def _word_position(words: WordPrediction, spelled: Any, position: int) -> dict[s
 
 
 def _word_frame(answer: Answer[WordPrediction]) -> "pd.DataFrame":
-    positions = _word_keys(answer)["positions"]
-    rows = [{**row, **{f"top_{name}": value for name, value in row["top"][0].items()}} for row in positions]
+    rows = [{**row, **{f"top_{key}": value for key, value in row["top"][0].items()}} for row in _positions(answer)]
     return pd.DataFrame(rows).drop(columns="top").set_index("position")
 
 
@@ -110,9 +113,10 @@ def _best_words(top: Sequence[Mapping[str, Any]]) -> str:
 
 
 MASKED_WORDS: Faces[Answer[WordPrediction]] = Faces(
-    keys=_word_keys,
+    keys=f"{TEXT} positions",
+    made={"positions": _positions},
     frame=_word_frame,
-    rows=lambda answer: _word_keys(answer)["positions"],
+    rows="positions",
     columns={
         "position": ("position", str),
         "token": _word,
@@ -123,19 +127,10 @@ MASKED_WORDS: Faces[Answer[WordPrediction]] = Faces(
     align="rlrrl",
 )
 SURPRISE: Faces[Answer[PseudoLikelihood]] = Faces(
-    keys=lambda answer: fields(answer.result, "text=tokens.text tokens=tokens.tokens surprise mean perplexity"),
-    frame=lambda answer: pd.DataFrame(fields(answer.result, "token=tokens.tokens surprise")),
+    keys=f"{TEXT} surprise=result.surprise mean=result.mean perplexity=result.perplexity",
+    frame="token=result.tokens.tokens surprise=result.surprise",
     columns={"token": "token", "nats": ("surprise", lambda nats: "" if np.isnan(nats) else f"{nats:.4f}")},
 )
-
-
-def _lens_keys(answer: Answer[LogitLens]) -> dict[str, Any]:
-    return {
-        **fields(answer.result, "text=tokens.text tokens=tokens.tokens"),
-        "top": answer.drawn["spelled"],
-        "probabilities": np.exp(answer.result.top_log_probability),
-        **fields(answer.result, "log_probability rank entropy divergence"),
-    }
 
 
 def _lens_frame(answer: Answer[LogitLens]) -> "pd.DataFrame":
@@ -149,7 +144,16 @@ def _lens_rows(answer: Answer[LogitLens]) -> "pd.DataFrame":
     return frame
 
 
-LENS: Faces[Answer[LogitLens]] = Faces(keys=_lens_keys, frame=_lens_frame, rows=_lens_rows)
+LENS: Faces[Answer[LogitLens]] = Faces(
+    keys=f"{TEXT} top probabilities log_probability=result.log_probability rank=result.rank entropy=result.entropy "
+    "divergence=result.divergence",
+    made={
+        "top": lambda answer: answer.drawn["spelled"],
+        "probabilities": lambda answer: np.exp(answer.result.top_log_probability),
+    },
+    frame=_lens_frame,
+    rows=_lens_rows,
+)
 
 
 def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
@@ -159,65 +163,56 @@ def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _term_keys(answer: Answer[Any]) -> dict[str, Any]:
-    weights = answer.drawn.get("first", answer.result)
-    return {
-        **fields(weights, "text=tokens.text tokens=tokens.tokens"),
-        "terms": _terms(weights, answer.drawn["spelled"]),
-    }
-
-
-def _at(tokens: Sequence[str], name: str) -> Callable[[Mapping[str, Any]], str]:
+def _at(tokens: Sequence[str], name: str) -> tuple[str, Callable[[int], str]]:
     """The token at a position of a row."""
-    return lambda row: tokens[row[name]]
+    return name, tokens.__getitem__
 
 
 TERMS: Faces[Answer[TermWeights]] = Faces(
-    keys=_term_keys,
-    frame=lambda answer: pd.DataFrame(_term_keys(answer)["terms"]),
-    rows=lambda answer: _term_keys(answer)["terms"],
+    keys=f"{TEXT} terms",
+    made={"terms": lambda answer: _terms(answer.result, answer.drawn["spelled"])},
+    rows="terms",
     columns=lambda answer: {
         "word": ("word", str),
         "from": _at(answer.result.tokens.tokens, "position"),
         "weight": "weight",
     },
+    align="llr",
 )
 
 
-def _score_keys(answer: Answer[TermLedger]) -> dict[str, Any]:
-    second, result = answer.drawn["second"], answer.result
-    words = answer.drawn["shared_spelled"]
+def _shares(answer: Answer[TermLedger]) -> list[dict[str, Any]]:
+    words, result = answer.drawn["shared_spelled"], answer.result
     rows = zip(words, result.first_positions, result.second_positions, result.shares, strict=False)
-    return {
-        **_term_keys(answer),
-        "pair_tokens": second.tokens.tokens,
-        "pair_terms": _terms(second, answer.drawn["pair_spelled"]),
-        "score": result.score,
-        "shares": [
-            {"word": word, "first": int(one), "second": int(other), "share": float(share)}
-            for word, one, other, share in rows
-        ],
-    }
+    return [
+        {"word": word, "first": int(one), "second": int(other), "share": float(share)}
+        for word, one, other, share in rows
+    ]
 
 
 TERM_SCORE: Faces[Answer[TermLedger]] = Faces(
-    keys=_score_keys,
-    frame=lambda answer: pd.DataFrame(_score_keys(answer)["shares"]),
-    rows=lambda answer: _score_keys(answer)["shares"],
+    keys="text tokens terms pair_tokens pair_terms score=result.score shares",
+    made={
+        "text": lambda answer: answer.drawn["first"].tokens.text,
+        "tokens": lambda answer: answer.drawn["first"].tokens.tokens,
+        "terms": lambda answer: _terms(answer.drawn["first"], answer.drawn["spelled"]),
+        "pair_tokens": lambda answer: answer.drawn["second"].tokens.tokens,
+        "pair_terms": lambda answer: _terms(answer.drawn["second"], answer.drawn["pair_spelled"]),
+        "shares": _shares,
+    },
+    rows="shares",
     columns=lambda answer: {
         "word": ("word", str),
         "from": _at(answer.drawn["first"].tokens.tokens, "first"),
         "and from": _at(answer.drawn["second"].tokens.tokens, "second"),
         "share": "share",
     },
+    align="lllr",
 )
 
 
-def _tag_keys(answer: Answer[TagPrediction]) -> dict[str, Any]:
-    return {
-        **fields(answer.result, "text=tokens.text tokens=tokens.tokens labels logits"),
-        "entities": every(answer.drawn["entities"], *ENTITY),
-    }
+def _entities(answer: Answer[TagPrediction]) -> list[dict[str, Any]]:
+    return every(answer.drawn["entities"], *ENTITY)
 
 
 def _tag_columns(answer: Answer[TagPrediction]) -> Mapping[str, Any]:
@@ -225,7 +220,7 @@ def _tag_columns(answer: Answer[TagPrediction]) -> Mapping[str, Any]:
     return {
         "label": ("label", str),
         "characters": lambda row: _characters(row) + texts[row["sequence"]],
-        "score": ("score", lambda score: number_cell(score, 3)),
+        "score": ("score", places),
         "text": ("text", escape_controls),
     }
 
@@ -235,9 +230,10 @@ def _characters(span: Mapping[str, Any]) -> str:
 
 
 TAGS: Faces[Answer[TagPrediction]] = Faces(
-    keys=_tag_keys,
-    frame=lambda answer: pd.DataFrame(_tag_keys(answer)["entities"], columns=list(ENTITY)),
-    rows=lambda answer: _tag_keys(answer)["entities"],
+    keys=f"{TEXT} labels=result.labels logits=result.logits entities",
+    made={"entities": _entities},
+    frame=lambda answer: pd.DataFrame(_entities(answer), columns=list(ENTITY)),
+    rows="entities",
     columns=_tag_columns,
     align="lrrl",
 )
@@ -267,8 +263,8 @@ ANSWERS: Faces[Answer[AnswerPrediction]] = Faces(
     columns={
         "label": ("label", str),
         "characters": _characters,
-        "score": ("score", lambda score: number_cell(score, 3)),
-        "logit": ("logit", lambda logit: number_cell(logit, 3)),
+        "score": ("score", places),
+        "logit": ("logit", places),
         "text": ("text", escape_controls),
     },
     align="lrrrl",
@@ -288,7 +284,8 @@ def _class_rows(answer: Answer[ClassPrediction]) -> list[tuple[str, Any]]:
 
 
 CLASSES: Faces[Answer[ClassPrediction]] = Faces(
-    keys=lambda answer: fields(answer.result, "text=tokens.text labels logits scoring probabilities"),
+    keys="text=result.tokens.text labels=result.labels logits=result.logits scoring=result.scoring "
+    "probabilities=result.probabilities",
     frame=_class_frame,
     rows=_class_rows,
     columns=lambda answer: ("label", PROBABILITIES[answer.result.scoring]),
@@ -306,10 +303,10 @@ PREDICTIONS: Mapping[type, Faces[Answer[Any]]] = {
 """Kind of prediction of a head -> how its answer is shown."""
 
 
-def _ranking_keys(ranking: Ranking) -> dict[str, Any]:
+def _scores(ranking: Ranking) -> list[dict[str, Any]]:
     """The texts by descending score; `row` is the place in the list, from 0."""
     rank, cosine_rank = ranking.rank, ranking.cosine_rank
-    scores = [
+    return [
         {
             "row": index,
             "text": ranking.texts[index],
@@ -321,8 +318,6 @@ def _ranking_keys(ranking: Ranking) -> dict[str, Any]:
         }
         for index in ranking.order.tolist()
     ]
-    about = fields(ranking, "model sentence_model query")
-    return {**about, "label": ranking.label or None, "score_name": ranking.score_name, "scores": scores}
 
 
 def _ranking_above(ranking: Ranking) -> list[str]:
@@ -334,25 +329,21 @@ def _ranking_above(ranking: Ranking) -> list[str]:
 
 
 RANKING: Faces[Ranking] = Faces(
-    keys=_ranking_keys,
+    keys="model sentence_model query label score_name scores",
+    made={"label": lambda ranking: ranking.label or None, "scores": _scores},
     frame=ranking_frame,
     above=_ranking_above,
     columns=("rank", "score", "by cosine", "cosine", "text"),
 )
 
 
-def _interaction_keys(result: LateInteraction) -> dict[str, Any]:
-    """The JSON object; `best` is a place in document_tokens, from 0."""
+def _query_tokens(result: LateInteraction) -> list[dict[str, Any]]:
+    """The tokens of the query; `best` is a place in document_tokens, from 0."""
     rows = zip(result.query_tokens, result.expanded, result.largest, result.best, strict=True)
-    tokens = [
+    return [
         {"token": token, "expanded": filled, "largest": value, "best": at, "document_token": result.document_tokens[at]}
         for token, filled, value, at in rows
     ]
-    return {
-        **fields(result, "model query document score mean normalized trained dimensions"),
-        "tokens": tokens,
-        **fields(result, "document_tokens skipped cosines notices"),
-    }
 
 
 def _interaction_above(result: LateInteraction) -> list[str]:
@@ -370,7 +361,8 @@ def _product(result: LateInteraction) -> str:
 
 
 INTERACTION: Faces[LateInteraction] = Faces(
-    keys=_interaction_keys,
+    keys="model query document score mean normalized trained dimensions tokens document_tokens skipped cosines notices",
+    made={"tokens": _query_tokens},
     frame=interaction_frame,
     above=_interaction_above,
     columns=lambda result: {
@@ -457,10 +449,10 @@ COMPARED_ANSWERS: Faces[AnswerComparison] = Faces(
 )
 
 
-def _slices_keys(sliced: SlicedAnswers) -> dict[str, Any]:
+def _slices(sliced: SlicedAnswers) -> list[dict[str, Any]]:
     """The texts of each slice as indices."""
     rows = zip(records(slices_frame(sliced)), sliced.slices, strict=True)
-    return {"by": sliced.by, "slices": [{**row, "places": each.places} for row, each in rows]}
+    return [{**row, "places": each.places} for row, each in rows]
 
 
 def slices_sentence(sliced: SlicedAnswers) -> str:
@@ -483,7 +475,8 @@ def slices_sentence(sliced: SlicedAnswers) -> str:
 
 
 SLICES: Faces[SlicedAnswers] = Faces(
-    keys=_slices_keys,
+    keys="by slices",
+    made={"slices": _slices},
     frame=slices_frame,
     above=lambda sliced: [slices_sentence(sliced)],
     rows=lambda sliced: slices_frame(sliced).drop(columns=["low", "high"], errors="ignore"),

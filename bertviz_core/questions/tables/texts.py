@@ -14,7 +14,6 @@ from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import (
-    Columns,
     Faces,
     aligned,
     every,
@@ -35,29 +34,16 @@ STRONGEST_KEYS = 4
 def hidden_faces(layer: int, pooler: bool = False, check: PoolerCheck | None = None) -> Faces[Trace]:
     """How an entry of the hidden states is shown, with the pooler's output and its second computation if requested."""
 
-    def keys(trace: Trace) -> dict[str, Any]:
-        difference = check.max_difference if check else None
-        return {
-            **fields(trace, "model model_type"),
-            "layer": layer,
-            **fields(trace, "num_hidden_layers tokens=tokens.tokens input_ids=tokens.input_ids"),
-            "hidden": trace.hidden_states[layer],
-            **({"pooler_output": trace.pooler_output, "pooler_check": difference} if pooler else {}),
-            "device": trace.device,
-            "notices": (*trace.tokens.notices, *trace.notices),
-        }
-
     def above(trace: Trace) -> list[str]:
         return [
             f"{trace.model}: entry {layer} of the hidden states 0 to {trace.num_hidden_layers} ({state_name(layer)}), "
             f"shape {trace.hidden_states[layer].shape}"
         ]
 
-    def rows(trace: Trace) -> list[dict[str, Any]]:
+    def rows(trace: Trace) -> list[tuple[Any, ...]]:
         every_token = enumerate(zip(trace.tokens.tokens, trace.hidden_states[layer], strict=True))
         return [
-            {"position": at, "token": token, "norm": np.linalg.norm(vector), "first values": _values(vector)}
-            for at, (token, vector) in every_token
+            (str(at), printable_token(token), np.linalg.norm(row), _values(row)) for at, (token, row) in every_token
         ]
 
     def below(trace: Trace) -> list[str]:
@@ -68,13 +54,22 @@ def hidden_faces(layer: int, pooler: bool = False, check: PoolerCheck | None = N
         checked = [] if check is None else [f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}"]
         return lines + checked
 
-    columns: Columns = {
-        "position": ("position", str),
-        "token": "token",
-        "norm": "norm",
-        "first values": ("first values", str),
-    }
-    return Faces(keys=keys, above=above, rows=rows, columns=columns, align="rlrl", below=below)
+    return Faces(
+        keys="model model_type layer num_hidden_layers tokens=tokens.tokens input_ids=tokens.input_ids hidden "
+        f"{'pooler_output pooler_check ' if pooler else ''}device notices",
+        made={
+            "layer": lambda trace: layer,
+            "hidden": lambda trace: trace.hidden_states[layer],
+            "pooler_check": lambda trace: check.max_difference if check else None,
+            "notices": lambda trace: (*trace.tokens.notices, *trace.notices),
+        },
+        above=above,
+        rows=rows,
+        columns=("position", "token", "norm", "first values"),
+        align="rlrl",
+        cell=lambda value: number_cell(value) if isinstance(value, np.floating) else value,
+        below=below,
+    )
 
 
 def _values(vector: np.ndarray) -> str:
@@ -84,20 +79,6 @@ def _values(vector: np.ndarray) -> str:
 
 def attention_faces(trace: Trace) -> Faces[AttentionMap]:
     """How the attention of a head of a run is shown: the keys with the largest weights for every query."""
-
-    def keys(head_map: AttentionMap) -> dict[str, Any]:
-        words = head_map.options.words
-        return {
-            **fields(trace, "model model_type"),
-            **fields(head_map, "layer head"),
-            **fields(trace, "num_hidden_layers num_attention_heads"),
-            "words": words,
-            "tokens": head_map.keys.labels if words else trace.tokens.tokens,
-            "positions": head_map.keys.positions,
-            "attention": np.ascontiguousarray(head_map.weights),
-            **fields(trace, "attention_way=attention_source device"),
-            "notices": (*trace.tokens.notices, *trace.notices),
-        }
 
     def lines(head_map: AttentionMap) -> list[str]:
         weights, labels = head_map.weights, [printable_token(label) for label in head_map.keys.labels]
@@ -117,12 +98,21 @@ def attention_faces(trace: Trace) -> Faces[AttentionMap]:
             *aligned([heading, *rows], "rl" + "l" * count),
         ]
 
+    def keys(head_map: AttentionMap) -> dict[str, Any]:
+        words = head_map.options.words
+        return {
+            **fields(trace, "model model_type"),
+            **fields(head_map, "layer head"),
+            **fields(trace, "num_hidden_layers num_attention_heads"),
+            "words": words,
+            "tokens": head_map.keys.labels if words else trace.tokens.tokens,
+            "positions": head_map.keys.positions,
+            "attention": np.ascontiguousarray(head_map.weights),
+            **fields(trace, "attention_way=attention_source device"),
+            "notices": (*trace.tokens.notices, *trace.notices),
+        }
+
     return Faces(keys=keys, lines=lines)
-
-
-def _journey_keys(way: Journey) -> dict[str, Any]:
-    stages = every(way.stages, "name kind numel run")
-    return {"stages": stages, **fields(way, "tokens=labels turn length entropy"), "missing": way.missing or None}
 
 
 def _journey_frame(way: Journey) -> "pd.DataFrame":
@@ -142,7 +132,15 @@ def _journey_lines(way: Journey) -> Sequence[str]:
     return (title, *aligned([head, *rows], "l" + "r" * way.layers))
 
 
-JOURNEY: Faces[Journey] = Faces(keys=_journey_keys, frame=_journey_frame, lines=_journey_lines)
+JOURNEY: Faces[Journey] = Faces(
+    keys="stages tokens=labels turn length entropy missing",
+    made={
+        "stages": lambda way: every(way.stages, "name kind numel run"),
+        "missing": lambda way: way.missing or None,
+    },
+    frame=_journey_frame,
+    lines=_journey_lines,
+)
 
 
 def _heads_frame(projections: HeadProjections) -> "pd.DataFrame":
@@ -192,14 +190,6 @@ def heads_faces(weights: bool) -> Faces[HeadProjections]:
     return Faces(keys=keys, frame=_heads_frame, lines=lines)
 
 
-def _similarity_keys(vectors: SentenceVectors) -> dict[str, Any]:
-    return {
-        **fields(vectors, "model sentences"),
-        "similarity": similarity_matrix(vectors.vectors),
-        **fields(vectors, "pooling layer normalized prompt dimensions tokens=token_counts notices"),
-    }
-
-
 def _similarity_frame(vectors: SentenceVectors) -> "pd.DataFrame":
     return pd.DataFrame(similarity_matrix(vectors.vectors), index=vectors.sentences, columns=vectors.sentences)
 
@@ -221,7 +211,12 @@ def _similarity_lines(vectors: SentenceVectors) -> list[str]:
     ]
 
 
-SIMILARITY: Faces[SentenceVectors] = Faces(keys=_similarity_keys, frame=_similarity_frame, lines=_similarity_lines)
+SIMILARITY: Faces[SentenceVectors] = Faces(
+    keys="model sentences similarity pooling layer normalized prompt dimensions tokens=token_counts notices",
+    made={"similarity": lambda vectors: similarity_matrix(vectors.vectors)},
+    frame=_similarity_frame,
+    lines=_similarity_lines,
+)
 
 
 OWN = ("row", "score")
@@ -258,18 +253,13 @@ CORPUS: Faces[Corpus] = Faces(
 )
 
 
-def _hits_keys(hits: CorpusHits) -> dict[str, Any]:
+def _hits(hits: CorpusHits) -> list[dict[str, Any]]:
     """Columns of a row are on the same level as its score."""
-    rows = [{**plain_columns(hit.columns), **fields(hit, "row score text")} for hit in hits.hits]
-    return {
-        **fields(hits, "query corpus model method recall where searched rows seconds"),
-        "hits": rows,
-        "notices": hits.notices,
-    }
+    return [{**plain_columns(hit.columns), **fields(hit, "row score text")} for hit in hits.hits]
 
 
 def _hits_frame(hits: CorpusHits) -> "pd.DataFrame":
-    frame = pd.DataFrame(_hits_keys(hits)["hits"])
+    frame = pd.DataFrame(_hits(hits))
     own = ["row", "score", "text"]
     return frame[[*own, *(name for name in frame if name not in own)]] if len(frame) else frame
 
@@ -292,7 +282,8 @@ def _columns(columns: Any) -> str:
 
 
 HITS: Faces[CorpusHits] = Faces(
-    keys=_hits_keys,
+    keys="query corpus model method recall where searched rows seconds hits notices",
+    made={"hits": _hits},
     frame=_hits_frame,
     above=lambda hits: [
         f"{hits.corpus}: {hits.searched:,} of {hits.rows:,} rows searched in {1000 * hits.seconds:,.0f} ms"

@@ -1,19 +1,11 @@
 """How the tokens of a text are shown."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import Faces, fields
+from bertviz_core.questions.tables.lines import Faces
 from bertviz_core.trace.results import Tokens
-
-
-def _keys(tokens: Tokens) -> dict[str, Any]:
-    """Values that a tokenizer does not provide are null."""
-    return {
-        **fields(tokens, "text pair tokens input_ids token_type_ids word_ids offsets special unknown sequence"),
-        "shape": (1, len(tokens)),
-        **fields(tokens, "limit tokens_cut notices"),
-    }
 
 
 def _frame(tokens: Tokens) -> "pd.DataFrame":
@@ -28,28 +20,30 @@ def _above(tokens: Tokens) -> list[str]:
     return [f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis"]
 
 
-def _rows(tokens: Tokens) -> list[dict[str, Any]]:
+def _rows(tokens: Tokens) -> list[tuple[Any, ...]]:
     blank = (None,) * len(tokens)
     types = tokens.token_type_ids if tokens.token_type_ids is not None else blank
-    return [
-        {
-            "position": str(position),
-            "token": tokens.tokens[position],
-            "id": str(tokens.input_ids[position]),
-            "word": _text((tokens.word_ids or blank)[position]),
-            "characters": f"{span[0]}:{span[1]}" if span and span[0] < span[1] else "",
-            "type": _text(types[position]),
-            "": "special" if tokens.special[position] else "unknown" if tokens.unknown[position] else "",
-        }
-        for position, span in enumerate(tokens.offsets or blank)
+    spans = [f"{span[0]}:{span[1]}" if span and span[0] < span[1] else "" for span in tokens.offsets or blank]
+    numbers = (_texts(each) for each in (range(len(tokens)), tokens.input_ids, tokens.word_ids or blank, types))
+    marks = [
+        "special" if special else "unknown" if unknown else ""
+        for special, unknown in zip(tokens.special, tokens.unknown, strict=True)
     ]
+    position, ids, words, kinds = numbers
+    return list(zip(position, tokens.tokens, ids, words, spans, kinds, marks, strict=True))
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+def _texts(values: Iterable[object]) -> list[str]:
+    return ["" if value is None else str(value) for value in values]
 
 
-COLUMNS = ("position", "token", "id", "word", "characters", "type", "")
 TOKENS: Faces[Tokens] = Faces(
-    keys=_keys, frame=_frame, above=_above, rows=_rows, columns=COLUMNS, align="rlrrrrl"
-)  # fmt: skip
+    keys="text pair tokens input_ids token_type_ids word_ids offsets special unknown sequence shape limit tokens_cut "
+    "notices",
+    made={"shape": lambda tokens: (1, len(tokens))},
+    frame=_frame,
+    above=_above,
+    rows=_rows,
+    columns=("position", "token", "id", "word", "characters", "type", ""),
+    align="rlrrrrl",
+)

@@ -157,26 +157,10 @@ def _short(text: str) -> str:
     return shortened(escape_controls(text), MOST_CHARACTERS)
 
 
-def _text_keys(followed: FollowedText) -> dict[str, Any]:
-    """What is not known is null."""
-    by_class = None
-    if followed.probabilities is not None:
-        by_class = {label: followed.probabilities[:, at] for at, label in enumerate(followed.labels)}
-    return {
-        **fields(followed, "text pair"),
-        "task": followed.task or None,
-        **fields(followed, "checkpoints steps"),
-        "answers": followed.answers if any(followed.answers) else None,
-        "scores": followed.scores if np.isfinite(followed.scores).any() else None,
-        "probabilities": by_class,
-        **fields(followed, "surprise cosine"),
-        "changes": [int(followed.steps[at]) for at in followed.changes],
-        "notices": followed.notices,
-    }
-
-
-def _text_and_answers(followed: FollowedText) -> dict[str, Any]:
-    return {"text": _text_keys(followed), "answers": text_frame(followed).to_dict("records")}
+def _by_class(followed: FollowedText) -> dict[str, np.ndarray] | None:
+    if followed.probabilities is None:
+        return None
+    return {label: followed.probabilities[:, at] for at, label in enumerate(followed.labels)}
 
 
 def _text_rows(followed: FollowedText) -> "pd.DataFrame":
@@ -185,7 +169,14 @@ def _text_rows(followed: FollowedText) -> "pd.DataFrame":
 
 
 FOLLOWED_TEXT: Faces[FollowedText] = Faces(
-    keys=_text_keys,
+    keys="text pair task checkpoints steps answers scores probabilities surprise cosine changes notices",
+    made={
+        "task": lambda followed: followed.task or None,
+        "answers": lambda followed: followed.answers if any(followed.answers) else None,
+        "scores": lambda followed: followed.scores if np.isfinite(followed.scores).any() else None,
+        "probabilities": _by_class,
+        "changes": lambda followed: [int(followed.steps[at]) for at in followed.changes],
+    },
     frame=text_frame,
     above=lambda followed: [_short(followed.text), *text_sentences(followed)],
     rows=_text_rows,
@@ -218,8 +209,12 @@ FOLLOWED_STATES: Faces[FollowedStates] = Faces(
     cell=_cell,
     below=_more_layers,
 )
+TEXT_AND_ANSWERS: Mapping[str, Any] = {
+    "text": FOLLOWED_TEXT.to_json,
+    "answers": lambda followed: text_frame(followed).to_dict("records"),
+}
 FOLLOWED: Mapping[type, tuple[Faces[Any], str]] = {
-    FollowedText: (replace(FOLLOWED_TEXT, keys=_text_and_answers), ""),
+    FollowedText: (replace(FOLLOWED_TEXT, keys="text answers", made=TEXT_AND_ANSWERS), ""),
     FollowedLabels: (FOLLOWED_LABELS, "scores"),
     FollowedStates: (FOLLOWED_STATES, "layers"),
 }
@@ -258,34 +253,18 @@ def broken_frame(movement: TrainingMovement) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(BROKEN_COLUMNS)).astype(BROKEN_COLUMNS)
 
 
-def _log_keys(log: TrainingLog) -> dict[str, Any]:
-    """The part of the JSON object of the `training` command about the log; null where not finite."""
-    entries = [{"step": entry.step, "epoch": entry.epoch, **entry.values} for entry in log.entries]
-    return {**fields(log, "run checkpoints steps source"), "log": entries}
-
-
-def _movement_keys(movement: TrainingMovement) -> dict[str, Any]:
-    """Null where not finite."""
+def _tensors(movement: TrainingMovement) -> list[dict[str, Any]]:
     places = zip(movement.tensors, movement.tensor_places, movement.shapes, strict=True)
-    return {
-        **fields(movement, "run checkpoints steps"),
-        **({"base": movement.base} if movement.base else {}),
-        **fields(movement, "places parts"),
-        "movement": fields(movement, "from_first from_previous whole_from_first whole_from_previous"),
-        "tensors": [
-            {
-                "name": each.name,
-                "place": place,
-                "shape": shape,
-                "from_first": movement.tensor_from_first[:, at],
-                "from_previous": movement.tensor_from_previous[:, at],
-            }
-            for at, (each, place, shape) in enumerate(places)
-        ],
-        "frozen": movement.frozen,
-        "broken": records(broken_frame(movement)),
-        "unread": movement.unread,
-    }
+    return [
+        {
+            "name": each.name,
+            "place": place,
+            "shape": shape,
+            "from_first": movement.tensor_from_first[:, at],
+            "from_previous": movement.tensor_from_previous[:, at],
+        }
+        for at, (each, place, shape) in enumerate(places)
+    ]
 
 
 def _log_lines(log: TrainingLog) -> list[str]:
@@ -302,7 +281,12 @@ def _log_lines(log: TrainingLog) -> list[str]:
     return [f"{first}, of the steps {steps}{', ...' if len(log.steps) > MAX_ROWS else ''}", *printed]
 
 
-TRAINING_LOG: Faces[TrainingLog] = Faces(keys=_log_keys, frame=log_frame, lines=_log_lines)
+TRAINING_LOG: Faces[TrainingLog] = Faces(
+    keys="run checkpoints steps source log",
+    made={"log": lambda log: [{"step": each.step, "epoch": each.epoch, **each.values} for each in log.entries]},
+    frame=log_frame,
+    lines=_log_lines,
+)
 
 
 def _movement_lines(movement: TrainingMovement) -> list[str]:
@@ -331,6 +315,18 @@ def _listed(title: str, tensors: Sequence[str]) -> list[str]:
     more = len(tensors) - MAX_ROWS
     lines = ["", f"{title}: {counted(len(tensors), 'tensor')}", *(f"  {each}" for each in tensors[:MAX_ROWS])]
     return [*lines, *([f"  ... and {more:,} more"] if more > 0 else [])]
+
+
+def _movement_keys(movement: TrainingMovement) -> dict[str, Any]:
+    """Null where not finite."""
+    return {
+        **fields(movement, "run checkpoints steps", *(["base"] if movement.base else []), "places parts"),
+        "movement": fields(movement, "from_first from_previous whole_from_first whole_from_previous"),
+        "tensors": _tensors(movement),
+        "frozen": movement.frozen,
+        "broken": records(broken_frame(movement)),
+        "unread": movement.unread,
+    }
 
 
 TRAINING_MOVEMENT: Faces[TrainingMovement] = Faces(keys=_movement_keys, frame=movement_frame, lines=_movement_lines)

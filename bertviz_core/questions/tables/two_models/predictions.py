@@ -18,16 +18,10 @@ QUOTED = 80
 FIELDS = "name", "first_answer", "second_answer", "first", "second", "difference", "changed"
 
 
-def _keys(compared: PredictionComparison) -> dict[str, Any]:
-    """Answers of both models, and for each row both numbers and their difference."""
+def _json_rows(compared: PredictionComparison) -> list[dict[str, Any]]:
     names = "names first_answers second_answers first_numbers second_numbers difference changed"
     every = zip(*fields(compared, names).values(), strict=True)
-    return {
-        **fields(compared, "first second kind unit where"),
-        "answers": {"first": compared.answers[0], "second": compared.answers[1]},
-        "rows": [dict(zip(FIELDS, row, strict=True)) for row in every],
-        "notices": compared.notices,
-    }
+    return [dict(zip(FIELDS, row, strict=True)) for row in every]
 
 
 def _rows(compared: PredictionComparison) -> "pd.DataFrame":
@@ -108,7 +102,11 @@ def _cell(value: Any) -> str:
 
 
 COMPARED_PREDICTIONS: Faces[PredictionComparison] = Faces(
-    keys=_keys,
+    keys="first second kind unit where answers rows notices",
+    made={
+        "answers": lambda compared: dict(zip(("first", "second"), compared.answers, strict=True)),
+        "rows": _json_rows,
+    },
     frame=comparison_frame,
     above=lambda compared: [escape_controls(what_changed(compared))],
     rows=_rows,

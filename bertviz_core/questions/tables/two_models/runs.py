@@ -19,15 +19,10 @@ QUOTED = 30
 """Most characters of a token in a sentence."""
 
 
-def _attention_keys(compared: AttentionComparison) -> dict[str, Any]:
-    """Both maps with their layers, heads, rows and columns, and the difference or null."""
+def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
+    """The map of a model with its layer, head, rows and columns."""
     names = "layer head queries=queries.labels keys=keys.labels weights hidden_share"
-    one, other = compared.models
-    return {
-        "first": {"model": one, **fields(compared.first, names)},
-        "second": {"model": other, **fields(compared.second, names)},
-        **fields(compared, "weights=first.options.weights difference notices"),
-    }
+    return {"model": compared.models[side], **fields((compared.first, compared.second)[side], names)}
 
 
 def attention_comparison_frame(compared: AttentionComparison) -> "pd.DataFrame":
@@ -82,7 +77,8 @@ def attention_that_changed(compared: AttentionComparison) -> str:
 
 
 COMPARED_ATTENTION: Faces[AttentionComparison] = Faces(
-    keys=_attention_keys,
+    keys="first second weights=first.options.weights difference notices",
+    made={"first": lambda compared: _map(compared, 0), "second": lambda compared: _map(compared, 1)},
     frame=attention_comparison_frame,
     above=lambda compared: [escape_controls(attention_that_changed(compared))],
     rows=_attention_rows,
@@ -116,11 +112,8 @@ def heads_that_changed(compared: Behaviour) -> str:
 
 
 CHANGED_HEADS: Faces[Behaviour] = Faces(
-    keys=lambda compared: {
-        **fields(compared, "first second tokens=tokens.tokens divergences"),
-        "sorted": records(changed_heads_frame(compared)),
-        "notices": compared.notices,
-    },
+    keys="first second tokens=tokens.tokens divergences sorted notices",
+    made={"sorted": lambda compared: records(changed_heads_frame(compared))},
     frame=changed_heads_frame,
     above=lambda compared: [heads_that_changed(compared)],
     columns={"layer": ("layer", str), "head": ("head", str), "nats": ("divergence", ".6f")},

@@ -1,7 +1,5 @@
 """How the comparison of two models on the same sentences is shown."""
 
-from typing import Any
-
 import numpy as np
 
 from bertviz_core.figures.sentences.similarity import dimensions_frame
@@ -42,19 +40,6 @@ def where_pairs_lie(compared: SentenceComparison) -> str:
     )
 
 
-def _compared_keys(compared: SentenceComparison) -> dict[str, Any]:
-    """Neighbours as indices of `sentences`."""
-    return {
-        **fields(compared, "first second sentences first_similarity=first_cosines second_similarity=second_cosines"),
-        "difference": compared.difference,
-        "first_pairs": fields(compared.first_range, RANGE),
-        "second_pairs": fields(compared.second_range, RANGE),
-        **fields(compared, "neighbours shared_neighbours=shared first_nearest second_nearest same_nearest cka"),
-        "summary": f"{what_changed(compared)} {where_pairs_lie(compared)}",
-        "notices": compared.notices,
-    }
-
-
 def _compared_lines(compared: SentenceComparison) -> list[str]:
     """The summary, the range of the cosines in each model, the pairs that changed most, and the nearest sentences."""
     pairs = pair_frame(compared)
@@ -77,7 +62,17 @@ def _compared_lines(compared: SentenceComparison) -> list[str]:
     ]
 
 
-COMPARED_SENTENCES: Faces[SentenceComparison] = Faces(keys=_compared_keys, lines=_compared_lines)
+COMPARED_SENTENCES: Faces[SentenceComparison] = Faces(
+    keys="first second sentences first_similarity=first_cosines second_similarity=second_cosines difference "
+    "first_pairs second_pairs neighbours shared_neighbours=shared first_nearest second_nearest same_nearest cka "
+    "summary notices",
+    made={
+        "first_pairs": lambda compared: fields(compared.first_range, RANGE),
+        "second_pairs": lambda compared: fields(compared.second_range, RANGE),
+        "summary": lambda compared: f"{what_changed(compared)} {where_pairs_lie(compared)}",
+    },
+    lines=_compared_lines,
+)
 
 
 def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
@@ -97,16 +92,6 @@ def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
     )
 
 
-def _gold_keys(pairs: GoldPairs) -> dict[str, Any]:
-    models = every(pairs.models, "model spearman pearson cosines rank_errors")
-    return {
-        "pairs": len(pairs.gold),
-        **fields(pairs, "first_sentences second_sentences gold"),
-        "models": models,
-        "notices": pairs.notices,
-    }
-
-
 def _gold_lines(pairs: GoldPairs) -> list[str]:
     """The correlations of each model, and the pairs with the largest rank errors of the last one."""
     return [
@@ -119,7 +104,14 @@ def _gold_lines(pairs: GoldPairs) -> list[str]:
     ]
 
 
-GOLD: Faces[GoldPairs] = Faces(keys=_gold_keys, lines=_gold_lines)
+GOLD: Faces[GoldPairs] = Faces(
+    keys="pairs first_sentences second_sentences gold models notices",
+    made={
+        "pairs": lambda pairs: len(pairs.gold),
+        "models": lambda pairs: every(pairs.models, "model spearman pearson cosines rank_errors"),
+    },
+    lines=_gold_lines,
+)
 
 
 def gold_words(pairs: GoldPairs) -> str:
