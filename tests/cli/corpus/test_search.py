@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.cli.corpus import HITS
 from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.corpus.search import INDEX_FILE, index_folder
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.questions.tables.texts import HITS
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.made_corpora import made_columns, made_corpus
