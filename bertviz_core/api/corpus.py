@@ -1,13 +1,11 @@
 """Open a corpus folder and search it."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.drawing import FigureSource, Option
@@ -18,32 +16,28 @@ from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.questions.corpora import searched
 from bertviz_core.questions.opened import OpenedFolder
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.texts import hit_lines, hits_json, info_json, info_lines
+from bertviz_core.questions.tables.texts import CORPUS, HITS
 from bertviz_core.settings import Settings
 
 
 class SearchResult(Result[CorpusHits]):
-    """The rows of a corpus nearest to a text, in descending order of their score."""
+    """The rows of a corpus nearest to a text, in descending order of their score.
+
+    Table: one row per hit: row of the corpus, score (cosine, -1 to 1), text, and the columns of the corpus.
+    """
 
     figures = ("corpus-search",)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per hit: row of the corpus, score (cosine, -1 to 1), text, and the columns of the corpus."""
-        frame = pd.DataFrame(self._json()["hits"])
-        own = ["row", "score", "text"]
-        return frame[[*own, *(name for name in frame if name not in own)]] if len(frame) else frame
-
-    def _json(self) -> dict[str, Any]:
-        return hits_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return hit_lines(self.data)
+    _faces = HITS
 
 
 class OpenedCorpus(Result[Corpus]):
-    """A folder of texts and their vectors, created by `corpus embed`."""
+    """A folder of texts and their vectors, created by `corpus embed`.
+
+    Table: one row per column of the corpus: name, kind.
+    """
 
     figures = ("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe")
+    _faces = CORPUS
 
     def __init__(self, folder: OpenedFolder) -> None:
         super().__init__(folder.corpus, FigureSource(folder))
@@ -94,16 +88,6 @@ class OpenedCorpus(Result[Corpus]):
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
         return FigureSource(self._folder, Options(texts)).compute(name, options)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per column of the corpus: name, kind."""
-        return pd.DataFrame(self._json()["columns"])
-
-    def _json(self) -> dict[str, Any]:
-        return info_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return info_lines(self.data)
 
 
 @checked

@@ -1,6 +1,6 @@
 """Draw the figures of the dashboard for a result or an opened model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,7 +18,7 @@ from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
-from bertviz_core.questions.question import all_questions
+from bertviz_core.questions.question import Answer, all_questions
 from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted
@@ -45,11 +45,7 @@ class FigureSource:
 
     @property
     def model(self) -> OpenedModel:
-        """The model; for a corpus the one that computed its vectors.
-
-        Raises:
-            TypeError: a training run is no single model.
-        """
+        """The model; for a corpus the one that computed its vectors."""
         if isinstance(self.opened, OpenedTraining):
             raise TypeError("a training run is no single model")
         return self.opened.model if isinstance(self.opened, OpenedFolder) else self.opened
@@ -62,26 +58,10 @@ class FigureSource:
     def figure(
         self, name: str, more: Mapping[str, Option], theme: str, width: int | None, height: int | None
     ) -> go.Figure:
-        """Draw a figure like the dashboard; returns a copy that the caller may change.
-
-        Args:
-            name: name of the figure, one of `figure --list`.
-            more: options of the figure.
-            theme: "light", "dark" or "print".
-            width: pixels; None for the available width.
-            height: pixels; None for the default of the figure.
-
-        Raises:
-            TextError: there is no such figure, option, theme or size.
-            BertvizError: the data of the figure cannot be computed.
-        """
-        if name not in all_figures():
-            raise no_figure(name, all_figures())
-        options = self._options(name, more)
+        """Draw a figure like the dashboard; returns a copy that the caller may change."""
+        options = self._options(name, more, all_figures())
         _require_size(theme, width, height)
-        with quietly():
-            spec, _ = drawn_by(name, self.opened, options)
-        return drawn(spec, theme, width, height)
+        return drawn(self._drawn(name, options)[0], theme, width, height)
 
     def save(
         self,
@@ -93,58 +73,30 @@ class FigureSource:
         width: int | None,
         height: int | None,
     ) -> None:
-        """Write a figure to a file, with its caption, like the `figure` command.
-
-        Args:
-            path: path of the file, which ends in one of ENDINGS.
-            name: name of the figure, one of `figure --list`.
-            more: options of the figure.
-            theme: "light", "dark" or "print".
-            medium: "slide" or "column", whose size an image has; "" for the size of the figure.
-            width: pixels of the figure; None for 1,000.
-            height: pixels; None for the default of the figure.
-
-        Raises:
-            TextError: there is no such figure, option, theme, medium, size or folder.
-            BertvizError: the data of the figure cannot be computed, an image needs a browser, and there is none, or the
-                file cannot be written.
-        """
-        if name not in all_figures():
-            raise no_figure(name, all_figures())
-        options = self._options(name, more)
+        """Write a figure to a file, with its caption, like the `figure` command."""
+        options = self._options(name, more, all_figures())
         require_file(path, theme, medium, width, height)
-        with quietly():
-            spec, answer = drawn_by(name, self.opened, options)
+        spec, answer = self._drawn(name, options)
         save_figure(path, spec, answer.models, answer.texts, theme, medium, width, height)
 
     def table(self, name: str, more: Mapping[str, Option]) -> pd.DataFrame:
-        """Compute the table of a figure, as its page shows it; arguments and errors as in `figure`."""
-        if name not in all_figures():
-            raise no_figure(name, all_figures())
-        options = self._options(name, more)
-        with quietly():
-            spec, _ = drawn_by(name, self.opened, options)
-        return spec.frame()
+        """Compute the table of a figure, as its page shows it."""
+        return self._drawn(name, self._options(name, more, all_figures()))[0].frame()
 
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
-        """Compute the data of a figure.
-
-        Args:
-            name: name of a figure, or of a question without figures.
-            more: options of the question.
-
-        Raises:
-            TextError: there is no such question or option.
-            BertvizError: the question cannot be answered.
-        """
-        if name not in all_questions():
-            raise no_figure(name, all_questions())
-        options = self._options(name, more)
+        """Compute the data of a figure, or of a question without figures."""
+        options = self._options(name, more, all_questions())
         with quietly():
             return all_questions()[name](self.opened, options).result
 
-    def _options(self, name: str, more: Mapping[str, Option]) -> Options:
-        """Add options of a question; raises TextError if one is unknown, or the kind of subject is wrong."""
+    def _drawn(self, name: str, options: Options) -> tuple[FigureSpec, Answer[Any]]:
+        with quietly():
+            return drawn_by(name, self.opened, options)
+
+    def _options(self, name: str, more: Mapping[str, Option], names: Collection[str]) -> Options:
+        """Add options of a question; raises TextError for an unknown name or option, or another kind of subject."""
+        if name not in names:
+            raise no_figure(name, names)
         question = all_questions()[name]
         if not isinstance(self.opened, question.subject):
             raise TextError(f"{name!r} is about {NEEDED[question.subject]}.")
@@ -157,11 +109,7 @@ class FigureSource:
 
 
 def drawn(spec: FigureSpec, theme: str, width: int | None, height: int | None) -> go.Figure:
-    """Draw a figure in a theme and size; returns a copy that the caller may change.
-
-    Raises:
-        TextError: there is no such theme or size.
-    """
+    """Draw a figure in a theme and size; returns a copy that the caller may change."""
     _require_size(theme, width, height)
     figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
     sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
@@ -169,11 +117,7 @@ def drawn(spec: FigureSpec, theme: str, width: int | None, height: int | None) -
 
 
 def require_file(path: str | PathLike[str], theme: str, medium: str, width: int | None, height: int | None) -> None:
-    """Refuse files, media and sizes that there are not, before anything is computed.
-
-    Raises:
-        TextError: there is no such theme, size or medium, or no such folder, or the medium has no such file.
-    """
+    """Refuse files, media and sizes that there are not, before anything is computed."""
     _require_size(theme, width, height)
     check_file(Path(path))
     if not medium:
@@ -196,21 +140,7 @@ def save_figure(
     width: int | None,
     height: int | None,
 ) -> None:
-    """Write a figure to a file, with its caption.
-
-    Args:
-        path: path of the file.
-        spec: the figure.
-        models: name and revision of each model that it shows.
-        texts: the texts on which it depends.
-        theme: "light", "dark" or "print".
-        medium: "slide", "column" or "".
-        width: pixels of the figure; None for 1,000.
-        height: pixels; None for the default of the figure.
-
-    Raises:
-        BertvizError: an image needs a browser, and there is none, or the file cannot be written.
-    """
+    """Write a figure to a file, with a caption of its models (names and revisions) and texts."""
     pixels = MEDIA.get(medium, width or WIDTH)
     chosen = theme_named(theme, width_class(pixels))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, models, texts)
@@ -219,11 +149,7 @@ def save_figure(
 
 
 def write_content(file: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all.
-
-    Raises:
-        TextError: it cannot be written.
-    """
+    """Write a file as a whole or not at all."""
     try:
         write_whole(file, lambda out: out.write(content))
     except (OSError, ValueError) as error:  # a path cannot hold a NUL
@@ -232,11 +158,7 @@ def write_content(file: Path, content: bytes) -> None:
 
 
 def _require_size(theme: str, width: int | None, height: int | None) -> None:
-    """Refuse themes and sizes that there are not.
-
-    Raises:
-        TextError: there is no such theme or size.
-    """
+    """Refuse themes and sizes that there are not."""
     for side, pixels in (("width", width), ("height", height)):
         if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
             raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")

@@ -51,11 +51,7 @@ class SavedModel(ModelCopy):
 
     @property
     def folder(self) -> Path:
-        """Path of the folder.
-
-        Raises:
-            CheckpointError: the saving process has removed it.
-        """
+        """Path of the folder."""
         if not self._folder.is_dir():
             raise CheckpointError(
                 f"The model behind this result was an object ({self.name}) of a program that has ended; its numbers "
@@ -74,11 +70,6 @@ class OwnModel:
             model: a model of transformers, with or without a head, one of sentence-transformers, or a PeftModel whose
                 adapters can be merged into the weights.
             tokenizer: the tokenizer of a model of transformers; one of sentence-transformers has its own.
-
-        Raises:
-            TextError: one of them has the wrong type, or the tokenizer is missing.
-            CheckpointError: save_pretrained fails.
-            BertvizError: the disk is full or not writable.
         """
         _require_types(model, tokenizer)
         self._model: Any = model
@@ -102,11 +93,7 @@ class OwnModel:
         return True
 
     def check_tokenizer(self, copy: OpenedModel) -> None:
-        """Compare the ids of some texts with those of the tokenizer in the newest copy.
-
-        Raises:
-            CheckpointError: the tokenizer does something that it does not save, or fails.
-        """
+        """Compare the ids of some texts with those of the tokenizer in the newest copy."""
         tokenizer = self._tokenizer
         if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase):
             return
@@ -162,11 +149,7 @@ class OwnModel:
 
 
 def _own_ids(tokenizer: Any, text: str) -> Any:
-    """The ids of a text by a tokenizer itself; None for one that needs more than a text.
-
-    Raises:
-        CheckpointError: it fails.
-    """
+    """The ids of a text by a tokenizer itself; None for one that needs more than a text."""
     try:
         ids = tokenizer(text).get("input_ids")
     except (TypeError, ValueError):
@@ -183,9 +166,6 @@ def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:
 
     The tokenizer may be the second argument, as for a pipeline, or the first, and may be inside a processor; the model
     may be inside a pipeline or a wrapper of torch, such as torch.compile returns.
-
-    Raises:
-        TextError: there are two tokenizers.
     """
     tokenizers = (transformers.PreTrainedTokenizerBase, transformers.ProcessorMixin)
     by_name = isinstance(name, str | PathLike)
@@ -212,11 +192,7 @@ def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:
 
 
 def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
-    """Refuse objects of other types.
-
-    Raises:
-        TextError: one of them has the wrong type, or the tokenizer is missing.
-    """
+    """Refuse objects of other types."""
     name = type(model).__name__
     merges = _is_peft_model(model)
     if not merges and isinstance(model, torch.nn.Module) and any(map(_of_peft, model.modules())):
@@ -299,14 +275,7 @@ class LibraryModel(OpenedModel):
 def library_model(
     name: str, task: str | None = None, device: str | None = None, copy: ModelCopy | None = None
 ) -> LibraryModel:
-    """Open a model by name with the settings of the environment; any folder is permitted.
-
-    Args:
-        name: name for `resolve`.
-        task: default task of the head.
-        device: device to run on; None for that of the settings.
-        copy: folder with the files of a model object.
-    """
+    """Open a model by name with the settings of the environment; any folder is permitted."""
     return LibraryModel(name, Settings.from_environment(any_folder=True), task, device, copy)
 
 
@@ -326,9 +295,6 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
     """Decorate a method to check the types of its arguments before it runs.
 
     NumPy numbers are accepted as numbers, and any ordered collection except a text as a sequence.
-
-    Raises:
-        TextError: an argument has the wrong type; the message names it.
     """
     signature = inspect.signature(method)
     hints: dict[str, Any] = {}
@@ -349,11 +315,7 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
 
 
 def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> list[tuple[str, str | None]]:
-    """Pair each text with its second text: one for all texts, one for each, or None.
-
-    Raises:
-        TextError: the numbers of texts and second texts differ.
-    """
+    """Pair each text with its second text: one for all texts, one for each, or None."""
     if isinstance(texts, str):
         if pairs is not None and not isinstance(pairs, str):
             raise TextError(f"pair is {_described(pairs)} and text is one text; give one second text, or two lists.")
@@ -368,11 +330,7 @@ def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> lis
 def answered_texts(
     texts: Sequence[str], gold: Sequence[str] | None, pairs: str | Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, list[str] | None]:
-    """Texts, their gold labels and their second texts, of equal number.
-
-    Raises:
-        TextError: there is no text, or the numbers differ.
-    """
+    """Texts, their gold labels and their second texts, of equal number."""
     if not texts:
         raise TextError("texts is an empty list; give at least one text.")
     seconds = [pairs] * len(texts) if isinstance(pairs, str) else pairs
@@ -391,9 +349,6 @@ def written(
         texts: texts, numbers and paths.
         with_numbers: whether numbers are expected.
         with_paths: whether paths are expected.
-
-    Raises:
-        TextError: there is an unexpected number or path.
     """
     inputs: list[str] = []
     for place, each in enumerate(texts):

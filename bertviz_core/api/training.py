@@ -1,9 +1,9 @@
 """Open a training run: the trainer's log, how far the weights moved, and what every checkpoint computes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -11,40 +11,29 @@ from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import Texts, answered_texts, checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.api.results.two_models import FollowedLabelsResult, FollowedStatesResult, FollowedTextResult
-from bertviz_core.checkpoints.tables import log_frame, movement_frame
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.two_models import labelled_columns
-from bertviz_core.questions.tables.training import (
-    broken_frame,
-    log_json,
-    log_lines,
-    movement_json,
-    movement_lines,
-    tensors_frame,
-)
+from bertviz_core.questions.question import Question
+from bertviz_core.questions.tables.training import TRAINING_LOG, TRAINING_MOVEMENT, broken_frame, tensors_frame
 from bertviz_core.settings import Settings
+
+T = TypeVar("T")
+U = TypeVar("U")
+NO_OPTIONS = Options()
 
 
 class TrainingLogResult(Result[TrainingLog]):
-    """The numbers that a trainer logged, by step."""
+    """The numbers that a trainer logged, by step.
+
+    Table: one row per entry: step, epoch, and a column for each number, such as loss; NaN where it was not logged.
+    """
 
     figures = ("training-log",)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per entry: step, epoch, and a column for each number, such as loss; NaN where it was not logged."""
-        return log_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return {"run": self.data.run, "checkpoints": self.data.checkpoints, "steps": self.data.steps} | log_json(
-            self.data
-        )
-
-    def _lines(self) -> Sequence[str]:
-        return log_lines(self.data)
+    _faces = TRAINING_LOG
 
 
 class TrainingMovementResult(Result[TrainingMovement]):
@@ -52,9 +41,12 @@ class TrainingMovementResult(Result[TrainingMovement]):
 
     A movement is ||now - then|| / ||then|| with Frobenius norms, of all values of a layer or tensor; buffers are left
     out.
+
+    Table: one row per checkpoint, place and part: movement from the first checkpoint, and from the previous one.
     """
 
     figures = ("training-movement",)
+    _faces = TRAINING_MOVEMENT
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -70,10 +62,6 @@ class TrainingMovementResult(Result[TrainingMovement]):
         """
         return self.data.broken
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
-        return movement_frame(self.data)
-
     def tensors(self) -> pd.DataFrame:
         """One row per tensor: name, place, shape, whether it is frozen, and its movement at the last checkpoint."""
         return tensors_frame(self.data)
@@ -81,16 +69,6 @@ class TrainingMovementResult(Result[TrainingMovement]):
     def broken_tensors(self) -> pd.DataFrame:
         """One row per entry of `broken`; a tensor with both NaN and infinity has two."""
         return broken_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return {
-            "run": self.data.run,
-            "checkpoints": self.data.checkpoints,
-            "steps": self.data.steps,
-        } | movement_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return movement_lines(self.data)
 
 
 class Training:
@@ -126,9 +104,7 @@ class Training:
         Raises:
             BertvizError: there is no checkpoint that can be read any more.
         """
-        with quietly():
-            log = training_log(self._opened, Options()).result
-        return TrainingLogResult(log, FigureSource(self._opened))
+        return self._ask(training_log, TrainingLogResult)
 
     @checked
     def movement(self) -> TrainingMovementResult:
@@ -139,9 +115,7 @@ class Training:
         Raises:
             BertvizError: there is a single checkpoint, or a file is damaged.
         """
-        with quietly():
-            movement = training_movement(self._opened, Options()).result
-        return TrainingMovementResult(movement, FigureSource(self._opened))
+        return self._ask(training_movement, TrainingMovementResult)
 
     @checked
     def follow(self, text: str, pair: str | None = None, task: str | None = None) -> FollowedTextResult:
@@ -158,10 +132,7 @@ class Training:
         Raises:
             BertvizError: no checkpoint can be run, or the text is invalid.
         """
-        options = Options((text,), pair, task)
-        with quietly():
-            followed = followed_text(self._opened, options).result
-        return FollowedTextResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_text, FollowedTextResult, Options((text,), pair, task))
 
     @checked
     def scores(
@@ -184,9 +155,7 @@ class Training:
                 the head.
         """
         options = labelled_columns(*answered_texts(texts, gold, pair), task)
-        with quietly():
-            followed = followed_labels(self._opened, options).result
-        return FollowedLabelsResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_labels, FollowedLabelsResult, options)
 
     @checked
     def layers(self, texts: Sequence[str] | None = None) -> FollowedStatesResult:
@@ -199,9 +168,7 @@ class Training:
             BertvizError: no checkpoint can be run, or there are too few or too many texts.
         """
         options = Options(() if texts is None else tuple(answered_texts(texts, None, None)[0]))
-        with quietly():
-            followed = followed_states(self._opened, options).result
-        return FollowedStatesResult(followed, FigureSource(self._opened, options))
+        return self._ask(followed_states, FollowedStatesResult, options)
 
     @checked
     def compute(self, name: str, *texts: str, pair: str | None = None, **options: Option) -> Any:
@@ -217,6 +184,13 @@ class Training:
             BertvizError: there is no such name or option, or the inputs are invalid.
         """
         return FigureSource(self._opened, Options(texts, pair)).compute(name, options)
+
+    def _ask(
+        self, question: Question[Any, T], result: Callable[[T, FigureSource], U], options: Options = NO_OPTIONS
+    ) -> U:
+        with quietly():
+            answer = question(self._opened, options)
+        return result(answer.result, FigureSource(self._opened, options))
 
 
 @checked

@@ -28,12 +28,10 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, Command] = {
     "parameters": Command("parameters", "List every named parameter and how the counts add up."),
     "load-report": Command(
-        "checkpoints",
-        "Tell which weights of a task's class the checkpoint has; only its header is read.",
+        "checkpoints", "Tell which weights of a task's class the checkpoint has; only its header is read."
     ),
     "adapter": Command(
-        "checkpoints",
-        "List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values.",
+        "checkpoints", "List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."
     ),
     "number-formats": Command(
         "checkpoints",
@@ -50,20 +48,17 @@ COMMANDS: Mapping[str, Command] = {
     "tokens": Command("tokens", "List the tokens of a text, or of a pair, as the model reads them."),
     "hidden": Command("texts", "Print the hidden states of one layer, a vector per token."),
     "attention": Command(
-        "attention",
-        "Print the attention of one head of one layer, a row per query; every row sums to 1.",
+        "texts", "Print the attention of one head of one layer, a row per query; every row sums to 1."
     ),
     "heads": Command(
-        "heads",
-        "Print a layer's query, key, value and output matrices cut into heads: norms, or every weight.",
+        "texts", "Print a layer's query, key, value and output matrices cut into heads: norms, or every weight."
     ),
     "similarity": Command(
         "sentences",
         "Compare sentences: the cosine of every two of them, also beside another model's or gold similarities.",
     ),
     "embed": Command(
-        "sentences",
-        "Write the vectors of a file's sentences, with the model, its revision, pooling and layer.",
+        "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
@@ -75,14 +70,10 @@ COMMANDS: Mapping[str, Command] = {
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",
     ),
     "causes": Command(
-        "attributions",
-        "Print how much a number of the model changes without each head, feed-forward block and layer.",
+        "attributions", "Print how much a number of the model changes without each head, feed-forward block and layer."
     ),
     "words": Command("attributions", "Print what each word of a text adds to a number of the model."),
-    "word-pairs": Command(
-        "attributions",
-        "Print what every pair of tokens adds to the cosine of two texts.",
-    ),
+    "word-pairs": Command("attributions", "Print what every pair of tokens adds to the cosine of two texts."),
     "corpus": Command("corpus", "Many texts and their vectors in a folder."),
     "figure": Command("figure", "Write the figure of a page as the dashboard draws it, or its table."),
     "report": Command(

@@ -6,7 +6,7 @@ import typer
 
 from bertviz_core.attribution.results import METHODS, REPLACEMENTS
 from bertviz_core.cli.opened import opened_model
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_json, print_lines, print_notices, typed_text
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, show, typed_text
 from bertviz_core.cli.tokens import PairOption, TextArgument
 from bertviz_core.interventions.results import EFFECT_KINDS
 from bertviz_core.interventions.target_parsing import FORMS
@@ -15,14 +15,7 @@ from bertviz_core.questions.interventions.attributions import LAYER, pair_attrib
 from bertviz_core.questions.interventions.effects import KIND, ablation_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.tables.interventions import (
-    effects_json,
-    effects_lines,
-    pairs_json,
-    pairs_lines,
-    shares_json,
-    shares_lines,
-)
+from bertviz_core.questions.tables.interventions import EFFECTS, WORD_PAIRS, WORDS
 
 DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}. {DEFAULTS}")]
@@ -43,10 +36,7 @@ def causes(
     """Print how much a number of the model changes without each head, feed-forward block and layer."""
     values = {MEASURE.key: measure, KIND.key: kind, **({} if target is None else {TARGET.key: target})}
     answer = ablation_effects(opened_model(model), Options((text,), pair, values=values))
-    print_notices(answer.notices)
-    if as_json:
-        return print_json(effects_json(answer.result), answer.notices)
-    return print_lines(effects_lines(answer.result))
+    show(EFFECTS, answer.result, answer.notices, as_json)
 
 
 MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
@@ -72,10 +62,7 @@ def words(
     values = {MEASURE.key: measure, **share_values(method, instead, single_tokens)}
     values |= {} if target is None else {TARGET.key: target}
     answer = word_attributions(opened_model(model), Options((text,), pair, values=values))
-    print_notices(answer.notices)
-    if as_json:
-        return print_json(shares_json(answer.result), answer.notices)
-    return print_lines(shares_lines(answer.result))
+    show(WORDS, answer.result, answer.notices, as_json)
 
 
 FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.", callback=typed_text)]
@@ -95,7 +82,4 @@ def word_pairs(
 ) -> None:
     """Print what every pair of tokens adds to the cosine of two texts."""
     answer = pair_attributions(opened_model(model), Options((text,), pair, values={LAYER.key: str(from_layer)}))
-    print_notices(answer.notices)
-    if as_json:
-        return print_json(pairs_json(answer.result), answer.notices)
-    return print_lines(pairs_lines(answer.result))
+    show(WORD_PAIRS, answer.result, answer.notices, as_json)

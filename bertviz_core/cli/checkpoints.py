@@ -1,15 +1,14 @@
 """Commands about a checkpoint: its parameters, its weights, another one, a training run."""
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from bertviz_core.checkpoints.training.results import BROKEN, TrainingMovement
-from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
 from bertviz_core.cli.options import (
     MODEL_HELP,
     JsonOption,
@@ -19,6 +18,7 @@ from bertviz_core.cli.options import (
     print_json,
     print_lines,
     print_notices,
+    show,
     typed_text,
 )
 from bertviz_core.errors import CheckpointError, TextError
@@ -48,39 +48,13 @@ from bertviz_core.questions.predictions.two_models import (
     labelled_columns,
     shared_tasks,
 )
-from bertviz_core.questions.question import Answer, Question, Silent
-from bertviz_core.questions.tables.checkpoints import (
-    adapter_json,
-    adapter_lines,
-    compare_json,
-    compare_lines,
-    number_formats_json,
-    number_formats_lines,
-    report_json,
-    report_lines,
-)
-from bertviz_core.questions.tables.predictions import (
-    answer_comparison_json,
-    answer_comparison_lines,
-    slices_json,
-    slices_lines,
-)
-from bertviz_core.questions.tables.training import (
-    followed_json,
-    followed_lines,
-    log_lines,
-    movement_lines,
-    training_json,
-)
-from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_json, prediction_comparison_lines
-from bertviz_core.questions.tables.two_models.runs import (
-    attention_comparison_json,
-    attention_comparison_lines,
-    changed_heads_json,
-    changed_heads_lines,
-    compared_states_json,
-    compared_states_lines,
-)
+from bertviz_core.questions.question import Answer, Question
+from bertviz_core.questions.tables.checkpoints import ADAPTER, BEHAVIOUR, CHECKPOINTS, LOAD_REPORT, NUMBER_FORMATS
+from bertviz_core.questions.tables.lines import Faces
+from bertviz_core.questions.tables.predictions import COMPARED_ANSWERS, SLICES
+from bertviz_core.questions.tables.training import FOLLOWED, TRAINING_LOG, TRAINING_MOVEMENT
+from bertviz_core.questions.tables.two_models.predictions import COMPARED_PREDICTIONS
+from bertviz_core.questions.tables.two_models.runs import CHANGED_HEADS, COMPARED_ATTENTION, COMPARED_STATES
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.number_formats import ALL, formats_options, number_formats
 from bertviz_core.questions.texts.two_models import (
@@ -112,12 +86,14 @@ HeadOption = Annotated[
     str | None,
     typer.Option("--task", help="Task of the heads that answer; for a file the checkpoints' own by default."),
 ]
-RUNS: Mapping[str, tuple[Question[Opened, Any], Callable[[Any], dict[str, Any]], Callable[[Any], Sequence[str]]]] = {
-    "attention": (compared_attention, attention_comparison_json, attention_comparison_lines),
-    "heads": (changed_heads, changed_heads_json, changed_heads_lines),
-    "states": (cosines_of_states, compared_states_json, compared_states_lines),
+Part = tuple[Faces[Any], str, Answer[Any] | None]
+"""How an answer is shown, its key in the JSON object ("" for none), and the answer."""
+RUNS: Mapping[str, tuple[Question[Opened, Any], Faces[Any]]] = {
+    "attention": (compared_attention, COMPARED_ATTENTION),
+    "heads": (changed_heads, CHANGED_HEADS),
+    "states": (cosines_of_states, COMPARED_STATES),
 }
-"""View of two runs -> its question, and how an answer is printed."""
+"""View of two runs -> its question, and how an answer is shown."""
 VIEW_HELP = (
     f"With --text and --task: {', '.join(VIEWS)}, of masked-LM heads but for entities, of heads that tag. With --text "
     "alone: attention (of one head), heads (how far each is apart) or states (the cosine of each token's)."
@@ -174,23 +150,34 @@ def compare(
         print_notices(_answering(opened, second))
     behaviour = None if text is None or is_predicted or is_run else behaviours(opened, options)
     answers = None if listed is None else compared_answers(opened, listed)
-    sliced = None if divided is None else answers_by_slice(opened, divided).result
-    every = (comparison, behaviour, answers, predicted, ran)
-    ran_on_text = None if behaviour is None else behaviour.result
-    notices = list(dict.fromkeys(notice for each in every if each is not None for notice in each.notices))
+    sliced = None if divided is None else answers_by_slice(opened, divided)
+    _show_parts(
+        [
+            (CHECKPOINTS, "", comparison),
+            (BEHAVIOUR, "behaviour", behaviour),
+            (COMPARED_ANSWERS, "", answers),
+            (SLICES, "", sliced),
+            (COMPARED_PREDICTIONS, "predictions", predicted),
+            (RUNS[view][1] if is_run else COMPARED_ATTENTION, view, ran),
+        ],
+        as_json,
+    )
+
+
+def _show_parts(parts: Iterable[Part], as_json: bool, notices: Sequence[str] | None = None) -> None:
+    """Print the answers that there are one after the other; in the JSON object one with a key stands under it."""
+    shown = [(faces, key, part) for faces, key, part in parts if part is not None]
+    if notices is None:
+        notices = tuple(dict.fromkeys(notice for *_, part in shown for notice in part.notices))
     print_notices(notices)
     if as_json:
-        about = {} if answers is None else answer_comparison_json(answers.result)
-        about |= {} if sliced is None else slices_json(sliced)
-        about |= {} if predicted is None else {"predictions": prediction_comparison_json(predicted.result)}
-        about |= {} if ran is None else {view: RUNS[view][1](ran.result)}
-        print_json({**compare_json(comparison.result, ran_on_text), **about}, notices)
-    else:
-        lines = [] if answers is None else ["", *answer_comparison_lines(answers.result)]
-        lines += [] if sliced is None else ["", *slices_lines(sliced)]
-        lines += [] if predicted is None else ["", *prediction_comparison_lines(predicted.result)]
-        lines += [] if ran is None else ["", *RUNS[view][2](ran.result)]
-        print_lines([*compare_lines(comparison.result, ran_on_text), *lines])
+        whole: dict[str, Any] = {}
+        for faces, key, part in shown:
+            value = faces.to_json(part.result)
+            whole |= {key: value} if key else value
+        return print_json(whole, notices)
+    every = [lines for faces, _, part in shown if (lines := faces.to_lines(part.result))]
+    return print_lines([line for lines in every for line in ("", *lines)][1:])
 
 
 def _compared_runs(opened: Opened, options: Options, view: str, pair: str, place: Mapping[str, str]) -> Answer[Any]:
@@ -220,7 +207,6 @@ def _compared_texts(
             )
         return None, None
     table = opened_table(file, column)
-    print_notices(table.notices)
     labels, pairs = (gold_column(table, name) if name else None for name in (gold, pair))
     listed = compared_options(other, table.sentences, labels, pairs, task)
     if not slices:
@@ -252,17 +238,6 @@ LayersOption = Annotated[bool, typer.Option("--layers", help=LAYERS_HELP)]
 TrainingHeadOption = Annotated[
     str | None, typer.Option("--task", help="Task of the head that answers; the checkpoints' own by default.")
 ]
-
-
-class _Shown(Silent):
-    """Reports the steps that are done."""
-
-    def __init__(self, report: Callable[[int], None]) -> None:
-        self._report = report
-
-    def __call__(self, done: int, total: int, /) -> None:
-        """Report the steps done."""
-        self._report(done)
 
 
 @app.command()
@@ -297,13 +272,10 @@ def training(
     known = set() if movement is None else set(opened.run.notices)
     more = dict.fromkeys((*read, *(notice for each in followed for notice in each.notices)))
     notices = [*log.notices, *(notice for notice in more if notice not in known)]
-    print_notices(notices)
-    results = [each.result for each in followed]
-    if as_json:
-        print_json({**training_json(log.result, movement), **followed_json(results)}, notices)
-    else:
-        about = [] if movement is None else ["", *movement_lines(movement), "", BROKEN]
-        print_lines([*log_lines(log.result), *about, *followed_lines(results)])
+    moved = replace(TRAINING_MOVEMENT, lines=lambda result: [*TRAINING_MOVEMENT.to_lines(result), "", BROKEN])
+    parts: list[Part] = [(TRAINING_LOG, "", log), (moved, "", movement)]
+    parts += [(*FOLLOWED[type(each.result)], each) for each in followed]
+    _show_parts(parts, as_json, notices)
 
 
 def _check_options(
@@ -329,31 +301,23 @@ def _labelled(table: SentenceTable, gold: str, pair: str, task: str | None) -> O
 def _answer(opened: OpenedTraining, question: Question[Any, T], options: Options) -> Answer[T]:
     """The answer to a long question, with progress on a terminal."""
     steps = 1 if question.cost is None else question.cost(opened, options).steps
-    with _progress(steps, question.noun.capitalize()) as job:
-        return question(opened, options, job)
+    with progress_bar(steps, question.noun.capitalize()) as bar:
+        return question(opened, options, bar)
 
 
-@contextmanager
-def _progress(steps: int, label: str) -> Iterator[_Shown]:
-    """A job that shows its progress as a bar on a terminal."""
-    hidden = not sys.stderr.isatty()
-    with typer.progressbar(length=steps, label=label, file=sys.stderr, hidden=hidden) as bar:
-        yield _Shown(lambda done: bar.update(done - bar.pos))
-
-
-def _movement(opened: OpenedTraining) -> TrainingMovement | None:
+def _movement(opened: OpenedTraining) -> Answer[TrainingMovement] | None:
     """The movement of the weights, with progress on a terminal; None with a notice for a single checkpoint."""
     run = opened.run
     try:
-        with _progress(len(run.states), "Checkpoints") as job:
-            answer = training_movement(opened, Options(), job)
+        with progress_bar(len(run.states), "Checkpoints") as bar:
+            answer = training_movement(opened, Options(), bar)
     except CheckpointError as error:
         if len(run.states) > 1:
             raise
         print_notices((*run.notices, str(error)))
         return None
     print_notices(answer.notices)
-    return answer.result
+    return answer
 
 
 TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
@@ -368,23 +332,14 @@ def load_report_command(
 ) -> None:
     """Tell which weights of a task's class the checkpoint has; only its header is read."""
     report = load_report_of(opened_model(model), task, labels).result
-    print_notices(report.notices)
-    if as_json:
-        print_json(report_json(report), report.notices)
-    else:
-        print_lines(report_lines(report))
+    show(LOAD_REPORT, report, report.notices, as_json)
 
 
 @app.command()
 def adapter(model: ModelArgument, as_json: JsonOption = False) -> None:
     """List what a LoRA adapter adds to each matrix of its base: rank, norm, singular values."""
     answer = adapter_updates(opened_model(model), Options())
-    updates = answer.result
-    print_notices(answer.notices)
-    if as_json:
-        print_json(adapter_json(updates), answer.notices)
-    else:
-        print_lines(adapter_lines(updates))
+    show(ADAPTER, answer.result, answer.notices, as_json)
 
 
 FORMATS_HELP = f"Number formats, after commas: {', '.join(ALL)}; six of them by default."
@@ -410,17 +365,8 @@ def number_formats_command(
         raise TextError("--column names a column of a --file, and no --file is given.")
     if examples and file is not None:
         raise TextError("Give either --examples or a --file of texts.")
-    texts: tuple[str, ...] = ()
-    if file is not None:
-        table = opened_table(file, column)
-        print_notices(table.notices)
-        texts = table.sentences
+    texts = () if file is None else opened_table(file, column).sentences
     options = formats_options(texts, formats.split(",") if formats else None, examples)
     answer = number_formats(opened_model(model), options)
-    result = answer.result
-    print_notices(answer.notices)
-    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in result.unread])
-    if as_json:
-        print_json(number_formats_json(result), answer.notices)
-    else:
-        print_lines(number_formats_lines(result))
+    show(NUMBER_FORMATS, answer.result, answer.notices, as_json)
+    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in answer.result.unread])

@@ -1,25 +1,22 @@
 """Commands about a corpus: embed, search, group."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
 import typer
 
-from bertviz_core.cli.opened import opened_folder
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_json, print_lines, print_notices, typed_text
+from bertviz_core.cli.opened import opened_folder, progress_bar
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show, typed_text
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import VECTOR_DTYPES
 from bertviz_core.corpus.runners import processes, ray
 from bertviz_core.corpus.search import MAX_HITS, SearchIndex, index_facts, make_index, open_index
 from bertviz_core.corpus.shards import embed_shards
-from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.errors import CorpusError
 from bertviz_core.questions.corpora import searched
-from bertviz_core.questions.tables.texts import hit_lines, hits_json, info_json, info_lines
+from bertviz_core.questions.tables.texts import CORPUS, HITS
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls
@@ -42,11 +39,7 @@ def corpus() -> None:
 
 
 def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
-    """Parse the value of an option with several choices.
-
-    Raises:
-        CorpusError: the value is not one of the choices.
-    """
+    """Parse the value of an option with several choices."""
     for choice in choices:
         if choice == value:
             return choice
@@ -54,11 +47,7 @@ def chosen(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
 
 
 def whole(option: str, value: str, least: int) -> int:
-    """Parse an integer option.
-
-    Raises:
-        CorpusError: the value is not an integer, or too small.
-    """
+    """Parse an integer option."""
     if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
         return int(value)
     raise CorpusError(f"--{option} is {escape_controls(value[:20])!r}; give a whole number from {least}.")
@@ -67,11 +56,7 @@ def whole(option: str, value: str, least: int) -> int:
 @corpus_app.command()
 def info(folder: FolderArgument, as_json: JsonOption = False) -> None:
     """Say what a corpus folder holds and how it was made; its shards are looked at."""
-    corpus = opened_folder(folder).corpus
-    if as_json:
-        print_json(info_json(corpus))
-    else:
-        print_lines(info_lines(corpus))
+    show(CORPUS, opened_folder(folder).corpus, (), as_json)
 
 
 RUNNERS = ("local", "processes", "ray")
@@ -115,7 +100,7 @@ def embed(
     )
     making = _runner(chosen("runner", runner, RUNNERS), whole("processes", count, 1) if count else None, cluster)
     settings = Settings.from_environment(any_folder=True)
-    with _bar() as progress:
+    with progress_bar(1, "Rows", show_pos=True) as progress:
         manifest = embed_corpus(
             model, address, out, settings, options, making, progress, lambda notice: print_notices((notice,))
         )
@@ -132,20 +117,6 @@ def _runner(name: str, count: int | None, cluster: str) -> Runner:
     if name == "processes":
         return partial(processes.run, count=count or processes.processors())
     return partial(ray.run, count=count, address=cluster or None) if name == "ray" else embed_shards
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """A progress bar on stderr, shown as soon as the number of rows is known."""
-    with typer.progressbar(
-        length=1, label="Rows", file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
-    ) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield report
 
 
 WHERE_HELP = "Only rows with this value of a column, such as topic=sport, year=1999 or note=null."
@@ -167,11 +138,7 @@ def search_command(
     opened = opened_folder(folder)
     index = _index(opened.corpus, opened.settings) if indexed else None
     answer = searched(opened, text, int(count), where, index)
-    print_notices(answer.notices)
-    if as_json:
-        print_json(hits_json(answer.result), answer.notices)
-    else:
-        print_lines(hit_lines(answer.result))
+    show(HITS, answer.result, answer.notices, as_json)
 
 
 def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
@@ -183,8 +150,8 @@ def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
         opened = None
     if opened is not None:
         return opened
-    with typer.progressbar(length=corpus.rows, label="Index", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        make_index(corpus, settings, lambda done, _: bar.update(done - bar.pos))
+    with progress_bar(corpus.rows, "Index") as bar:
+        make_index(corpus, settings, bar)
     facts = index_facts(corpus, settings)
     if facts is not None:
         quality = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-out rows"

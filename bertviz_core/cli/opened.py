@@ -1,41 +1,53 @@
-"""Open what a command names: a model, a corpus, a file of texts; any folder of this machine is permitted."""
+"""Open what a command names, in any folder of this machine: a model, a corpus, a file of texts; show progress."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from bertviz_core.cli.options import file_or_input
+import typer
+
+from bertviz_core.cli.options import file_or_input, print_notices
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.question import Silent
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 
 
 def opened_model(name: str, task: str | None = None) -> OpenedModel:
-    """Open a model with the settings of the environment; its parts are loaded when they are first needed.
-
-    Args:
-        name: its name, looked up when it is first needed.
-        task: default task of the head; None for that of the head that it was saved with.
-    """
+    """Open a model with the settings of the environment; its parts are loaded when they are first needed."""
     return OpenedModel(name, Settings.from_environment(any_folder=True), task)
 
 
 def opened_folder(folder: Path) -> OpenedFolder:
-    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed.
-
-    Raises:
-        CorpusError: there is none, or it is damaged.
-    """
+    """Open the corpus in a folder with the settings of the environment; its shards are read when they are needed."""
     return OpenedFolder(folder, Settings.from_environment(any_folder=True))
 
 
 def opened_table(file: Path, column: str) -> SentenceTable:
-    """Read the texts of a file, or of the standard input for `-`.
+    """Read the texts of a file, or of the standard input for `-`, and print the notices on them."""
+    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+    print_notices(table.notices)
+    return table
 
-    Args:
-        file: the file.
-        column: its column with the texts; "" for the one that is found.
 
-    Raises:
-        BertvizError: the file cannot be read, or has no such column.
-    """
-    return read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+class ProgressBar(Silent):
+    """A job that moves a bar on a terminal."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Move the bar."""
+        self._bar.length = total
+        self._bar.update(done - self._bar.pos)
+
+
+@contextmanager
+def progress_bar(steps: int, label: str, show_pos: bool = False) -> Iterator[ProgressBar]:
+    """A progress bar, hidden where the standard error is no terminal."""
+    hidden = not sys.stderr.isatty()
+    with typer.progressbar(length=steps, label=label, file=sys.stderr, show_pos=show_pos, hidden=hidden) as bar:
+        yield ProgressBar(bar)

@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.questions.tables.lines import json_bytes
+from bertviz_core.questions.tables.lines import Faces, json_bytes
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 from bertviz_core.version import __version__
+
+T = TypeVar("T")
 
 
 def _print_version(flag: bool) -> bool:
@@ -51,31 +53,19 @@ WordsOption = Annotated[bool, typer.Option("--words", help=WORDS_HELP)]
 
 
 def typed_text(value: str | None) -> str | None:
-    """The text of an argument, or the standard input for `-`, without the final line break.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The text of an argument, or the standard input for `-`, without the final line break."""
     return value if value != DASH else _read().decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def typed_texts(values: list[str] | None) -> list[str] | None:
-    """The texts of an argument, or the lines of the standard input for `-`, without blank ones.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The texts of an argument, or the lines of the standard input for `-`, without blank ones."""
     if values is None:
         return None
     return [each for value in values for each in (_lines() if value == DASH else [value])]
 
 
 def file_or_input(file: Path) -> tuple[str, bytes | Path]:
-    """The name and path of a file, or the bytes of the standard input for `-`.
-
-    Raises:
-        TextError: the standard input has already been read, or is empty.
-    """
+    """The name and path of a file, or the bytes of the standard input for `-`."""
     return (STANDARD_INPUT, _read()) if str(file) == DASH else (file.name, file)
 
 
@@ -122,24 +112,24 @@ def _shows(sign: str) -> bool:
 
 
 def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
-    """Print a JSON object; arrays become lists.
-
-    Args:
-        value: the object.
-        notices: notices of the answer, which may have more than the result.
-    """
+    """Print a JSON object, with the notices of its answer, which may have more than the result."""
     whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
     text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically.
+def show(faces: Faces[T], result: T, notices: Sequence[str], as_json: bool) -> None:
+    """Print an answer: its notices on stderr, and its result as a JSON object or as lines."""
+    print_notices(notices)
+    if as_json:
+        print_json(faces.to_json(result), notices)
+    else:
+        print_lines(faces.to_lines(result))
 
-    Raises:
-        BertvizError: the disk is full or not writable.
-    """
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:

@@ -1,21 +1,14 @@
 """The `parameters` command: it reads a config and a header, and needs no library of arrays or models."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from bertviz_core.checkpoints.load_report.report import compared_ledger
-from bertviz_core.cli.options import (
-    JsonOption,
-    ModelArgument,
-    app,
-    print_json,
-    print_notices,
-)
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, show
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.models.sources import resolve
-from bertviz_core.questions.tables.parameters import ledger_json, ledger_text
+from bertviz_core.questions.tables.parameters import LEDGER
 from bertviz_core.settings import Settings
 from bertviz_core.text import with_notices
 
@@ -28,9 +21,4 @@ def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOptio
     settings = Settings.from_environment(any_folder=True)
     source = resolve(model, settings)
     ledger = compared_ledger(source, settings, task)
-    notices = with_notices(source.notices, ledger.notices)
-    print_notices(notices)
-    if as_json:
-        print_json(ledger_json(ledger), notices)
-    else:
-        sys.stdout.write(ledger_text(ledger))
+    show(LEDGER, ledger, with_notices(source.notices, ledger.notices), as_json)

@@ -1,13 +1,11 @@
 """Commands about what a model answers."""
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bertviz_core.cli.opened import opened_model, opened_table
+from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
 from bertviz_core.cli.options import (
     DASH_HELP,
     JsonOption,
@@ -16,6 +14,7 @@ from bertviz_core.cli.options import (
     print_json,
     print_lines,
     print_notices,
+    show,
     typed_text,
     typed_texts,
 )
@@ -43,10 +42,8 @@ from bertviz_core.questions.predictions.ranking import (
     ranked,
     ranking_options,
 )
-from bertviz_core.questions.question import Answer, Silent
-from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.questions.tables.predictions import prediction_json, prediction_lines, ranking_json, ranking_lines
-from bertviz_core.questions.tables.texts import interaction_json, interaction_lines
+from bertviz_core.questions.tables.lines import Faces, fields, table
+from bertviz_core.questions.tables.predictions import INTERACTION, RANKING, prediction_json, prediction_lines
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
 
@@ -65,6 +62,7 @@ JoinOption = Annotated[str, typer.Option("--join", help=f"How tags are joined: {
 FileOption = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Texts: lines, CSV, TSV, JSON lines or Parquet.")
 ]
+SCORED = ("gold", "answer", "score", "text")
 GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of the file with the right answers.")]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
 
@@ -95,7 +93,9 @@ def predict(
     head = fitting_head(opened, options)
     about = {"model": model, "task": head.task, "model_class": head.model_class}
     if contents is not None and gold:
-        return _print_scores(about, column_scores(opened, options, contents, gold, strategy), as_json)
+        scored = column_scores(opened, options, contents, gold, strategy)
+        scores: Faces[Any] = Faces(keys=lambda result: {**about, **_score_keys(result)}, lines=_score_lines)
+        return show(scores, scored.result, scored.notices, as_json)
     answers = predictions(opened, options, [(each, pair) for each in texts])
     notices = list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
     print_notices(notices)
@@ -108,30 +108,22 @@ def predict(
 def _contents(text: str | None, file: Path | None, column: str, gold: str) -> SentenceTable | None:
     if (text is None) == (file is None) or (gold and file is None):
         raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
-    if file is None:
-        return None
-    contents = opened_table(file, column)
-    print_notices(contents.notices)
-    return contents
+    return None if file is None else opened_table(file, column)
 
 
-def _print_scores(about: dict[str, Any], answer: Answer[tuple[TextPredictions, GoldScores]], as_json: bool) -> None:
-    """Print predictions with their gold labels, the scores, and the errors in descending order of confidence."""
-    listed_answers, scores = answer.result
-    print_notices(answer.notices)
-    names = ("gold", "answer", "score", "text")
-    columns = (scores.gold, listed_answers.answers, listed_answers.scores, listed_answers.texts)
-    listed = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    numbers = {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
-    if as_json:
-        more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
-        return print_json({**about, **numbers, **more, "predictions": listed}, answer.notices)
-    wrong = [
-        [printable_token(cell) if isinstance(cell, str) else number_cell(cell) for cell in listed[at].values()]
-        for at in scores.mistakes.tolist()
-    ]
-    summary = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-    return print_lines([summary, "", *aligned([names, *wrong], "llrl")])
+def _score_keys(result: tuple[TextPredictions, GoldScores]) -> dict[str, Any]:
+    """The scores, and each text with its gold label."""
+    answers, scores = result
+    columns = (scores.gold, answers.answers, answers.scores, answers.texts)
+    rows = [dict(zip(SCORED, row, strict=True)) for row in zip(*columns, strict=True)]
+    return {**fields(scores, "accuracy macro_f1 classes confusion mistakes"), "predictions": rows}
+
+
+def _score_lines(result: tuple[TextPredictions, GoldScores]) -> list[str]:
+    """The scores, and the errors in descending order of confidence."""
+    shown, (_, scores) = _score_keys(result), result
+    wrong = [shown["predictions"][at] for at in scores.mistakes.tolist()]
+    return [f"accuracy {scores.accuracy:.4f} macro_f1 {scores.macro_f1:.4f}", "", *table(wrong, SCORED, "llrl")]
 
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help=f"The query; {DASH_HELP}", callback=typed_text)]
@@ -157,17 +149,6 @@ BESIDE_HELP = (
 BesideOption = Annotated[str, typer.Option("--beside", metavar="MODEL", help=BESIDE_HELP)]
 
 
-class _Moved(Silent):
-    """A job that moves a bar on stderr."""
-
-    def __init__(self, move: Callable[[int], None]) -> None:
-        self._move, self._done = move, 0
-
-    def __call__(self, done: int, _total: int, /) -> None:
-        self._move(done - self._done)
-        self._done = done
-
-
 @app.command()
 def rank(
     model: ModelArgument,
@@ -185,19 +166,11 @@ def rank(
         raise TextError("Give either texts or a --file with texts.")
     if column and file is None:
         raise TextError("--column names a column of a --file, and no --file is given.")
-    listed = tuple(texts or ())
-    if file is not None:
-        table = opened_table(file, column)
-        print_notices(table.notices)
-        listed = table.sentences
-    hidden = not sys.stderr.isatty()
-    with typer.progressbar(length=2 * len(listed) + 1, label="Texts", file=sys.stderr, hidden=hidden) as bar:
+    listed = tuple(texts or ()) if file is None else opened_table(file, column).sentences
+    with progress_bar(2 * len(listed) + 1, "Texts") as bar:
         options = ranking_options(query, listed, label, beside, by=ranked_by.replace("-", " "))
-        answer = ranked(opened_model(model), options, _Moved(bar.update))
-    print_notices(answer.notices)
-    if as_json:
-        return print_json(ranking_json(answer.result), answer.notices)
-    return print_lines(ranking_lines(answer.result))
+        answer = ranked(opened_model(model), options, bar)
+    show(RANKING, answer.result, answer.notices, as_json)
 
 
 @app.command("late-interaction")
@@ -206,7 +179,4 @@ def late_interaction_command(
 ) -> None:
     """Compare every token of a query with every token of a text; the score is the sum of the largest cosines."""
     answer = late_interaction(opened_model(model), interaction_options(query, document))
-    print_notices(answer.notices)
-    if as_json:
-        return print_json(interaction_json(answer.result), answer.notices)
-    return print_lines(interaction_lines(answer.result))
+    show(INTERACTION, answer.result, answer.notices, as_json)

@@ -1,43 +1,24 @@
 """The `similarity` and `embed` commands."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
-from bertviz_core.cli.opened import opened_model, opened_table
-from bertviz_core.cli.options import (
-    JsonOption,
-    ModelArgument,
-    app,
-    print_json,
-    print_lines,
-    print_notices,
-    typed_texts,
-    write_file,
-)
+from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show, typed_texts, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.texts import similarity_json, similarity_lines
-from bertviz_core.questions.tables.two_models.sentences import (
-    dimensions_json,
-    dimensions_lines,
-    gold_json,
-    gold_lines,
-    sentence_comparison_json,
-    sentence_comparison_lines,
-)
+from bertviz_core.questions.tables.texts import SIMILARITY
+from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES, GOLD
+from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS as CUT
 from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
-from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
-from bertviz_core.sentences.results import POOLINGS, DimensionCurve, GoldPairs, SentenceDtype
+from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.shards import FILE_WRITERS, WITH_SIDE_FILE, about_json
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
@@ -95,51 +76,19 @@ def similarity(
         if other or file is not None:
             raise TextError("--dimensions goes with the sentences of one model; leave out --other and --file.")
         cut = {**options.values, DIMENSIONS.key: "" if dimensions == "auto" else dimensions}
-        _print_dimensions(fewer_dimensions(opened, replace(options, values=cut)), as_json)
-        return
+        curve = fewer_dimensions(opened, replace(options, values=cut))
+        return show(CUT, curve.result, curve.notices, as_json)
     if file is not None:
         table = opened_table(file, column)
         firsts, seconds, scores, notices = table_pairs(table, pair or SECOND_COLUMNS[0], gold or SCORE_COLUMNS[0])
-        print_notices(notices)
-        _print_gold(gold_pairs(opened, gold_options((firsts, seconds, scores), values)), as_json)
-        return
+        print_notices(notices[len(table.notices) :])
+        pairs = gold_pairs(opened, gold_options((firsts, seconds, scores), values))
+        return show(GOLD, pairs.result, pairs.notices, as_json)
     if other:
-        _compare(opened, replace(options, values=values), as_json)
-        return
-    vectors, matrix = sentence_vectors(opened, options), cosines(opened, options).result
-    print_notices(vectors.notices)
-    if as_json:
-        print_json(similarity_json(vectors.result, matrix), vectors.notices)
-    else:
-        print_lines(similarity_lines(vectors.result, matrix))
-
-
-def _compare(opened: OpenedModel, options: Options, as_json: bool) -> None:
-    """Print the comparison of the sentences in two models."""
-    answer = two_models(opened, options)
-    print_notices(answer.notices)
-    if as_json:
-        print_json(sentence_comparison_json(answer.result), answer.notices)
-    else:
-        print_lines(sentence_comparison_lines(answer.result))
-
-
-def _print_gold(answer: Answer[GoldPairs], as_json: bool) -> None:
-    """Print the correlations of pairs with their gold similarities."""
-    print_notices(answer.notices)
-    if as_json:
-        print_json(gold_json(answer.result), answer.notices)
-    else:
-        print_lines(gold_lines(answer.result))
-
-
-def _print_dimensions(answer: Answer[DimensionCurve], as_json: bool) -> None:
-    """Print what the first dimensions keep."""
-    print_notices(answer.notices)
-    if as_json:
-        print_json(dimensions_json(answer.result), answer.notices)
-    else:
-        print_lines(dimensions_lines(answer.result))
+        both = two_models(opened, replace(options, values=values))
+        return show(COMPARED_SENTENCES, both.result, both.notices, as_json)
+    vectors = sentence_vectors(opened, options)
+    return show(SIMILARITY, vectors.result, vectors.notices, as_json)
 
 
 @app.command()
@@ -163,19 +112,17 @@ def embed(
     if dtype not in get_args(SentenceDtype):
         raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32, bfloat16 or float16.")
     table = opened_table(file, column)
-    print_notices(table.notices)
     opened = opened_model(model)
     if dtype != "float32" and dtype not in fast_formats(opened.loaded.device):
         print_notices((f"This machine has no {dtype} of its own; float32 is quicker here.",))
-    store, hidden = SentenceStore.of(opened.settings), not sys.stderr.isatty()
-    with typer.progressbar(length=len(set(table.sentences)), label="Sentences", file=sys.stderr, hidden=hidden) as bar:
+    with progress_bar(len(set(table.sentences)), "Sentences") as bar:
         answer = encoded_sentences(
             opened,
             _options(pooling, layer, prompt),
             table.sentences,
             cast(SentenceDtype, dtype),
-            lambda done, _: bar.update(done - bar.pos),
-            store,
+            bar,
+            SentenceStore.of(opened.settings),
         )
     vectors = answer.result
     print_notices(answer.notices)

@@ -1,23 +1,15 @@
 """The `tokens` command, which loads a tokenizer and no model."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import (
-    DASH_HELP,
-    JsonOption,
-    ModelArgument,
-    app,
-    print_json,
-    print_lines,
-    print_notices,
-    typed_text,
-)
+from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, show, typed_text
 from bertviz_core.lazy_imports import leave_out_torch
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, resolve
-from bertviz_core.questions.tables.tokens import tokens_json, tokens_lines
+from bertviz_core.questions.tables.tokens import TOKENS
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -38,12 +30,8 @@ def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as
     """List the tokens of a text, or of a pair, as the model reads them."""
     source = resolve(model, Settings.from_environment(any_folder=True))
     read = _tokens(source, text, pair)
-    notices = (*source.notices, *read.notices)
-    print_notices(notices)
-    if as_json:
-        print_json({"model": model, **tokens_json(read)}, notices)
-    else:
-        print_lines(tokens_lines(read))
+    named = replace(TOKENS, keys=lambda result: {"model": model, **TOKENS.to_json(result)})
+    show(named, read, (*source.notices, *read.notices), as_json)
 
 
 def _tokens(source: ModelSource, text: str, pair: str | None) -> Tokens:

@@ -29,10 +29,10 @@ from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.questions.predictions.ranking import late_interaction, ranked, ranking_options
-from bertviz_core.questions.tables.checkpoints import compare_json
-from bertviz_core.questions.tables.interventions import pairs_json
+from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
+from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
-from bertviz_core.questions.tables.training import training_json
+from bertviz_core.questions.tables.training import TRAINING_LOG
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
@@ -90,7 +90,7 @@ def model() -> Model:
 
 def tensors() -> dict[str, Any]:
     """What `compare` prints of the tensors of the model and its copy."""
-    return json_object(compare_json(model().compute("checkpoint-comparison", other=ROUNDED), None))
+    return json_object(CHECKPOINTS.to_json(model().compute("checkpoint-comparison", other=ROUNDED)))
 
 
 BOTH = (MODEL, TEXT, "--pair", PAIR)
@@ -116,7 +116,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, ROUNDED),
             lambda: model().compute("checkpoint-comparison", other=ROUNDED),
             of_model(checkpoint_comparison, other=ROUNDED),
-            lambda found: json_object(compare_json(found, None)),
+            lambda found: json_object(CHECKPOINTS.to_json(found)),
         ),
         Face(
             (MODEL, ROUNDED, "--text", TEXT, "--pair", PAIR, "--view", "attention", "--layer", "2", "--head", "3"),
@@ -157,7 +157,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (RUN,),
             lambda: open_training(RUN).movement(),
             of_model(training_movement),
-            lambda found: json_object(training_json(open_training(RUN).log().data, found.data)),
+            lambda found: json_object({**TRAINING_LOG.to_json(open_training(RUN).log().data), **found._json()}),
         ),
     ),
     "tokens": (Face(BOTH, lambda: model().tokens(TEXT, PAIR), of_model(tokens, TEXT, pair=PAIR)),),
@@ -232,7 +232,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, "--from-layer", "5"),
             lambda: model().compute("word-pairs", TEXT, pair=PAIR, layer=5),
             of_model(pair_attributions, TEXT, pair=PAIR, layer="5"),
-            lambda found: json_object(pairs_json(found)),
+            lambda found: json_object(WORD_PAIRS.to_json(found)),
         ),
     ),
     "predict": (
@@ -298,7 +298,8 @@ def same(one: Any, other: Any) -> None:
 def test_command_library_and_question_give_the_same(name: str, printed: Printed) -> None:
     for face in FACES.get(name) or (usual(name),):
         found, opened = face.library(), subject_of(face)
-        same({**face.as_json(found), "seconds": 0.0}, {**printed(*name.split(), *face.command), "seconds": 0.0})
+        shown = {"notices": [], **face.as_json(found), "seconds": 0.0}
+        same(shown, {"notices": [], **printed(*name.split(), *face.command), "seconds": 0.0})
         assert_same(found.data if isinstance(found, Result) else found, face.question(opened))
 
 

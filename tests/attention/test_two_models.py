@@ -19,11 +19,11 @@ from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.two_models.runs import (
+    CHANGED_HEADS,
+    COMPARED_ATTENTION,
     attention_comparison_frame,
-    attention_comparison_json,
     attention_that_changed,
     changed_heads_frame,
-    changed_heads_json,
     heads_that_changed,
     states_that_changed,
 )
@@ -99,7 +99,7 @@ def test_the_sentence_and_the_table_have_the_largest_difference(place: Path) -> 
     np.testing.assert_array_equal(frame["difference"].to_numpy(), found.difference.ravel())
     np.testing.assert_allclose(frame["second"] - frame["first"], frame["difference"], atol=1e-7)
     assert frame["query"].nunique() == len(found.first.queries)
-    np.testing.assert_array_equal(attention_comparison_json(found)["difference"], found.difference)
+    np.testing.assert_array_equal(COMPARED_ATTENTION.to_json(found)["difference"], found.difference)
 
 
 def test_other_tokens_are_side_by_side_and_one_sentence_says_why(place: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_list_of_heads_is_sorted_and_has_every_head_once(place: Path) -> Non
     for row in frame.itertuples():
         assert row.divergence == found.divergences[row.layer, row.head]
     assert f"layer {frame['layer'][0]}, head {frame['head'][0]} changed most" in heads_that_changed(found)
-    assert changed_heads_json(found)["sorted"][0]["layer"] == frame["layer"][0]
+    assert CHANGED_HEADS.to_json(found)["sorted"][0]["layer"] == frame["layer"][0]
 
 
 def test_cosines_are_those_of_torch(place: Path) -> None:

@@ -22,7 +22,7 @@ from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
 from bertviz_core.predictions.two_models import compared_spans
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
-from bertviz_core.questions.tables.two_models.predictions import prediction_comparison_lines
+from bertviz_core.questions.tables.two_models.predictions import COMPARED_PREDICTIONS
 from bertviz_core.questions.views.predictions_texts import null_words
 from bertviz_core.trace.results import Tokens
 from tests.helpers.tiny_heads import opened_head, save_tiny_head, tiny_head
@@ -260,7 +260,7 @@ def test_a_head_that_prefers_no_answer_says_so_in_every_face(unanswering: Path, 
     assert not second.is_null
     spans = compared_spans(prediction, second)
     assert spans.answers[0] == NO_ANSWER
-    assert NO_ANSWER in prediction_comparison_lines(spans)[0]
+    assert NO_ANSWER in COMPARED_PREDICTIONS.to_lines(spans)[0]
     assert (spans.first_numbers[-1], spans.second_numbers[-1]) == pytest.approx((score, second.null_score))
     shown = "\n".join(spans.notices)
     assert all(each in shown for each in (*both, "−7.000", f"{second.answers[0].logit:.3f}".replace("-", "−")))

@@ -13,9 +13,6 @@ from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
-from bertviz_core.figures.checkpoints.comparison import slices_frame
-from bertviz_core.figures.sentences.ranking import interaction_frame, ranking_frame
-from bertviz_core.figures.sentences.similarity import dimensions_frame
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
@@ -34,21 +31,18 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_options
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
-    answer_comparison_frame,
-    answer_comparison_json,
-    answer_comparison_lines,
+    COMPARED_ANSWERS,
+    INTERACTION,
+    RANKING,
+    SLICES,
     prediction_frame,
     prediction_json,
     prediction_lines,
-    ranking_json,
-    ranking_lines,
-    slices_json,
-    slices_lines,
 )
-from bertviz_core.questions.tables.texts import interaction_json, interaction_lines, similarity_json, similarity_lines
-from bertviz_core.questions.tables.two_models.sentences import dimensions_json, dimensions_lines
+from bertviz_core.questions.tables.texts import SIMILARITY
+from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors
@@ -104,9 +98,14 @@ class PredictionResult(Result[Prediction]):
 
 
 class AnswerComparisonResult(Result[AnswerComparison]):
-    """Answers of two classifiers to the same texts, with the scores of both if there are gold labels."""
+    """Answers of two classifiers to the same texts, with the scores of both if there are gold labels.
+
+    Table: one row per text and the columns text, second text, gold label, first, second, kind, first probability,
+    second probability.
+    """
 
     figures: tuple[str, ...] = ("answers-compared", "scores-compared")
+    _faces = COMPARED_ANSWERS
 
     def __init__(self, data: AnswerComparison, source: FigureSource) -> None:
         super().__init__(data, source)
@@ -136,48 +135,27 @@ class AnswerComparisonResult(Result[AnswerComparison]):
             answers_by_slice(self._source.model, options).result, FigureSource(self._source.opened, options)
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per text.
-
-        Columns: text, second text, gold label, first, second, kind, first probability, second probability.
-        """
-        return answer_comparison_frame(self.data)
-
-    def to_json(self) -> dict[str, Any]:
-        """The data as a JSON object: the keys that `compare --json` adds for the texts of a file."""
-        return super().to_json()
-
-    def _json(self) -> dict[str, Any]:
-        return answer_comparison_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return answer_comparison_lines(self.data)
-
 
 class SlicedAnswersResult(Result[SlicedAnswers]):
-    """Answers of two classifiers by parts of the texts."""
+    """Answers of two classifiers by parts of the texts.
+
+    Table: one row per slice and the columns slice, texts, same answer; with gold labels also compared, mended, broken,
+    first accuracy, second accuracy, difference and the ends low and high of its 95 % interval.
+    """
 
     figures: tuple[str, ...] = ("slices-compared",)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per slice.
-
-        Columns: slice, texts, same answer; with gold labels also compared, mended, broken, first accuracy, second
-        accuracy, difference and the ends low and high of its 95 % interval.
-        """
-        return slices_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return slices_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return slices_lines(self.data)
+    _faces = SLICES
 
 
 class RankingResult(Result[Ranking]):
-    """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines."""
+    """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines.
+
+    Table: one row per text by descending score and the columns rank, score, logit (of a head), by cosine (the rank),
+    rise (ranks gained), cosine, number (place in the list, from 1), text.
+    """
 
     figures = ("ranking",)
+    _faces = RANKING
 
     @property
     def scores(self) -> Float[np.ndarray, " texts"]:
@@ -189,25 +167,16 @@ class RankingResult(Result[Ranking]):
         """Indices of the texts by descending score."""
         return self.data.order
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per text by descending score.
-
-        Columns: rank, score, logit (of a head), by cosine (the rank), rise (ranks gained), cosine, number (place in
-        the list, from 1), text.
-        """
-        return ranking_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return ranking_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return ranking_lines(self.data)
-
 
 class LateInteractionResult(Result[LateInteraction]):
-    """The cosine of every token of a query with every token of a document, and the sum of the largest."""
+    """The cosine of every token of a query with every token of a document, and the sum of the largest.
+
+    Table: one row per token of the query and the columns token, largest (its largest cosine), document token (the token
+    that has it), place (of that token, from 0), expanded (whether the token only fills the query up).
+    """
 
     figures = ("late-interaction",)
+    _faces = INTERACTION
 
     @property
     def score(self) -> float:
@@ -223,20 +192,6 @@ class LateInteractionResult(Result[LateInteraction]):
     def largest(self) -> Float[np.ndarray, " query_tokens"]:
         """Largest cosine of each token of the query, its part of the sum."""
         return self.data.largest
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per token of the query.
-
-        Columns: token, largest (its largest cosine), document token (the token that has it), place (of that token, from
-        0), expanded (whether the token only fills the query up).
-        """
-        return interaction_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return interaction_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return interaction_lines(self.data)
 
 
 class NearestResult(Result[Neighbours]):
@@ -262,31 +217,29 @@ class NearestResult(Result[Neighbours]):
         return {"model": self._source.model.name, "query": self.query, "hits": hits}
 
     def _lines(self) -> Sequence[str]:
-        rows = [(str(hit["row"]), f"{hit['score']:.4f}", printable_token(hit["text"])) for hit in self._json()["hits"]]
+        columns: Columns = {"row": ("row", str), "cosine": ("score", ".4f"), "sentence": "text"}
         first = f"{self._source.model.name}: sentences nearest to {printable_token(self.query)!r}"
-        return [first, "", *aligned([("row", "cosine", "sentence"), *rows], "rrl")]
+        return [first, "", *table(self._json()["hits"], columns, "rrl")]
 
 
 class DimensionsResult(Result[DimensionCurve]):
-    """What the vectors of a list of sentences keep when they are cut to their first dimensions."""
+    """What the vectors of a list of sentences keep when they are cut to their first dimensions.
+
+    Table: one row per number of dimensions: neighbours kept, Spearman, bytes per vector, whether trained for it.
+    """
 
     figures = ("dimensions",)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per number of dimensions: neighbours kept, Spearman, bytes per vector, whether trained for it."""
-        return dimensions_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return dimensions_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return dimensions_lines(self.data)
+    _faces = DIMENSIONS
 
 
 class SentencesResult(Result[SentenceVectors]):
-    """Embeddings of a list of sentences, and the cosine similarities of all pairs."""
+    """Embeddings of a list of sentences, and the cosine similarities of all pairs.
+
+    Table: the similarities, with one row and one column per sentence.
+    """
 
     figures = ("sentences", "map", "blocks", "vectors", "poolings", "pooling-maps", "pair")
+    _faces = SIMILARITY
 
     @property
     def vectors(self) -> Float[np.ndarray, "sentences dimensions"]:
@@ -334,13 +287,3 @@ class SentencesResult(Result[SentenceVectors]):
         written = {} if dimensions is None else {"dimensions": ",".join(map(str, dimensions))}
         options = replace(current, values={**current.values, **written})
         return DimensionsResult(fewer_dimensions(model, options).result, FigureSource(model, options))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The similarities, with one row and one column per sentence."""
-        return pd.DataFrame(self.similarity, index=self.data.sentences, columns=self.data.sentences)
-
-    def _json(self) -> dict[str, Any]:
-        return similarity_json(self.data, self.similarity)
-
-    def _lines(self) -> Sequence[str]:
-        return similarity_lines(self.data, self.similarity)

@@ -1,6 +1,5 @@
 """Base class of results, with figures, a table, JSON and text."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from os import PathLike
@@ -12,7 +11,7 @@ import plotly.graph_objects as go
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import checked
 from bertviz_core.questions.figures import no_figure
-from bertviz_core.questions.tables.lines import json_object
+from bertviz_core.questions.tables.lines import Faces, json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import escape_controls, with_notices
 
@@ -23,7 +22,7 @@ NO_FORMULAS = ("tex2jax_ignore", "mathjax_ignore")
 """Classes of a table in which MathJax 2 and 3 read no formulas; pandas 2 sets only the first."""
 
 
-class Result(ABC, Generic[Data]):
+class Result(Generic[Data]):
     """Result of an analysis: data, and its figures in the dashboard.
 
     `print(result)` prints a text for a terminal; a notebook shows a table.
@@ -31,6 +30,8 @@ class Result(ABC, Generic[Data]):
 
     figures: tuple[str, ...]
     """Names of its figures; the first is the default."""
+    _faces: Faces[Any]
+    """How the data is shown, here as by the command."""
 
     def __init__(self, data: Data, source: FigureSource) -> None:
         self.data: Data = data
@@ -60,10 +61,7 @@ class Result(ABC, Generic[Data]):
         Raises:
             BertvizError: there is no such figure, option, theme, layer or head.
         """
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        return self._source.figure(chosen, options, theme, width, height)
+        return self._source.figure(self._chosen(name), options, theme, width, height)
 
     @checked
     def save_figure(
@@ -92,22 +90,22 @@ class Result(ABC, Generic[Data]):
         Raises:
             BertvizError: there is no such figure, option, theme, medium or folder, or no browser.
         """
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        self._source.save(path, chosen, options, theme, medium, width, height)
+        self._source.save(path, self._chosen(name), options, theme, medium, width, height)
 
     @checked
     def table(self, name: str | None = None, **options: Option) -> pd.DataFrame:
         """Compute the numbers of a figure, as the table of its page; arguments as in `figure`."""
-        chosen = name or self.figures[0]
-        if chosen not in self.figures:
-            raise no_figure(chosen, self.figures, " of this result")
-        return self._source.table(chosen, options)
+        return self._source.table(self._chosen(name), options)
 
-    @abstractmethod
+    def _chosen(self, name: str | None) -> str:
+        """The name of a figure of this result."""
+        if name and name not in self.figures:
+            raise no_figure(name, self.figures, " of this result")
+        return name or self.figures[0]
+
     def to_pandas(self) -> pd.DataFrame:
-        """The data as a table; columns are named as in Hugging Face and PyTorch."""
+        """The data as a table, with the rows and columns that the class names."""
+        return self._faces.to_pandas(self.data)
 
     def to_latex(self) -> str:
         """The table for LaTeX, with the rules of booktabs; at most 500 rows, numbers with 6 significant digits."""
@@ -121,13 +119,13 @@ class Result(ABC, Generic[Data]):
         """The data as a JSON object, as printed by the corresponding command with `--json`."""
         return json_object({**self._json(), "notices": self.notices})
 
-    @abstractmethod
     def _json(self) -> dict[str, Any]:
         """The JSON object, with arrays in place of lists."""
+        return self._faces.to_json(self.data)
 
-    @abstractmethod
     def _lines(self) -> Sequence[str]:
         """The lines printed by the corresponding command."""
+        return self._faces.to_lines(self.data)
 
     @property
     def notices(self) -> tuple[str, ...]:

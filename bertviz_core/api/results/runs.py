@@ -25,17 +25,21 @@ from bertviz_core.questions.interventions.journey_change import CHANGE, changed_
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
-from bertviz_core.questions.tables.texts import attention_json, hidden_json, hidden_lines, journey_json, journey_lines
-from bertviz_core.questions.tables.tokens import tokens_json, tokens_lines
+from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces
+from bertviz_core.questions.tables.tokens import TOKENS
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace
 
 
 class TokensResult(Result[Tokens]):
-    """The tokens of a text or pair."""
+    """The tokens of a text or pair.
+
+    Table: one row per token: token, input_ids, token_type_ids, word_ids, offsets, special, unknown.
+    """
 
     figures = ("tokens", "nearest", "tokenizers")
+    _faces = TOKENS
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -47,19 +51,8 @@ class TokensResult(Result[Tokens]):
         """Vocabulary id of every token."""
         return self.data.input_ids
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per token: token, input_ids, token_type_ids, word_ids, offsets, special, unknown."""
-        names = ("input_ids", "token_type_ids", "word_ids", "offsets", "special", "unknown")
-        known = {name: getattr(self.data, name) for name in names}
-        columns = {name: list(values) for name, values in known.items() if values is not None}
-        frame = pd.DataFrame({"token": self.data.tokens, **columns})
-        return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
-
     def _json(self) -> dict[str, Any]:
-        return {"model": self._source.model.name, **tokens_json(self.data)}
-
-    def _lines(self) -> Sequence[str]:
-        return tokens_lines(self.data)
+        return {"model": self._source.model.name, **super()._json()}
 
 
 class TraceResult(Result[Trace]):
@@ -154,14 +147,14 @@ class TraceResult(Result[Trace]):
             BertvizError: there is no such layer or head.
         """
         if head is None:
-            return json_object(hidden_json(self.data, self._entry(layer), False, None))
-        return json_object(attention_json(self.data, self._map(layer, head, words)))
+            return json_object(hidden_faces(self._entry(layer)).to_json(self.data))
+        return json_object(attention_faces(self.data).to_json(self._map(layer, head, words)))
 
     def _json(self) -> dict[str, Any]:
-        return hidden_json(self.data, self._entry(None), False, None)
+        return hidden_faces(self._entry(None)).to_json(self.data)
 
     def _lines(self) -> Sequence[str]:
-        return hidden_lines(self.data, self._entry(None), False, None)
+        return hidden_faces(self._entry(None)).to_lines(self.data)
 
     def _map(self, layer: int | None, head: int, words: bool) -> AttentionMap:
         chosen = numbered("layer", "" if layer is None else str(layer), self.data.num_hidden_layers, self.data.model)
@@ -188,17 +181,13 @@ HEIGHT = 820
 
 
 class JourneyResult(Result[Journey]):
-    """What each layer does to every token; shown as an interactive drawing in a notebook."""
+    """What each layer does to every token; shown as an interactive drawing in a notebook.
+
+    Table: one row per layer and token: layer, token, label, turn, length, entropy.
+    """
 
     figures = ("norms", "atlas", "hidden")
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per layer and token: layer, token, label, turn, length, entropy."""
-        way = self.data
-        layers, tokens = np.divmod(np.arange(way.layers * len(way.labels)), max(len(way.labels), 1))
-        columns: dict[str, Any] = {"layer": layers, "token": tokens, "label": [way.labels[at] for at in tokens]}
-        measures = {"turn": way.turn, "length": way.length, "entropy": way.entropy}
-        return pd.DataFrame({**columns, **{name: each.ravel() for name, each in measures.items() if each is not None}})
+    _faces = JOURNEY
 
     @checked
     def changed(self, change: str, *, mean: bool = False, edited: str = "") -> pd.DataFrame:
@@ -283,10 +272,7 @@ class JourneyResult(Result[Journey]):
         return replace(options, values={**options.values, **values})
 
     def _json(self) -> dict[str, Any]:
-        return {"model": self._source.model.name, **journey_json(self.data)}
-
-    def _lines(self) -> Sequence[str]:
-        return journey_lines(self.data)
+        return {"model": self._source.model.name, **super()._json()}
 
     def _repr_html_(self) -> str:
         """The drawing in a sandboxed frame without access to the notebook."""

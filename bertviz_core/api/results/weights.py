@@ -12,15 +12,14 @@ from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
-from bertviz_core.checkpoints.tables import adapter_frame, keys_frame
-from bertviz_core.heads.results import BLOCKS, HeadProjections
+from bertviz_core.heads.results import HeadProjections
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.parameters.tables import parameters_frame
-from bertviz_core.questions.tables.checkpoints import adapter_json, adapter_lines, report_json, report_lines
-from bertviz_core.questions.tables.lines import aligned, json_object
-from bertviz_core.questions.tables.parameters import ledger_json, ledger_text
-from bertviz_core.questions.tables.texts import heads_json, heads_lines
+from bertviz_core.questions.tables.checkpoints import ADAPTER, LOAD_REPORT
+from bertviz_core.questions.tables.lines import aligned, fields, json_object
+from bertviz_core.questions.tables.parameters import LEDGER
+from bertviz_core.questions.tables.texts import heads_faces
 
 SIZES = (
     "num_hidden_layers",
@@ -42,9 +41,7 @@ class ParametersResult(Result[Ledger]):
     """All named parameters of a model, and how their counts add up."""
 
     figures = ("parameters", "components", "layers")
-
-    def _own_notices(self) -> Sequence[str]:
-        return self.data.notices
+    _faces = LEDGER
 
     @property
     def total(self) -> int:
@@ -63,12 +60,6 @@ class ParametersResult(Result[Ledger]):
         """
         return parameters_frame(self.data.parameters)
 
-    def _json(self) -> dict[str, Any]:
-        return {**ledger_json(self.data), "notices": self.notices}
-
-    def _lines(self) -> Sequence[str]:
-        return ledger_text(self.data).splitlines()
-
 
 class ArchitectureResult(Result[Architecture]):
     """The sizes of a model, and the capabilities of its family."""
@@ -82,8 +73,10 @@ class ArchitectureResult(Result[Architecture]):
         return pd.DataFrame([*sizes, *capabilities], columns=["name", "value", "note"], dtype=object)
 
     def _json(self) -> dict[str, Any]:
-        about = {name: getattr(self.data, name) for name in ("model", "title", "model_type", "architecture", *SIZES)}
-        return {**about, "capabilities": [msgspec.to_builtins(each) for each in self.data.capabilities]}
+        return {
+            **fields(self.data, "model title model_type architecture", *SIZES),
+            "capabilities": [msgspec.to_builtins(each) for each in self.data.capabilities],
+        }
 
     def _lines(self) -> Sequence[str]:
         sizes = [(name, str(value)) for name, value in self._json().items() if name in SIZES and value is not None]
@@ -93,9 +86,13 @@ class ArchitectureResult(Result[Architecture]):
 
 
 class LoadReportResult(Result[LoadReport]):
-    """Which weights of a task class a checkpoint contains, from its header alone."""
+    """Which weights of a task class a checkpoint contains, from its header alone.
+
+    Table: one row per name: name, status, component, model_shape, checkpoint_shape, numel, stored_names, note.
+    """
 
     figures = ("load-report", "task-head")
+    _faces = LOAD_REPORT
 
     @property
     def fraction_from_file(self) -> float:
@@ -112,45 +109,31 @@ class LoadReportResult(Result[LoadReport]):
         """Names in the file that the class does not use (transformers' unexpected_keys)."""
         return self.data.unused
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per name: name, status, component, model_shape, checkpoint_shape, numel, stored_names, note."""
-        return keys_frame(self.data.rows)
-
-    def _json(self) -> dict[str, Any]:
-        return report_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return report_lines(self.data)
-
 
 class AdapterResult(Result[AdapterUpdates]):
-    """What a LoRA adapter adds to each matrix of its base."""
+    """What a LoRA adapter adds to each matrix of its base.
+
+    Table: one row per changed matrix and the columns matrix, shape, rank, scale, norm, norm of the matrix, relative
+    norm, stable rank, singular values.
+    """
 
     figures = ("adapter-updates",)
+    _faces = ADAPTER
 
     @property
     def base(self) -> str:
         """Name of the model that the adapter changes."""
         return self.data.base
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per changed matrix.
-
-        Columns: matrix, shape, rank, scale, norm, norm of the matrix, relative norm, stable rank, singular values.
-        """
-        return adapter_frame(self.data)
-
-    def _json(self) -> dict[str, Any]:
-        return adapter_json(self.data)
-
-    def _lines(self) -> Sequence[str]:
-        return adapter_lines(self.data)
-
 
 class HeadsResult(Result[HeadProjections]):
-    """The query, key, value and output matrices of a layer, split into heads."""
+    """The query, key, value and output matrices of a layer, split into heads.
+
+    Table: one row per head: Frobenius norms of its query, key, value and output blocks.
+    """
 
     figures = ("matrix", "heads")
+    _faces = heads_faces(weights=False)
 
     @property
     def query(self) -> Float[np.ndarray, "heads head_dim hidden"]:
@@ -172,18 +155,7 @@ class HeadsResult(Result[HeadProjections]):
         """W_o split by columns: entry h is applied to the output of head h."""
         return self.data.output
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per head: Frobenius norms of its query, key, value and output blocks."""
-        heads = pd.RangeIndex(self.data.num_heads, name="head")
-        return pd.DataFrame(self.data.norms, index=heads, columns=list(BLOCKS))
-
     @checked
     def to_json(self, weights: bool = False) -> dict[str, Any]:
         """The JSON of `heads --json`, with all weights if requested, like `--weights`."""
-        return json_object(heads_json(self.data, weights))
-
-    def _json(self) -> dict[str, Any]:
-        return heads_json(self.data, weights=False)
-
-    def _lines(self) -> Sequence[str]:
-        return heads_lines(self.data, weights=False)
+        return json_object(heads_faces(weights).to_json(self.data))

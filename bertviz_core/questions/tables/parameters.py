@@ -1,41 +1,38 @@
-"""Format ledgers of parameters as JSON and text."""
-
-from typing import Any
+"""How ledgers of parameters are shown; without libraries of arrays or tables."""
 
 from bertviz_core.parameters.results import PARAMETERS, Ledger
-from bertviz_core.questions.tables.lines import aligned, fields
+from bertviz_core.questions.tables.lines import Columns, Faces, aligned, every, table
+
+LAYER = "layer component total attention feed_forward layer_norm other applications"
 
 
-def ledger_json(ledger: Ledger) -> dict[str, Any]:
-    """The JSON object of the `parameters` command."""
-    layer = ("layer", "component", "total", "attention", "feed_forward", "layer_norm", "other", "applications")
-    buffer = ("name", "shape", "dtype", "stored")
-    return {
-        **fields(ledger, "model", "model_type", "architecture"),
-        "way": ledger.source,
-        **fields(ledger, "total", "trainable", "note", "tensors", "tied"),
-        "bytes": ledger.nbytes,
-        "stored_tensors": ledger.stored_tensors,
-        "stored_bytes": ledger.stored_nbytes,
-        "components": {component.name: component.total for component in ledger.components},
-        "layers": [fields(row, *layer) for row in ledger.layers],
-        "parameters": [fields(row, *PARAMETERS) for row in ledger.parameters],
-        "buffers": [fields(row, *buffer) for row in ledger.buffers],
+def _lines(ledger: Ledger) -> list[str]:
+    """Sums, components, rows."""
+    columns: Columns = {
+        "name": ("name", str),
+        "shape": ("shape", str),
+        "count": ("numel", ","),
+        "dtype": ("dtype", str),
+        "": ("tied_to", lambda name: f"tied to {name}" if name else ""),
     }
-
-
-def ledger_text(ledger: Ledger) -> str:
-    """Format a ledger as text: sums, components, layers, rows."""
-    lines = [
+    return [
         f"{ledger.model} ({ledger.architecture}, {ledger.model_type}): {ledger.total:,} parameters "
         f"in {ledger.tensors:,} tensors, {ledger.trainable:,} trainable, {ledger.nbytes:,} bytes",
         "",
         *aligned([(part.name, f"{part.total:,}", part.arithmetic) for part in ledger.components], "lrl"),
         "",
+        *table(ledger.parameters, columns, "llrll"),
     ]
-    rows = [
-        (row.name, str(row.shape), f"{row.numel:,}", row.dtype, f"tied to {row.tied_to}" if row.tied_to else "")
-        for row in ledger.parameters
-    ]
-    lines += aligned([("name", "shape", "count", "dtype", ""), *rows], "llrll")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+LEDGER: Faces[Ledger] = Faces(
+    keys="model model_type architecture way=source total trainable note tensors tied bytes=nbytes stored_tensors "
+    "stored_bytes=stored_nbytes components layers parameters buffers",
+    made={
+        "components": lambda ledger: {component.name: component.total for component in ledger.components},
+        "layers": lambda ledger: every(ledger.layers, LAYER),
+        "parameters": lambda ledger: every(ledger.parameters, *PARAMETERS),
+        "buffers": lambda ledger: every(ledger.buffers, "name shape dtype stored"),
+    },
+    lines=_lines,
+)

@@ -1,18 +1,19 @@
-"""Format answers of one model and of two as JSON and text."""
+"""How answers of one model and of two are shown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
-from operator import attrgetter
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.figures.checkpoints.comparison import slices_frame
+from bertviz_core.figures.sentences.ranking import interaction_frame, ranking_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
+    LateInteraction,
     LogitLens,
     PseudoLikelihood,
     Ranking,
@@ -24,7 +25,16 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
+from bertviz_core.questions.tables.lines import (
+    Faces,
+    every,
+    fields,
+    grid,
+    number_cell,
+    printable_token,
+    records,
+    table,
+)
 from bertviz_core.text import counted, escape_controls, shortened, tied
 
 ENTITY = ("label", "start", "end", "text", "score", "sequence")
@@ -35,13 +45,11 @@ PROBABILITIES: Mapping[Scoring, str] = {
     "number": "value",
 }
 """Heading of the scores of a classifier."""
-Rows = tuple[list[tuple[str, ...]], str]
-"""Rows of a table, starting with the header, and the alignment of its columns."""
 
 
 def prediction_json(answer: Answer[Any]) -> dict[str, Any]:
     """The JSON object of the answer for a text, without notices."""
-    return _json(answer.result, answer)
+    return PREDICTIONS[type(answer.result)].to_json(answer)
 
 
 def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> list[str]:
@@ -51,44 +59,23 @@ def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> l
         shown = prediction_json(answer)
         if len(answers) > 1:
             lines += ["", printable_token(shown["text"])]
-        lines += ["", *aligned(*_rows(answer.result, answer))]
+        lines += PREDICTIONS[type(answer.result)].to_lines(answer)
         lines += [f"{name} {number_cell(shown[name])}" for name in ("mean", "perplexity", "score") if name in shown]
     return lines
 
 
 def prediction_frame(answer: Answer[Any]) -> "pd.DataFrame":
     """One row per class, entity, answer, term, or position with its best word; columns as in the JSON."""
-    shown = prediction_json(answer)
-    frames: dict[type, Callable[[], pd.DataFrame]] = {
-        WordPrediction: lambda: _word_frame(shown),
-        PseudoLikelihood: lambda: pd.DataFrame({"token": shown["tokens"], "surprise": shown["surprise"]}),
-        LogitLens: lambda: _lens_frame(shown),
-        TermWeights: lambda: pd.DataFrame(shown["terms"]),
-        TermLedger: lambda: pd.DataFrame(shown["shares"]),
-        TagPrediction: lambda: pd.DataFrame(shown["entities"], columns=list(ENTITY)),
-        AnswerPrediction: lambda: _answer_frame(answer.result),
-        ClassPrediction: lambda: _class_frame(shown),
-    }
-    return frames[type(answer.result)]()
+    return PREDICTIONS[type(answer.result)].to_pandas(answer)
 
 
-@singledispatch
-def _json(result: Any, answer: Answer[Any]) -> dict[str, Any]:
-    raise TypeError(f"{type(result).__name__} is no answer of a head")
+TEXT = "text=result.tokens.text tokens=result.tokens.tokens"
+"""Keys of the tokens of an answer."""
+places = partial(number_cell, places=3)
 
 
-@singledispatch
-def _rows(result: Any, answer: Answer[Any]) -> Rows:
-    raise TypeError(f"{type(result).__name__} is no answer of a head")
-
-
-@_json.register
-def _(result: WordPrediction, answer: Answer[Any]) -> dict[str, Any]:
-    return {
-        "text": result.tokens.text,
-        "tokens": result.tokens.tokens,
-        "positions": [_word_position(result, answer.drawn["spelled"], place) for place in range(len(result.tokens))],
-    }
+def _positions(answer: Answer[WordPrediction]) -> list[dict[str, Any]]:
+    return [_word_position(answer.result, answer.drawn["spelled"], at) for at in range(len(answer.result.tokens))]
 
 
 def _word_position(words: WordPrediction, spelled: Any, position: int) -> dict[str, Any]:
@@ -112,76 +99,61 @@ def _word_position(words: WordPrediction, spelled: Any, position: int) -> dict[s
     }
 
 
-@_rows.register
-def _(result: WordPrediction, answer: Answer[Any]) -> Rows:
-    rows = []
-    for place in prediction_json(answer)["positions"]:
-        known = place["rank"] is not None
-        masked = " (masked)" if place["masked"] and known else ""
-        best = ", ".join(f"{printable_token(each['token'])} {each['probability']:.3f}" for each in place["top"])
-        rank = f"{place['rank']:,}" if known else ""
-        probability = f"{np.exp(place['log_probability']):.3f}" if known else ""
-        rows.append((str(place["position"]), f"{printable_token(place['token'])}{masked}", rank, probability, best))
-    return [("position", "token", "rank", "p", "best words"), *rows], "rlrrl"
-
-
-def _word_frame(shown: dict[str, Any]) -> "pd.DataFrame":
-    rows = [{**row, **{f"top_{name}": value for name, value in row["top"][0].items()}} for row in shown["positions"]]
+def _word_frame(answer: Answer[WordPrediction]) -> "pd.DataFrame":
+    rows = [{**row, **{f"top_{key}": value for key, value in row["top"][0].items()}} for row in _positions(answer)]
     return pd.DataFrame(rows).drop(columns="top").set_index("position")
 
 
-@_json.register
-def _(result: PseudoLikelihood, answer: Answer[Any]) -> dict[str, Any]:
-    return {
-        "text": result.tokens.text,
-        "tokens": result.tokens.tokens,
-        "surprise": result.surprise,
-        "mean": result.mean,
-        "perplexity": result.perplexity,
-    }
+def _word(row: Mapping[str, Any]) -> str:
+    return f"{printable_token(row['token'])}{' (masked)' if row['masked'] and row['rank'] is not None else ''}"
 
 
-@_rows.register
-def _(result: PseudoLikelihood, answer: Answer[Any]) -> Rows:
-    pairs = zip(result.tokens.tokens, result.surprise.tolist(), strict=True)
-    rows = [(printable_token(token), "" if np.isnan(nats) else f"{nats:.4f}") for token, nats in pairs]
-    return [("token", "nats"), *rows], "lr"
+def _best_words(top: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{printable_token(each['token'])} {each['probability']:.3f}" for each in top)
 
 
-@_json.register
-def _(result: LogitLens, answer: Answer[Any]) -> dict[str, Any]:
-    return {
-        "text": result.tokens.text,
-        "tokens": result.tokens.tokens,
-        "top": answer.drawn["spelled"],
-        "probabilities": np.exp(result.top_log_probability),
-        "log_probability": result.log_probability,
-        "rank": result.rank,
-        "entropy": result.entropy,
-        "divergence": result.divergence,
-    }
+MASKED_WORDS: Faces[Answer[WordPrediction]] = Faces(
+    keys=f"{TEXT} positions",
+    made={"positions": _positions},
+    frame=_word_frame,
+    rows="positions",
+    columns={
+        "position": ("position", str),
+        "token": _word,
+        "rank": "rank",
+        "p": ("log_probability", lambda log: "" if log is None else f"{np.exp(log):.3f}"),
+        "best words": ("top", _best_words),
+    },
+    align="rlrrl",
+)
+SURPRISE: Faces[Answer[PseudoLikelihood]] = Faces(
+    keys=f"{TEXT} surprise=result.surprise mean=result.mean perplexity=result.perplexity",
+    frame="token=result.tokens.tokens surprise=result.surprise",
+    columns={"token": "token", "nats": ("surprise", lambda nats: "" if np.isnan(nats) else f"{nats:.4f}")},
+)
 
 
-@_rows.register
-def _(result: LogitLens, answer: Answer[Any]) -> Rows:
-    shown = prediction_json(answer)
-    rows = [
-        (printable_token(token), *(printable_token(layer[place][0]) for layer in shown["top"]))
-        for place, token in enumerate(shown["tokens"])
-    ]
-    heading = ("token", *(f"layer {layer}" for layer in range(len(shown["top"]))))
-    return [heading, *rows], "l" * len(heading)
+def _lens_frame(answer: Answer[LogitLens]) -> "pd.DataFrame":
+    words = [[cell[0] for cell in layer] for layer in answer.drawn["spelled"]]
+    return pd.DataFrame(words, columns=answer.result.tokens.tokens).rename_axis("layer")
 
 
-def _lens_frame(shown: dict[str, Any]) -> "pd.DataFrame":
-    words = [[cell[0] for cell in layer] for layer in shown["top"]]
-    return pd.DataFrame(words, columns=shown["tokens"]).rename_axis("layer")
+def _lens_rows(answer: Answer[LogitLens]) -> "pd.DataFrame":
+    frame = _lens_frame(answer).T.add_prefix("layer ")
+    frame.insert(0, "token", frame.index)
+    return frame
 
 
-@_json.register
-def _(result: TermWeights, answer: Answer[Any]) -> dict[str, Any]:
-    terms = _terms(result, answer.drawn["spelled"])
-    return {"text": result.tokens.text, "tokens": result.tokens.tokens, "terms": terms}
+LENS: Faces[Answer[LogitLens]] = Faces(
+    keys=f"{TEXT} top probabilities log_probability=result.log_probability rank=result.rank entropy=result.entropy "
+    "divergence=result.divergence",
+    made={
+        "top": lambda answer: answer.drawn["spelled"],
+        "probabilities": lambda answer: np.exp(answer.result.top_log_probability),
+    },
+    frame=_lens_frame,
+    rows=_lens_rows,
+)
 
 
 def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
@@ -191,210 +163,243 @@ def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
     ]
 
 
-@_rows.register
-def _(result: TermWeights, answer: Answer[Any]) -> Rows:
-    shown = prediction_json(answer)
-    rows = [(each["word"], shown["tokens"][each["position"]], number_cell(each["weight"])) for each in shown["terms"]]
-    return [("word", "from", "weight"), *rows], "llr"
+def _at(tokens: Sequence[str], name: str) -> tuple[str, Callable[[int], str]]:
+    """The token at a position of a row."""
+    return name, tokens.__getitem__
 
 
-@_json.register
-def _(result: TermLedger, answer: Answer[Any]) -> dict[str, Any]:
-    first, second = answer.drawn["first"], answer.drawn["second"]
-    words = answer.drawn["shared_spelled"]
+TERMS: Faces[Answer[TermWeights]] = Faces(
+    keys=f"{TEXT} terms",
+    made={"terms": lambda answer: _terms(answer.result, answer.drawn["spelled"])},
+    rows="terms",
+    columns=lambda answer: {
+        "word": ("word", str),
+        "from": _at(answer.result.tokens.tokens, "position"),
+        "weight": "weight",
+    },
+    align="llr",
+)
+
+
+def _shares(answer: Answer[TermLedger]) -> list[dict[str, Any]]:
+    words, result = answer.drawn["shared_spelled"], answer.result
     rows = zip(words, result.first_positions, result.second_positions, result.shares, strict=False)
+    return [
+        {"word": word, "first": int(one), "second": int(other), "share": float(share)}
+        for word, one, other, share in rows
+    ]
+
+
+TERM_SCORE: Faces[Answer[TermLedger]] = Faces(
+    keys="text tokens terms pair_tokens pair_terms score=result.score shares",
+    made={
+        "text": lambda answer: answer.drawn["first"].tokens.text,
+        "tokens": lambda answer: answer.drawn["first"].tokens.tokens,
+        "terms": lambda answer: _terms(answer.drawn["first"], answer.drawn["spelled"]),
+        "pair_tokens": lambda answer: answer.drawn["second"].tokens.tokens,
+        "pair_terms": lambda answer: _terms(answer.drawn["second"], answer.drawn["pair_spelled"]),
+        "shares": _shares,
+    },
+    rows="shares",
+    columns=lambda answer: {
+        "word": ("word", str),
+        "from": _at(answer.drawn["first"].tokens.tokens, "first"),
+        "and from": _at(answer.drawn["second"].tokens.tokens, "second"),
+        "share": "share",
+    },
+    align="lllr",
+)
+
+
+def _entities(answer: Answer[TagPrediction]) -> list[dict[str, Any]]:
+    return every(answer.drawn["entities"], *ENTITY)
+
+
+def _tag_columns(answer: Answer[TagPrediction]) -> Mapping[str, Any]:
+    texts = (" of the first text", " of the second text") if answer.result.tokens.pair is not None else ("", "")
     return {
-        **_json(first, answer),
-        "pair_tokens": second.tokens.tokens,
-        "pair_terms": _terms(second, answer.drawn["pair_spelled"]),
-        "score": result.score,
-        "shares": [
-            {"word": word, "first": int(one), "second": int(other), "share": float(share)}
-            for word, one, other, share in rows
-        ],
+        "label": ("label", str),
+        "characters": lambda row: _characters(row) + texts[row["sequence"]],
+        "score": ("score", places),
+        "text": ("text", escape_controls),
     }
 
 
-@_rows.register
-def _(result: TermLedger, answer: Answer[Any]) -> Rows:
-    shown = prediction_json(answer)
-    rows = [
-        (each["word"], shown["tokens"][each["first"]], shown["pair_tokens"][each["second"]], number_cell(each["share"]))
-        for each in shown["shares"]
-    ]
-    return [("word", "from", "and from", "share"), *rows], "lllr"
-
-
-@_json.register
-def _(result: TagPrediction, answer: Answer[Any]) -> dict[str, Any]:
-    entities: Any = answer.drawn["entities"]
-    return {
-        "text": result.tokens.text,
-        "tokens": result.tokens.tokens,
-        "labels": result.labels,
-        "logits": result.logits,
-        "entities": [{name: getattr(each, name) for name in ENTITY} for each in entities],
-    }
-
-
-@_rows.register
-def _(result: TagPrediction, answer: Answer[Any]) -> Rows:
-    in_pair = result.tokens.pair is not None
-    rows = [
-        (
-            each["label"],
-            _characters(each) + (" of the second text" if each["sequence"] else " of the first text") * in_pair,
-            number_cell(each["score"], 3),
-            escape_controls(each["text"]),
-        )
-        for each in prediction_json(answer)["entities"]
-    ]
-    return [("label", "characters", "score", "text"), *rows], "lrrl"
-
-
-@_json.register
-def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
-    names, best = ("text", "start", "end", "score", "logit", "window"), result.windows[result.answers[0].window]
-    return {
-        "text": result.question,
-        "answer": result.answer,
-        "answers": [{name: getattr(each, name) for name in names} for each in result.answers],
-        "null_logit": result.null_logit,
-        "null_score": result.null_score,
-        "windows": len(result.windows),
-        "tokens": best.tokens,
-        "start_logits": best.start_logits,
-        "end_logits": best.end_logits,
-    }
-
-
-@_rows.register
-def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
-    rows = [
-        (
-            each["label"],
-            _characters(each),
-            number_cell(each["score"], 3),
-            number_cell(each["logit"], 3),
-            escape_controls(each["text"]),
-        )
-        for each in answer_rows(result)
-    ]
-    return [("label", "characters", "score", "logit", "text"), *rows], "lrrrl"
-
-
-def _answer_frame(prediction: AnswerPrediction) -> "pd.DataFrame":
-    frame = pd.DataFrame(answer_rows(prediction))
-    return frame.astype({"start": "Int64", "end": "Int64", "score": float, "window": "Int64"})
-
-
-def _characters(span: dict[str, Any]) -> str:
+def _characters(span: Mapping[str, Any]) -> str:
     return "" if span["start"] is None else f"{span['start']}:{span['end']}"
 
 
-@_json.register
-def _(result: ClassPrediction, answer: Answer[Any]) -> dict[str, Any]:
+TAGS: Faces[Answer[TagPrediction]] = Faces(
+    keys=f"{TEXT} labels=result.labels logits=result.logits entities",
+    made={"entities": _entities},
+    frame=lambda answer: pd.DataFrame(_entities(answer), columns=list(ENTITY)),
+    rows="entities",
+    columns=_tag_columns,
+    align="lrrl",
+)
+
+
+def _answer_keys(answer: Answer[AnswerPrediction]) -> dict[str, Any]:
+    result = answer.result
+    best = result.windows[result.answers[0].window]
     return {
-        "text": result.tokens.text,
-        "labels": result.labels,
-        "logits": result.logits,
-        "scoring": result.scoring,
-        "probabilities": result.probabilities,
+        **fields(result, "text=question answer"),
+        "answers": every(result.answers, "text start end score logit window"),
+        **fields(result, "null_logit null_score"),
+        "windows": len(result.windows),
+        **fields(best, "tokens start_logits end_logits"),
     }
 
 
-@_rows.register
-def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
+def _answer_frame(answer: Answer[AnswerPrediction]) -> "pd.DataFrame":
+    frame = pd.DataFrame(answer_rows(answer.result))
+    return frame.astype({"start": "Int64", "end": "Int64", "score": float, "window": "Int64"})
+
+
+ANSWERS: Faces[Answer[AnswerPrediction]] = Faces(
+    keys=_answer_keys,
+    frame=_answer_frame,
+    rows=lambda answer: answer_rows(answer.result),
+    columns={
+        "label": ("label", str),
+        "characters": _characters,
+        "score": ("score", places),
+        "logit": ("logit", places),
+        "text": ("text", escape_controls),
+    },
+    align="lrrrl",
+)
+
+
+def _class_frame(answer: Answer[ClassPrediction]) -> "pd.DataFrame":
+    columns = {name: each for name, each in fields(answer.result, "logits probabilities").items() if each is not None}
+    frame = pd.DataFrame(columns, index=pd.Index(answer.result.labels, name="label"), dtype=np.float32)
+    return frame.rename_axis(columns=answer.result.scoring)
+
+
+def _class_rows(answer: Answer[ClassPrediction]) -> list[tuple[str, Any]]:
+    result = answer.result
     scores = result.logits if result.probabilities is None else result.probabilities
-    name = PROBABILITIES[result.scoring]
-    rows = [(printable_token(label), number_cell(value)) for label, value in zip(result.labels, scores, strict=True)]
-    return [("label", name), *rows], "lr"
+    return list(zip(result.labels, scores, strict=True))
 
 
-def _class_frame(shown: dict[str, Any]) -> "pd.DataFrame":
-    columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
-    frame = pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
-    return frame.rename_axis(columns=shown["scoring"])
+CLASSES: Faces[Answer[ClassPrediction]] = Faces(
+    keys="text=result.tokens.text labels=result.labels logits=result.logits scoring=result.scoring "
+    "probabilities=result.probabilities",
+    frame=_class_frame,
+    rows=_class_rows,
+    columns=lambda answer: ("label", PROBABILITIES[answer.result.scoring]),
+)
+PREDICTIONS: Mapping[type, Faces[Answer[Any]]] = {
+    WordPrediction: MASKED_WORDS,
+    PseudoLikelihood: SURPRISE,
+    LogitLens: LENS,
+    TermWeights: TERMS,
+    TermLedger: TERM_SCORE,
+    TagPrediction: TAGS,
+    AnswerPrediction: ANSWERS,
+    ClassPrediction: CLASSES,
+}
+"""Kind of prediction of a head -> how its answer is shown."""
 
 
-def ranking_json(ranking: Ranking) -> dict[str, Any]:
-    """The JSON object of the `rank` command: the texts by descending score; `row` is the place in the list, from 0."""
+def _scores(ranking: Ranking) -> list[dict[str, Any]]:
+    """The texts by descending score; `row` is the place in the list, from 0."""
     rank, cosine_rank = ranking.rank, ranking.cosine_rank
-    return {
-        "model": ranking.model,
-        "sentence_model": ranking.sentence_model,
-        "query": ranking.query,
-        "label": ranking.label or None,
-        "score_name": ranking.score_name,
-        "scores": [
-            {
-                "row": index,
-                "text": ranking.texts[index],
-                "score": ranking.scores[index],
-                "logit": None if ranking.by_tokens else ranking.logits[index],
-                "rank": rank[index],
-                "cosine": ranking.cosines[index],
-                "cosine_rank": cosine_rank[index],
-            }
-            for index in ranking.order.tolist()
-        ],
-    }
-
-
-def ranking_lines(ranking: Ranking) -> list[str]:
-    """The query, what the score is, and a table of the texts by descending score."""
-    of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"
-    rows = [
-        (
-            f"{row['rank']:,}",
-            number_cell(row["score"]),
-            f"{row['cosine_rank']:,}",
-            number_cell(row["cosine"]),
-            printable_token(row["text"]),
-        )
-        for row in ranking_json(ranking)["scores"]
+    return [
+        {
+            "row": index,
+            "text": ranking.texts[index],
+            "score": ranking.scores[index],
+            "logit": None if ranking.by_tokens else ranking.logits[index],
+            "rank": rank[index],
+            "cosine": ranking.cosines[index],
+            "cosine_rank": cosine_rank[index],
+        }
+        for index in ranking.order.tolist()
     ]
-    first = (
+
+
+def _ranking_above(ranking: Ranking) -> list[str]:
+    of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"
+    return [
         f"{ranking.model}: texts for {printable_token(ranking.query)!r}, {of}: {ranking.score_name}; cosines of "
         f"{ranking.sentence_model}"
-    )
-    return [first, "", *aligned([("rank", "score", "by cosine", "cosine", "text"), *rows], "rrrrl")]
+    ]
+
+
+RANKING: Faces[Ranking] = Faces(
+    keys="model sentence_model query label score_name scores",
+    made={"label": lambda ranking: ranking.label or None, "scores": _scores},
+    frame=ranking_frame,
+    above=_ranking_above,
+    columns=("rank", "score", "by cosine", "cosine", "text"),
+)
+
+
+def _query_tokens(result: LateInteraction) -> list[dict[str, Any]]:
+    """The tokens of the query; `best` is a place in document_tokens, from 0."""
+    rows = zip(result.query_tokens, result.expanded, result.largest, result.best, strict=True)
+    return [
+        {"token": token, "expanded": filled, "largest": value, "best": at, "document_token": result.document_tokens[at]}
+        for token, filled, value, at in rows
+    ]
+
+
+def _interaction_above(result: LateInteraction) -> list[str]:
+    kind = "mean" if result.mean else "sum"
+    skipped = [f"not scored: {' '.join(map(printable_token, result.skipped))}"] if result.skipped else []
+    return [
+        f"{result.model}: score {number_cell(result.score)}, the {kind} of the largest {_product(result)} of "
+        f"{len(result.query_tokens)} tokens",
+        *skipped,
+    ]
+
+
+def _product(result: LateInteraction) -> str:
+    return "cosine" if result.normalized else "dot product"
+
+
+INTERACTION: Faces[LateInteraction] = Faces(
+    keys="model query document score mean normalized trained dimensions tokens document_tokens skipped cosines notices",
+    made={"tokens": _query_tokens},
+    frame=interaction_frame,
+    above=_interaction_above,
+    columns=lambda result: {
+        "token": "token",
+        _product(result): "largest",
+        "document token": "document token",
+        "place": ("place", str),
+        "": lambda row: "fills the query up" if row["expanded"] else "",
+    },
+)
 
 
 MAX_ROWS, MAX_LABELS = 30, 12
 """Maximum number of texts, and of rows of the confusion matrix, in a terminal."""
 MAX_TEXT_CHARACTERS = 70
-NAMES = ("first", "second", "difference", "low", "high")
-NUMBERS = attrgetter(*NAMES)
-"""The numbers of a pair of scores."""
 LISTED = ("changed", "mended", "broken", "both wrong", "both right", "all")
 """Parts of the texts that can be listed."""
 
 
-def answer_comparison_json(compared: AnswerComparison) -> dict[str, Any]:
-    """The JSON object of the comparison; scores only with gold labels, texts as indices of `answers`."""
-    frame = answer_comparison_frame(compared)
-    value: dict[str, Any] = {
-        "first": compared.first,
-        "second": compared.second,
-        "texts": len(compared.texts),
-        "agreement": compared.agreement,
-        "labels": compared.labels,
-        "confusion": compared.confusion,
-        "changed": compared.changed,
-    }
+def _compared_keys(compared: AnswerComparison) -> dict[str, Any]:
+    """Scores only with gold labels, texts as indices of `answers`."""
+    scores: dict[str, Any] = {}
     if compared.gold is not None:
-        gold = compared.gold
-        value |= {
-            "compared": len(gold.first.compared),
-            "accuracy": _score(gold.accuracy),
-            "macro_f1": _score(gold.macro_f1),
-            "mcnemar_p": gold.mcnemar_p,
-            "mended": gold.mended,
-            "broken": gold.broken,
+        scores = {
+            "compared": len(compared.gold.first.compared),
+            "accuracy": _score(compared.gold.accuracy),
+            "macro_f1": _score(compared.gold.macro_f1),
+            **fields(compared.gold, "mcnemar_p mended broken"),
         }
-    answers = frame.rename(columns=lambda name: name.replace(" ", "_")).to_dict("records")
-    return {**value, "answers": answers, "notices": compared.notices}
+    return {
+        **fields(compared, "first second"),
+        "texts": len(compared.texts),
+        **fields(compared, "agreement labels confusion changed"),
+        **scores,
+        "answers": records(answer_comparison_frame(compared)),
+        "notices": compared.notices,
+    }
 
 
 def p_value_text(value: float) -> str:
@@ -402,7 +407,7 @@ def p_value_text(value: float) -> str:
     return f"= {value:.3f}" if value >= 0.001 else "< 0.001"
 
 
-def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
+def _compared_lines(compared: AnswerComparison) -> list[str]:
     """The scores with their differences, one model's answers against the other's, and the texts that changed."""
     count = counted(len(compared.texts), "text")
     names = escape_controls(f"{compared.first} and {compared.second}")
@@ -412,20 +417,19 @@ def answer_comparison_lines(compared: AnswerComparison) -> list[str]:
         rows = [_score_row("accuracy", gold.accuracy), _score_row("macro-F1", gold.macro_f1)]
         header = (f"of {counted(len(gold.first.compared), 'text')}", "first", "second", "difference", "95 % interval")
         mended, broken = len(gold.mended), len(gold.broken)
-        lines += ["", *aligned([header, *rows], "lrrrr"), ""]
+        lines += ["", *table(rows, header, "lrrrr"), ""]
         lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p {p_value_text(gold.mcnemar_p)}")
-    lines += _confusion_lines(compared)
-    frame = answer_comparison_frame(compared)
+    if len(compared.labels) <= MAX_LABELS:
+        lines += ["", "answers of the first (rows) and the second"]
+        lines += grid("", compared.labels, compared.labels, compared.confusion.tolist(), str)
     parts = ("changed",) if compared.gold is None else ("mended", "broken")
     listed = [place for part in parts for place in listed_texts(compared, part)]
-    columns = [name for name in ("kind", "gold label", "first", "second", "text") if name in frame]
-    shown = [[printable_token(str(cell)) for cell in row] for row in frame.loc[listed[:MAX_ROWS], columns].to_numpy()]
-    for row, place in zip(shown, listed, strict=False):
-        row[-1] = shortened(escape_controls(compared.texts[place]), MAX_TEXT_CHARACTERS)
-    lines += ["", *aligned([columns, *shown], "l" * len(columns))] if listed else []
-    if len(listed) > MAX_ROWS:
-        lines.append(f"... and {len(listed) - MAX_ROWS:,} more; --json prints all")
-    return lines
+    frame = answer_comparison_frame(compared).loc[listed[:MAX_ROWS]]
+    columns: dict[str, Any] = {name: name for name in ("kind", "gold label", "first", "second") if name in frame}
+    columns["text"] = ("text", lambda text: shortened(escape_controls(text), MAX_TEXT_CHARACTERS))
+    lines += ["", *table(frame, columns)] if listed else []
+    more = len(listed) - MAX_ROWS
+    return [*lines, *([f"... and {more:,} more; --json prints all"] if more > 0 else [])]
 
 
 def answer_comparison_frame(compared: AnswerComparison) -> "pd.DataFrame":
@@ -440,21 +444,15 @@ def answer_comparison_frame(compared: AnswerComparison) -> "pd.DataFrame":
     return pd.DataFrame({**columns, "first probability": first, "second probability": second})
 
 
-def slices_json(sliced: SlicedAnswers) -> dict[str, Any]:
-    """The JSON object of the slices; the texts of each as indices."""
-    rows = slices_frame(sliced).rename(columns=lambda name: name.replace(" ", "_")).to_dict("records")
-    places = [each.places for each in sliced.slices]
-    return {"by": sliced.by, "slices": [{**row, "places": at} for row, at in zip(rows, places, strict=True)]}
+COMPARED_ANSWERS: Faces[AnswerComparison] = Faces(
+    keys=_compared_keys, frame=answer_comparison_frame, lines=_compared_lines
+)
 
 
-def slices_lines(sliced: SlicedAnswers) -> list[str]:
-    """The slice with the clearest difference, and a table with a row per slice."""
-    frame = slices_frame(sliced).drop(columns=["low", "high"], errors="ignore")
-    rows = [
-        tuple(number_cell(cell) if isinstance(cell, float) else printable_token(str(cell)) for cell in row)
-        for row in frame.itertuples(index=False)
-    ]
-    return [slices_sentence(sliced), "", *aligned([tuple(frame.columns), *rows], "l" + "r" * (len(frame.columns) - 1))]
+def _slices(sliced: SlicedAnswers) -> list[dict[str, Any]]:
+    """The texts of each slice as indices."""
+    rows = zip(records(slices_frame(sliced)), sliced.slices, strict=True)
+    return [{**row, "places": each.places} for row, each in rows]
 
 
 def slices_sentence(sliced: SlicedAnswers) -> str:
@@ -474,6 +472,15 @@ def slices_sentence(sliced: SlicedAnswers) -> str:
         f"The clearest difference is in the slice {most.name}: accuracy {score.first:.1%} → {score.second:.1%} over "
         f"{counted(most.compared, 'text')}. The {better} model is more accurate there."
     )
+
+
+SLICES: Faces[SlicedAnswers] = Faces(
+    keys="by slices",
+    made={"slices": _slices},
+    frame=slices_frame,
+    above=lambda sliced: [slices_sentence(sliced)],
+    rows=lambda sliced: slices_frame(sliced).drop(columns=["low", "high"], errors="ignore"),
+)
 
 
 def listed_texts(compared: AnswerComparison, part: str) -> list[int]:
@@ -498,19 +505,10 @@ def listed_texts(compared: AnswerComparison, part: str) -> list[int]:
 
 
 def _score(score: ScorePair) -> dict[str, Any]:
-    numbers = {"first": score.first, "second": score.second, "difference": score.difference}
-    return {**numbers, "interval": [score.low, score.high]}
+    return {**fields(score, "first second difference"), "interval": [score.low, score.high]}
 
 
 def _score_row(name: str, score: ScorePair) -> tuple[str, ...]:
-    first, second, *signed = NUMBERS(score)
+    first, second, *signed = fields(score, "first second difference low high").values()
     difference, low, high = (f"{'+' if each > 0 else ''}{number_cell(each)}" for each in signed)
     return name, number_cell(first), number_cell(second), difference, f"{low} to {high}"
-
-
-def _confusion_lines(compared: AnswerComparison) -> list[str]:
-    if len(compared.labels) > MAX_LABELS:
-        return []
-    labels = [printable_token(label) for label in compared.labels]
-    rows = [(label, *map(str, row)) for label, row in zip(labels, compared.confusion.tolist(), strict=True)]
-    return ["", "answers of the first (rows) and the second", *aligned([("", *labels), *rows], "l" + "r" * len(labels))]

@@ -1,4 +1,4 @@
-"""Format tokens, runs, heads, sentences and corpora as JSON and text."""
+"""How runs, heads, journeys, sentences and corpora are shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,9 +12,18 @@ from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
-from bertviz_core.predictions.results import LateInteraction
-from bertviz_core.questions.tables.lines import aligned, fields, number_cell, printable_token
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.questions.tables.lines import (
+    Faces,
+    aligned,
+    every,
+    fields,
+    number_cell,
+    printable_token,
+    table,
+)
 from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.results import Trace
 
@@ -22,44 +31,45 @@ MAX_VALUES = 6
 STRONGEST_KEYS = 4
 
 
-def hidden_json(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> dict[str, Any]:
-    """The JSON object of the `hidden` command."""
-    pooler_keys: dict[str, Any] = {}
-    if pooler:
-        pooler_keys = {"pooler_output": trace.pooler_output, "pooler_check": check.max_difference if check else None}
-    return {
-        "model": trace.model,
-        "model_type": trace.model_type,
-        "layer": layer,
-        "num_hidden_layers": trace.num_hidden_layers,
-        "tokens": trace.tokens.tokens,
-        "input_ids": trace.tokens.input_ids,
-        "hidden": trace.hidden_states[layer],
-        **pooler_keys,
-        "device": trace.device,
-        "notices": (*trace.tokens.notices, *trace.notices),
-    }
+def hidden_faces(layer: int, pooler: bool = False, check: PoolerCheck | None = None) -> Faces[Trace]:
+    """How an entry of the hidden states is shown, with the pooler's output and its second computation if requested."""
 
+    def above(trace: Trace) -> list[str]:
+        return [
+            f"{trace.model}: entry {layer} of the hidden states 0 to {trace.num_hidden_layers} ({state_name(layer)}), "
+            f"shape {trace.hidden_states[layer].shape}"
+        ]
 
-def hidden_lines(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> list[str]:
-    """A table of the hidden states: norm and first values of every token."""
-    states = trace.hidden_states[layer]
-    rows = [
-        (str(position), printable_token(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
-        for position, (token, vector) in enumerate(zip(trace.tokens.tokens, states, strict=True))
-    ]
-    lines = [
-        f"{trace.model}: entry {layer} of the hidden states 0 to {trace.num_hidden_layers} ({state_name(layer)}), "
-        f"shape {states.shape}",
-        "",
-        *aligned([("position", "token", "norm", "first values"), *rows], "rlrl"),
-    ]
-    if pooler and trace.pooler_output is not None:
-        vector = trace.pooler_output
-        lines += ["", f"pooler_output ({len(vector)},), norm {np.linalg.norm(vector):.4f}: {_values(vector)}"]
-        if check is not None:
-            lines.append(f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}")
-    return lines
+    def rows(trace: Trace) -> list[tuple[Any, ...]]:
+        every_token = enumerate(zip(trace.tokens.tokens, trace.hidden_states[layer], strict=True))
+        return [
+            (str(at), printable_token(token), np.linalg.norm(row), _values(row)) for at, (token, row) in every_token
+        ]
+
+    def below(trace: Trace) -> list[str]:
+        vector = trace.pooler_output if pooler else None
+        if vector is None:
+            return []
+        lines = ["", f"pooler_output ({len(vector)},), norm {np.linalg.norm(vector):.4f}: {_values(vector)}"]
+        checked = [] if check is None else [f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}"]
+        return lines + checked
+
+    return Faces(
+        keys="model model_type layer num_hidden_layers tokens=tokens.tokens input_ids=tokens.input_ids hidden "
+        f"{'pooler_output pooler_check ' if pooler else ''}device notices",
+        made={
+            "layer": lambda trace: layer,
+            "hidden": lambda trace: trace.hidden_states[layer],
+            "pooler_check": lambda trace: check.max_difference if check else None,
+            "notices": lambda trace: (*trace.tokens.notices, *trace.notices),
+        },
+        above=above,
+        rows=rows,
+        columns=("position", "token", "norm", "first values"),
+        align="rlrl",
+        cell=lambda value: number_cell(value) if isinstance(value, np.floating) else value,
+        below=below,
+    )
 
 
 def _values(vector: np.ndarray) -> str:
@@ -67,57 +77,53 @@ def _values(vector: np.ndarray) -> str:
     return " ".join(number_cell(value).rjust(8) for value in vector[:MAX_VALUES].tolist()) + more
 
 
-def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:
-    """The JSON object of the `attention` command."""
-    return {
-        "model": trace.model,
-        "model_type": trace.model_type,
-        "layer": head_map.layer,
-        "head": head_map.head,
-        "num_hidden_layers": trace.num_hidden_layers,
-        "num_attention_heads": trace.num_attention_heads,
-        "words": head_map.options.words,
-        "tokens": head_map.keys.labels if head_map.options.words else trace.tokens.tokens,
-        "positions": head_map.keys.positions,
-        "attention": np.ascontiguousarray(head_map.weights),
-        "attention_way": trace.attention_source,
-        "device": trace.device,
-        "notices": (*trace.tokens.notices, *trace.notices),
-    }
+def attention_faces(trace: Trace) -> Faces[AttentionMap]:
+    """How the attention of a head of a run is shown: the keys with the largest weights for every query."""
+
+    def lines(head_map: AttentionMap) -> list[str]:
+        weights, labels = head_map.weights, [printable_token(label) for label in head_map.keys.labels]
+        count = min(STRONGEST_KEYS, len(labels))
+        rows = [
+            (str(query), printable_token(label), *(f"{row[key]:.3f} {key} {labels[key]}" for key in best[:count]))
+            for query, (label, row, best) in enumerate(
+                zip(head_map.queries.labels, weights, np.argsort(-weights, axis=1, kind="stable").tolist(), strict=True)
+            )
+        ]
+        heading = ("", "word" if head_map.options.words else "token", "attends most to", *[""] * (count - 1))
+        sums = "; every row sums to 1" if np.isfinite(weights).all() else ""
+        return [
+            f"{trace.model}: attention of layer {head_map.layer} of 0 to {trace.num_hidden_layers - 1}, "
+            f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {weights.shape}{sums}",
+            "",
+            *aligned([heading, *rows], "rl" + "l" * count),
+        ]
+
+    def keys(head_map: AttentionMap) -> dict[str, Any]:
+        words = head_map.options.words
+        return {
+            **fields(trace, "model model_type"),
+            **fields(head_map, "layer head"),
+            **fields(trace, "num_hidden_layers num_attention_heads"),
+            "words": words,
+            "tokens": head_map.keys.labels if words else trace.tokens.tokens,
+            "positions": head_map.keys.positions,
+            "attention": np.ascontiguousarray(head_map.weights),
+            **fields(trace, "attention_way=attention_source device"),
+            "notices": (*trace.tokens.notices, *trace.notices),
+        }
+
+    return Faces(keys=keys, lines=lines)
 
 
-def attention_lines(trace: Trace, head_map: AttentionMap) -> list[str]:
-    """A table of the attention of a head: the keys with the largest weights for every query."""
-    kind = "word" if head_map.options.words else "token"
-    count = min(STRONGEST_KEYS, len(head_map.keys))
-    strongest = np.argsort(-head_map.weights, axis=1, kind="stable")[:, :count]
-    rows = [
-        (str(query), printable_token(label), *(_key(head_map, query, key) for key in strongest[query].tolist()))
-        for query, label in enumerate(head_map.queries.labels)
-    ]
-    sums = "; every row sums to 1" if np.isfinite(head_map.weights).all() else ""
-    return [
-        f"{trace.model}: attention of layer {head_map.layer} of 0 to {trace.num_hidden_layers - 1}, "
-        f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {head_map.weights.shape}{sums}",
-        "",
-        *aligned([("", kind, "attends most to", *[""] * (count - 1)), *rows], "rl" + "l" * count),
-    ]
+def _journey_frame(way: Journey) -> "pd.DataFrame":
+    layers, tokens = np.divmod(np.arange(way.layers * len(way.labels)), max(len(way.labels), 1))
+    columns: dict[str, Any] = {"layer": layers, "token": tokens, "label": [way.labels[at] for at in tokens]}
+    measures = fields(way, "turn length entropy").items()
+    return pd.DataFrame({**columns, **{name: each.ravel() for name, each in measures if each is not None}})
 
 
-def _key(head_map: AttentionMap, query: int, key: int) -> str:
-    return f"{head_map.weights[query, key]:.3f} {key} {printable_token(head_map.keys.labels[key])}"
-
-
-def journey_json(way: Journey) -> dict[str, Any]:
-    """The JSON object of a journey: stages, tokens and measures [layers][tokens]."""
-    stages = [{"name": each.name, "kind": each.kind, "numel": each.numel, "run": each.run} for each in way.stages]
-    known = {"turn": way.turn, "length": way.length, "entropy": way.entropy}
-    tokens = list(way.labels)
-    return {"stages": stages, "tokens": tokens, **known, "missing": way.missing or None}
-
-
-def journey_lines(way: Journey) -> Sequence[str]:
-    """A table of the turn of every token in each layer, one row per token."""
+def _journey_lines(way: Journey) -> Sequence[str]:
+    """The turn of every token in each layer, one row per token."""
     if way.turn is None:
         return (way.missing, *(f"{each.name}: {each.numel:,} parameters" for each in way.stages))
     head = ("token", *(f"layer {layer}" for layer in range(way.layers)))
@@ -126,69 +132,76 @@ def journey_lines(way: Journey) -> Sequence[str]:
     return (title, *aligned([head, *rows], "l" + "r" * way.layers))
 
 
-def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
-    """The JSON object of the `heads` command: for each block the norm of each head, or its weights."""
-    norms: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
-    blocks = norms
-    if weights:
-        blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
-        blocks |= {f"{block}_bias": projections.bias(block) for block in BLOCKS}
-    return {
-        **fields(projections, "model layer shared_with num_heads"),
-        "num_key_value_heads": len(projections.key),
-        "head_dim": projections.head_dim,
-        "shapes": {block: projections.blocks(block).shape for block in BLOCKS},
-        "stored": {block: fields(stored, "name shape form") for block, stored in projections.stored.items()},
-        "norms": norms,
-        **blocks,
-    }
+JOURNEY: Faces[Journey] = Faces(
+    keys="stages tokens=labels turn length entropy missing",
+    made={
+        "stages": lambda way: every(way.stages, "name kind numel run"),
+        "missing": lambda way: way.missing or None,
+    },
+    frame=_journey_frame,
+    lines=_journey_lines,
+)
 
 
-def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
-    """Tables of the heads: shapes and names, norms, and optionally the weights."""
-    stored = [
-        (block, matrix.name, str(matrix.shape), matrix.form, str(projections.blocks(block).shape))
-        for block, matrix in projections.stored.items()
-    ]
-    norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(projections.norms.tolist())]
-    lines = [
-        f"{projections.model}: layer {projections.layer}, {projections.num_heads} heads of {projections.head_dim}",
-        "",
-        *aligned([("matrix", "parameter", "shape", "read", "heads"), *stored], "lllll"),
-        "",
-        "Frobenius norm of each head's block",
-        *aligned([("head", *BLOCKS), *norms], "rrrrr"),
-    ]
-    for block in BLOCKS if weights else ():
-        for head, rows in enumerate(projections.blocks(block)):
-            lines += ["", f"{block}, head {head}, {rows.shape}"]
-            lines += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
-    return lines
+def _heads_frame(projections: HeadProjections) -> "pd.DataFrame":
+    heads = pd.RangeIndex(projections.num_heads, name="head")
+    return pd.DataFrame(projections.norms, index=heads, columns=list(BLOCKS))
 
 
-def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
-    """The JSON object of the `similarity` command."""
-    return {
-        "model": vectors.model,
-        "sentences": vectors.sentences,
-        "similarity": matrix,
-        "pooling": vectors.pooling,
-        "layer": vectors.layer,
-        "normalized": vectors.normalized,
-        "prompt": vectors.prompt,
-        "dimensions": vectors.dimensions,
-        "tokens": vectors.token_counts,
-        "notices": vectors.notices,
-    }
+def heads_faces(weights: bool) -> Faces[HeadProjections]:
+    """How the matrices of a layer are shown: for each block the norm of each head, and its weights if requested."""
+
+    def keys(projections: HeadProjections) -> dict[str, Any]:
+        norms: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+        blocks = norms
+        if weights:
+            blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
+            blocks |= {f"{block}_bias": projections.bias(block) for block in BLOCKS}
+        return {
+            **fields(projections, "model layer shared_with num_heads"),
+            "num_key_value_heads": len(projections.key),
+            "head_dim": projections.head_dim,
+            "shapes": {block: projections.blocks(block).shape for block in BLOCKS},
+            "stored": {block: fields(stored, "name shape form") for block, stored in projections.stored.items()},
+            "norms": norms,
+            **blocks,
+        }
+
+    def lines(projections: HeadProjections) -> list[str]:
+        stored = [
+            (block, matrix.name, str(matrix.shape), matrix.form, str(projections.blocks(block).shape))
+            for block, matrix in projections.stored.items()
+        ]
+        norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(projections.norms.tolist())]
+        printed = [
+            f"{projections.model}: layer {projections.layer}, {projections.num_heads} heads of {projections.head_dim}",
+            "",
+            *aligned([("matrix", "parameter", "shape", "read", "heads"), *stored], "lllll"),
+            "",
+            "Frobenius norm of each head's block",
+            *aligned([("head", *BLOCKS), *norms], "rrrrr"),
+        ]
+        for block in BLOCKS if weights else ():
+            for head, rows in enumerate(projections.blocks(block)):
+                printed += ["", f"{block}, head {head}, {rows.shape}"]
+                printed += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
+        return printed
+
+    return Faces(keys=keys, frame=_heads_frame, lines=lines)
 
 
-def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
-    """A table of similarities with numbered columns."""
-    numbers = [str(index) for index in range(len(matrix))]
+def _similarity_frame(vectors: SentenceVectors) -> "pd.DataFrame":
+    return pd.DataFrame(similarity_matrix(vectors.vectors), index=vectors.sentences, columns=vectors.sentences)
+
+
+def _similarity_lines(vectors: SentenceVectors) -> list[str]:
+    numbers = [str(index) for index in range(len(vectors.sentences))]
     prompt = f", after the prompt {quoted(escape_controls(vectors.prompt), 60)}" if vectors.prompt else ""
     rows = [
-        (number, printable_token(text), *map(number_cell, row.tolist()))
-        for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
+        (number, printable_token(text), *map(number_cell, row))
+        for number, text, row in zip(
+            numbers, vectors.sentences, similarity_matrix(vectors.vectors).tolist(), strict=True
+        )
     ]
     return [
         f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
@@ -198,56 +211,12 @@ def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
     ]
 
 
-def interaction_json(result: LateInteraction) -> dict[str, Any]:
-    """The JSON object of the `late-interaction` command; `best` is a place in document_tokens, from 0."""
-    best, largest = result.best, result.largest
-    return {
-        "model": result.model,
-        "query": result.query,
-        "document": result.document,
-        "score": result.score,
-        "mean": result.mean,
-        "normalized": result.normalized,
-        "trained": result.trained,
-        "dimensions": result.dimensions,
-        "tokens": [
-            {
-                "token": token,
-                "expanded": bool(result.expanded[place]),
-                "largest": largest[place],
-                "best": int(best[place]),
-                "document_token": result.document_tokens[best[place]],
-            }
-            for place, token in enumerate(result.query_tokens)
-        ],
-        "document_tokens": result.document_tokens,
-        "skipped": result.skipped,
-        "cosines": result.cosines,
-        "notices": result.notices,
-    }
-
-
-def interaction_lines(result: LateInteraction) -> list[str]:
-    """The score as a sum, and a table of the tokens of the query."""
-    count, name = len(result.query_tokens), "cosine" if result.normalized else "dot product"
-    kind = "mean" if result.mean else "sum"
-    rows = [
-        (
-            printable_token(row["token"]),
-            number_cell(row["largest"]),
-            printable_token(row["document_token"]),
-            str(row["best"]),
-            "fills the query up" if row["expanded"] else "",
-        )
-        for row in interaction_json(result)["tokens"]
-    ]
-    skipped = [f"not scored: {' '.join(map(printable_token, result.skipped))}"] if result.skipped else []
-    return [
-        f"{result.model}: score {number_cell(result.score)}, the {kind} of the largest {name} of {count} tokens",
-        *skipped,
-        "",
-        *aligned([("token", name, "document token", "place", ""), *rows], "lrlrl"),
-    ]
+SIMILARITY: Faces[SentenceVectors] = Faces(
+    keys="model sentences similarity pooling layer normalized prompt dimensions tokens=token_counts notices",
+    made={"similarity": lambda vectors: similarity_matrix(vectors.vectors)},
+    frame=_similarity_frame,
+    lines=_similarity_lines,
+)
 
 
 OWN = ("row", "score")
@@ -256,14 +225,14 @@ LONGEST = 60
 """Maximum length of a text in the table."""
 
 
-def info_json(corpus: Corpus) -> dict[str, Any]:
-    """The JSON object of the `corpus info` command: the manifest, with every column and its kind."""
+def _corpus_keys(corpus: Corpus) -> dict[str, Any]:
+    """The manifest, with every column and its kind."""
     manifest: dict[str, Any] = msgspec.to_builtins(corpus.manifest)
     columns = [{"name": name, "kind": kind} for name, kind in corpus.columns.items()]
     return {**manifest, "columns": columns, "fingerprint": corpus.fingerprint}
 
 
-def info_lines(corpus: Corpus) -> list[str]:
+def _corpus_lines(corpus: Corpus) -> list[str]:
     """Lines about the corpus, and a table of its columns."""
     manifest = corpus.manifest
     facts: Mapping[str, str] = {
@@ -275,37 +244,24 @@ def info_lines(corpus: Corpus) -> list[str]:
         "prompt": printable_token(manifest.prompt) or "none",
         "input": f"{counted(len(manifest.inputs), 'file')}, column {printable_token(manifest.input_column)}",
     }
-    columns = [("column", "kind"), *((printable_token(name), kind) for name, kind in corpus.columns.items())]
-    return [*aligned(list(facts.items()), "ll"), "", *aligned(columns, "ll")]
+    columns = [{"column": name, "kind": kind} for name, kind in corpus.columns.items()]
+    return [*aligned(list(facts.items()), "ll"), "", *table(columns, ("column", "kind"))]
 
 
-def hits_json(hits: CorpusHits) -> dict[str, Any]:
-    """The JSON object of the `corpus search` command; columns of a row are on the same level as its score."""
-    return {
-        "query": hits.query,
-        "corpus": hits.corpus,
-        "model": hits.model,
-        "method": hits.method,
-        "recall": hits.recall,
-        "where": hits.where,
-        "searched": hits.searched,
-        "rows": hits.rows,
-        "seconds": hits.seconds,
-        "hits": [
-            {**plain_columns(hit.columns), "row": hit.row, "score": hit.score, "text": hit.text} for hit in hits.hits
-        ],
-        "notices": hits.notices,
-    }
+CORPUS: Faces[Corpus] = Faces(
+    keys=_corpus_keys, frame=lambda corpus: pd.DataFrame(_corpus_keys(corpus)["columns"]), lines=_corpus_lines
+)
 
 
-def hit_lines(hits: CorpusHits) -> list[str]:
-    """A table of the hits, in descending order of their score."""
-    rows = [
-        (f"{hit.row:,}", number_cell(hit.score), escape_controls((hit.text or "")[:LONGEST]), _columns(hit.columns))
-        for hit in hits.hits
-    ]
-    head = f"{hits.corpus}: {hits.searched:,} of {hits.rows:,} rows searched in {1000 * hits.seconds:,.0f} ms"
-    return [head, "", *aligned([("row", "cosine", "text", "columns"), *rows], "rrll")]
+def _hits(hits: CorpusHits) -> list[dict[str, Any]]:
+    """Columns of a row are on the same level as its score."""
+    return [{**plain_columns(hit.columns), **fields(hit, "row score text")} for hit in hits.hits]
+
+
+def _hits_frame(hits: CorpusHits) -> "pd.DataFrame":
+    frame = pd.DataFrame(_hits(hits))
+    own = ["row", "score", "text"]
+    return frame[[*own, *(name for name in frame if name not in own)]] if len(frame) else frame
 
 
 def plain_columns(columns: Any) -> dict[str, Any]:
@@ -323,3 +279,21 @@ def plain_columns(columns: Any) -> dict[str, Any]:
 
 def _columns(columns: Any) -> str:
     return ", ".join(f"{printable_token(name)}={printable_token(str(value))}" for name, value in columns.items())
+
+
+HITS: Faces[CorpusHits] = Faces(
+    keys="query corpus model method recall where searched rows seconds hits notices",
+    made={"hits": _hits},
+    frame=_hits_frame,
+    above=lambda hits: [
+        f"{hits.corpus}: {hits.searched:,} of {hits.rows:,} rows searched in {1000 * hits.seconds:,.0f} ms"
+    ],
+    rows=lambda hits: hits.hits,
+    columns={
+        "row": "row",
+        "cosine": "score",
+        "text": ("text", lambda text: escape_controls((text or "")[:LONGEST])),
+        "columns": ("columns", _columns),
+    },
+    align="rrll",
+)

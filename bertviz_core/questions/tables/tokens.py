@@ -1,54 +1,49 @@
-"""Format the tokens of a text as JSON and text."""
+"""How the tokens of a text are shown."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.questions.tables.lines import Faces
 from bertviz_core.trace.results import Tokens
 
 
-def tokens_json(tokens: Tokens) -> dict[str, Any]:
-    """The JSON object of the `tokens` command; values that a tokenizer does not provide are null."""
-    return {
-        "text": tokens.text,
-        "pair": tokens.pair,
-        "tokens": tokens.tokens,
-        "input_ids": tokens.input_ids,
-        "token_type_ids": tokens.token_type_ids,
-        "word_ids": tokens.word_ids,
-        "offsets": tokens.offsets,
-        "special": tokens.special.tolist(),
-        "unknown": tokens.unknown.tolist(),
-        "sequence": tokens.sequence,
-        "shape": (1, len(tokens)),
-        "limit": tokens.limit,
-        "tokens_cut": tokens.tokens_cut,
-        "notices": tokens.notices,
-    }
+def _frame(tokens: Tokens) -> "pd.DataFrame":
+    names = ("input_ids", "token_type_ids", "word_ids", "offsets", "special", "unknown")
+    columns = {name: list(values) for name in names if (values := getattr(tokens, name)) is not None}
+    frame = pd.DataFrame({"token": tokens.tokens, **columns})
+    return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
 
 
-def tokens_lines(tokens: Tokens) -> list[str]:
-    """A table of the tokens."""
+def _above(tokens: Tokens) -> list[str]:
+    count = len(tokens)
+    return [f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis"]
+
+
+def _rows(tokens: Tokens) -> list[tuple[Any, ...]]:
     blank = (None,) * len(tokens)
     types = tokens.token_type_ids if tokens.token_type_ids is not None else blank
-    rows = [
-        (
-            str(position),
-            printable_token(tokens.tokens[position]),
-            str(tokens.input_ids[position]),
-            _cell((tokens.word_ids or blank)[position]),
-            _cell(f"{span[0]}:{span[1]}" if span and span[0] < span[1] else None),
-            _cell(types[position]),
-            "special" if tokens.special[position] else "unknown" if tokens.unknown[position] else "",
-        )
-        for position, span in enumerate(tokens.offsets or blank)
+    spans = [f"{span[0]}:{span[1]}" if span and span[0] < span[1] else "" for span in tokens.offsets or blank]
+    numbers = (_texts(each) for each in (range(len(tokens)), tokens.input_ids, tokens.word_ids or blank, types))
+    marks = [
+        "special" if special else "unknown" if unknown else ""
+        for special, unknown in zip(tokens.special, tokens.unknown, strict=True)
     ]
-    count = len(tokens)
-    return [
-        f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis",
-        "",
-        *aligned([("position", "token", "id", "word", "characters", "type", ""), *rows], "rlrrrrl"),
-    ]
+    position, ids, words, kinds = numbers
+    return list(zip(position, tokens.tokens, ids, words, spans, kinds, marks, strict=True))
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+def _texts(values: Iterable[object]) -> list[str]:
+    return ["" if value is None else str(value) for value in values]
+
+
+TOKENS: Faces[Tokens] = Faces(
+    keys="text pair tokens input_ids token_type_ids word_ids offsets special unknown sequence shape limit tokens_cut "
+    "notices",
+    made={"shape": lambda tokens: (1, len(tokens))},
+    frame=_frame,
+    above=_above,
+    rows=_rows,
+    columns=("position", "token", "id", "word", "characters", "type", ""),
+    align="rlrrrrl",
+)

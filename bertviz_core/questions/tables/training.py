@@ -1,11 +1,19 @@
-"""Format training runs as JSON and text."""
+"""How training runs are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bertviz_core.checkpoints.tables import cka_frame, first_column, labels_frame, text_frame
+from bertviz_core.checkpoints.tables import (
+    cka_frame,
+    first_column,
+    labels_frame,
+    log_frame,
+    movement_frame,
+    text_frame,
+)
 from bertviz_core.checkpoints.training.results import (
     FINAL,
     FollowedLabels,
@@ -16,7 +24,7 @@ from bertviz_core.checkpoints.training.results import (
 )
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned, fields
+from bertviz_core.questions.tables.lines import Columns, Faces, aligned, fields, printable_name, records, table
 from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
@@ -138,101 +146,10 @@ def answers_frame(followed: FollowedLabels) -> "pd.DataFrame":
     return pd.DataFrame({**columns, **{f"answer of {name}": answers for name, answers in named}})
 
 
-def followed_json(results: Sequence[FollowedText | FollowedLabels | FollowedStates]) -> dict[str, Any]:
-    """The part of the JSON object of the `training` command about what the checkpoints compute.
-
-    Keys: `text` and `answers` (a row for each checkpoint) of a followed text, `scores` of labelled texts, `layers`.
-    """
-    parts: dict[str, Any] = {}
-    for each in results:
-        if isinstance(each, FollowedText):
-            parts |= {"text": text_json(each), "answers": text_frame(each).to_dict("records")}
-        elif isinstance(each, FollowedLabels):
-            parts["scores"] = labels_json(each)
-        else:
-            parts["layers"] = states_json(each)
-    return parts
-
-
-def followed_lines(results: Sequence[FollowedText | FollowedLabels | FollowedStates]) -> list[str]:
-    """What the checkpoints compute, for a terminal."""
-    lines: list[str] = []
-    for each in results:
-        if isinstance(each, FollowedText):
-            lines += ["", *text_lines(each)]
-        elif isinstance(each, FollowedLabels):
-            lines += ["", *labels_lines(each)]
-        else:
-            lines += ["", *states_lines(each)]
-    return lines
-
-
-def text_json(followed: FollowedText) -> dict[str, Any]:
-    """The JSON object of a followed text; what is not known is null."""
-    by_class = None
-    if followed.probabilities is not None:
-        by_class = {label: followed.probabilities[:, at] for at, label in enumerate(followed.labels)}
-    has_answers = any(followed.answers)
-    return {
-        "text": followed.text,
-        "pair": followed.pair,
-        "task": followed.task or None,
-        "checkpoints": followed.checkpoints,
-        "steps": followed.steps,
-        "answers": followed.answers if has_answers else None,
-        "scores": followed.scores if np.isfinite(followed.scores).any() else None,
-        "probabilities": by_class,
-        "surprise": followed.surprise,
-        "cosine": followed.cosine,
-        "changes": [int(followed.steps[at]) for at in followed.changes],
-        "notices": followed.notices,
-    }
-
-
-def labels_json(followed: FollowedLabels) -> dict[str, Any]:
-    """The JSON object of the scores by checkpoint, with the answers to every text."""
-    names = ("accuracy", "macro_f1", "changed", "texts", "pairs", "gold", "answers", "notices")
-    return fields(followed, "checkpoints", "steps", *names)
-
-
-def states_json(followed: FollowedStates) -> dict[str, Any]:
-    """The JSON object of CKA and entropy by checkpoint; entropy is null where attention cannot be recorded."""
-    return fields(followed, "texts", "checkpoints", "steps", "cka", "entropy", "notices")
-
-
-def text_lines(followed: FollowedText) -> list[str]:
-    """The sentences and a row for each checkpoint."""
-    frame = text_frame(followed)
-    columns = [name for name in frame if not str(name).startswith("probability of")]
-    return [_short(followed.text), *text_sentences(followed), "", *_table(frame[columns])]
-
-
-def labels_lines(followed: FollowedLabels) -> list[str]:
-    """The sentence and a row for each checkpoint."""
-    count = counted(sum(map(bool, followed.gold)), "text")
-    return [f"{count} with gold labels", labels_sentence(followed), "", *_table(labels_frame(followed))]
-
-
-def states_lines(followed: FollowedStates) -> list[str]:
-    """The sentence, and the CKA of the hidden states by checkpoint; entropies are in the JSON object alone."""
-    count = counted(followed.texts, "text")
-    lines = [f"CKA with the first checkpoint over {count}", states_sentence(followed), ""]
-    frame = cka_frame(followed)
-    more = len(frame.columns) - 2 - MOST_LAYERS
-    table = _table(frame[list(frame.columns)[: MOST_LAYERS + 2]])
-    return [*lines, *table, *([f"... and {more:,} more layers; --json prints all"] if more > 0 else [])]
-
-
-def _table(frame: "pd.DataFrame") -> list[str]:
-    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
-    align = "".join("l" if name in ("checkpoint", "answer") else "r" for name in frame)
-    return aligned([[_short(str(name)) for name in frame], *rows], align)
-
-
 def _cell(value: Any) -> str:
     if isinstance(value, str):
         return _short(value)
-    return f"{value:,}" if isinstance(value, int | np.integer) else digits(float(value), 4)
+    return f"{value:,}" if isinstance(value, int) else digits(value, 4)
 
 
 def _short(text: str) -> str:
@@ -240,7 +157,71 @@ def _short(text: str) -> str:
     return shortened(escape_controls(text), MOST_CHARACTERS)
 
 
-MAX_ROWS, MAX_NAME_CHARACTERS = 30, 90
+def _by_class(followed: FollowedText) -> dict[str, np.ndarray] | None:
+    if followed.probabilities is None:
+        return None
+    return {label: followed.probabilities[:, at] for at, label in enumerate(followed.labels)}
+
+
+def _text_rows(followed: FollowedText) -> "pd.DataFrame":
+    frame = text_frame(followed)
+    return frame[[name for name in frame if not str(name).startswith("probability of")]]
+
+
+FOLLOWED_TEXT: Faces[FollowedText] = Faces(
+    keys="text pair task checkpoints steps answers scores probabilities surprise cosine changes notices",
+    made={
+        "task": lambda followed: followed.task or None,
+        "answers": lambda followed: followed.answers if any(followed.answers) else None,
+        "scores": lambda followed: followed.scores if np.isfinite(followed.scores).any() else None,
+        "probabilities": _by_class,
+        "changes": lambda followed: [int(followed.steps[at]) for at in followed.changes],
+    },
+    frame=text_frame,
+    above=lambda followed: [_short(followed.text), *text_sentences(followed)],
+    rows=_text_rows,
+    cell=_cell,
+)
+FOLLOWED_LABELS: Faces[FollowedLabels] = Faces(
+    keys="checkpoints steps accuracy macro_f1 changed texts pairs gold answers notices",
+    frame=labels_frame,
+    above=lambda followed: [
+        f"{counted(sum(map(bool, followed.gold)), 'text')} with gold labels",
+        labels_sentence(followed),
+    ],
+    cell=_cell,
+)
+
+
+def _more_layers(followed: FollowedStates) -> list[str]:
+    more = followed.cka.shape[1] - MOST_LAYERS
+    return [f"... and {more:,} more layers; --json prints all"] if more > 0 else []
+
+
+FOLLOWED_STATES: Faces[FollowedStates] = Faces(
+    keys="texts checkpoints steps cka entropy notices",
+    frame=cka_frame,
+    above=lambda followed: [
+        f"CKA with the first checkpoint over {counted(followed.texts, 'text')}",
+        states_sentence(followed),
+    ],
+    rows=lambda followed: cka_frame(followed).iloc[:, : MOST_LAYERS + 2],
+    cell=_cell,
+    below=_more_layers,
+)
+TEXT_AND_ANSWERS: Mapping[str, Any] = {
+    "text": FOLLOWED_TEXT.to_json,
+    "answers": lambda followed: text_frame(followed).to_dict("records"),
+}
+FOLLOWED: Mapping[type, tuple[Faces[Any], str]] = {
+    FollowedText: (replace(FOLLOWED_TEXT, keys="text answers", made=TEXT_AND_ANSWERS), ""),
+    FollowedLabels: (FOLLOWED_LABELS, "scores"),
+    FollowedStates: (FOLLOWED_STATES, "layers"),
+}
+"""What the checkpoints compute -> how it is shown, and its key in the JSON object of the `training` command."""
+
+
+MAX_ROWS = 30
 BROKEN_COLUMNS = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
 """Columns of the table of broken tensors."""
 
@@ -272,83 +253,80 @@ def broken_frame(movement: TrainingMovement) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(BROKEN_COLUMNS)).astype(BROKEN_COLUMNS)
 
 
-def log_json(log: TrainingLog) -> dict[str, Any]:
-    """The part of the JSON object of the `training` command about the log; null where not finite."""
-    return {
-        "source": log.source,
-        "log": [{"step": entry.step, "epoch": entry.epoch, **entry.values} for entry in log.entries],
-    }
+def _tensors(movement: TrainingMovement) -> list[dict[str, Any]]:
+    places = zip(movement.tensors, movement.tensor_places, movement.shapes, strict=True)
+    return [
+        {
+            "name": each.name,
+            "place": place,
+            "shape": shape,
+            "from_first": movement.tensor_from_first[:, at],
+            "from_previous": movement.tensor_from_previous[:, at],
+        }
+        for at, (each, place, shape) in enumerate(places)
+    ]
 
 
-def movement_json(movement: TrainingMovement) -> dict[str, Any]:
-    """The part of the JSON object of the `training` command about the weights; null where not finite."""
-    return {
-        **({"base": movement.base} if movement.base else {}),
-        **fields(movement, "places", "parts"),
-        "movement": fields(movement, "from_first", "from_previous", "whole_from_first", "whole_from_previous"),
-        "tensors": [
-            {
-                "name": each.name,
-                "place": place,
-                "shape": shape,
-                "from_first": movement.tensor_from_first[:, at],
-                "from_previous": movement.tensor_from_previous[:, at],
-            }
-            for at, (each, place, shape) in enumerate(
-                zip(movement.tensors, movement.tensor_places, movement.shapes, strict=True)
-            )
-        ],
-        "frozen": movement.frozen,
-        "broken": broken_frame(movement).to_dict("records"),
-        "unread": movement.unread,
-    }
-
-
-def training_json(log: TrainingLog, movement: TrainingMovement | None) -> dict[str, Any]:
-    """The JSON object of the `training` command; without movement where there is a single checkpoint."""
-    about = {"run": log.run, "checkpoints": log.checkpoints, "steps": log.steps, **log_json(log)}
-    return about if movement is None else {**about, **movement_json(movement)}
-
-
-def log_lines(log: TrainingLog) -> list[str]:
+def _log_lines(log: TrainingLog) -> list[str]:
     """The checkpoints, and the last number of each kind that was logged."""
-    last = {name: (entry.step, value) for entry in log.entries for name, value in entry.values.items()}
-    rows = [(_name(name), f"{step:,}", digits(value, 5)) for name, (step, value) in last.items()]
-    first = f"{_name(log.run)}: {counted(len(log.checkpoints), 'checkpoint')}"
+    last = {name: (name, entry.step, value) for entry in log.entries for name, value in entry.values.items()}
+    columns: Columns = {
+        "logged": ("logged", printable_name),
+        "last step": "last step",
+        "value": ("value", lambda value: digits(value, 5)),
+    }
+    first = f"{printable_name(log.run)}: {counted(len(log.checkpoints), 'checkpoint')}"
     steps = ", ".join(f"{step:,}" for step in log.steps[:MAX_ROWS].tolist())
-    table = ["", *aligned([("logged", "last step", "value"), *rows], "lrr")] if rows else []
-    return [f"{first}, of the steps {steps}{', ...' if len(log.steps) > MAX_ROWS else ''}", *table]
+    printed = ["", *table(last.values(), columns, "lrr")] if last else []
+    return [f"{first}, of the steps {steps}{', ...' if len(log.steps) > MAX_ROWS else ''}", *printed]
 
 
-def movement_lines(movement: TrainingMovement) -> list[str]:
+TRAINING_LOG: Faces[TrainingLog] = Faces(
+    keys="run checkpoints steps source log",
+    made={"log": lambda log: [{"step": each.step, "epoch": each.epoch, **each.values} for each in log.entries]},
+    frame=log_frame,
+    lines=_log_lines,
+)
+
+
+def _movement_lines(movement: TrainingMovement) -> list[str]:
     """The movement of layers and components by checkpoint, and the tensors that never moved or broke."""
     header = ("checkpoint", "step", "all", *movement.places)
-    lines = [f"{_name(movement.run)}: relative change of all parameters and of each layer and component"]
+    lines = [f"{printable_name(movement.run)}: relative change of all parameters and of each layer and component"]
     for title, whole, values in (
         (first_column(movement), movement.whole_from_first, movement.from_first),
         ("from the previous checkpoint", movement.whole_from_previous, movement.from_previous),
     ):
         rows = [
-            (_name(name), f"{step:,}", *(f"{value:.2e}" for value in (whole[at], *values[at, :, 0])))
+            (printable_name(name), f"{step:,}", *(f"{value:.2e}" for value in (whole[at], *values[at, :, 0])))
             for at, (name, step) in enumerate(zip(movement.checkpoints, movement.steps.tolist(), strict=True))
         ]
         lines += ["", title, *aligned([header, *rows], "l" + "r" * (len(header) - 1))]
-    lines += ["", f"never moved: {counted(len(movement.frozen), 'tensor')}"]
-    lines += [f"  {_name(name)}" for name in movement.frozen[:MAX_ROWS]]
-    lines += [f"  ... and {len(movement.frozen) - MAX_ROWS:,} more"] if len(movement.frozen) > MAX_ROWS else []
-    return [*lines, *_broken_lines(movement)]
-
-
-def _broken_lines(movement: TrainingMovement) -> list[str]:
-    """One line per broken tensor, with the first step at which each was so."""
     broken: dict[str, list[str]] = {}
     for each in movement.broken:
         broken.setdefault(each.name, []).append(f"{each.what} first at step {each.step:,}")
-    lines = ["", f"broken: {counted(len(broken), 'tensor')}"]
-    lines += [f"  {_name(name)}: {', '.join(found)}" for name, found in list(broken.items())[:MAX_ROWS]]
-    return [*lines, f"  ... and {len(broken) - MAX_ROWS:,} more"] if len(broken) > MAX_ROWS else lines
+    damages = [f"{printable_name(name)}: {', '.join(damage)}" for name, damage in broken.items()]
+    lines += _listed("never moved", [printable_name(name) for name in movement.frozen])
+    return [*lines, *_listed("broken", damages)]
 
 
-def _name(name: str) -> str:
-    """An untrusted name, escaped for a terminal."""
-    return shortened(escape_controls(name), MAX_NAME_CHARACTERS)
+def _listed(title: str, tensors: Sequence[str]) -> list[str]:
+    """The number of tensors, and the first of them."""
+    more = len(tensors) - MAX_ROWS
+    lines = ["", f"{title}: {counted(len(tensors), 'tensor')}", *(f"  {each}" for each in tensors[:MAX_ROWS])]
+    return [*lines, *([f"  ... and {more:,} more"] if more > 0 else [])]
+
+
+def _movement_keys(movement: TrainingMovement) -> dict[str, Any]:
+    """Null where not finite."""
+    return {
+        **fields(movement, "run checkpoints steps", *(["base"] if movement.base else []), "places parts"),
+        "movement": fields(movement, "from_first from_previous whole_from_first whole_from_previous"),
+        "tensors": _tensors(movement),
+        "frozen": movement.frozen,
+        "broken": records(broken_frame(movement)),
+        "unread": movement.unread,
+    }
+
+
+TRAINING_MOVEMENT: Faces[TrainingMovement] = Faces(keys=_movement_keys, frame=movement_frame, lines=_movement_lines)

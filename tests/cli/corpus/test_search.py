@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.cli.corpus import hit_lines, hits_json
 from bertviz_core.corpus.exact_search import nearest_rows
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.corpus.search import INDEX_FILE, index_folder
 from bertviz_core.models.catalog import BUNDLED, WEIGHTS
+from bertviz_core.questions.tables.texts import HITS
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.made_corpora import made_columns, made_corpus
@@ -103,10 +103,10 @@ def test_no_corpus_other_weights_and_no_text_are_refused(tmp_path: Path, command
 def test_columns_called_as_facts_of_a_hit_are_kept_beside_them() -> None:
     hit = CorpusHit(7, 0.5, "A bank.", {"score": 3, "row": None, "day": date(2026, 11, 22), "kind": "a"})
     inputs = CorpusHits("q", "mine", MODEL, (hit,), "exact", "", 9, 9, None, 0.1, ())
-    assert hits_json(inputs)["hits"] == [
+    assert HITS.to_json(inputs)["hits"] == [
         {
             **{"row": 7, "score": 0.5, "text": "A bank.", "kind": "a", "day": "2026-11-22"},
             **{"score_input": 3, "row_input": None},
         }
     ]
-    assert "score=3" in hit_lines(inputs)[-1]
+    assert "score=3" in HITS.to_lines(inputs)[-1]

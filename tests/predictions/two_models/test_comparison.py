@@ -22,9 +22,8 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
 from bertviz_core.questions.tables.two_models.predictions import (
+    COMPARED_PREDICTIONS,
     MAX_ROWS,
-    prediction_comparison_json,
-    prediction_comparison_lines,
     what_changed,
 )
 from tests.helpers.tiny_heads import save_tiny_head
@@ -97,7 +96,7 @@ def test_a_label_of_one_model_is_listed_and_the_case_of_a_name_does_not_matter(p
     assert f"1 label only of {place / 'others'}: 'joy'." in found.notices
     frame = comparison_frame(found)
     assert list(frame) == ["class", "first", "second", "difference"]
-    assert prediction_comparison_json(found)["rows"][0]["second"] is not None
+    assert COMPARED_PREDICTIONS.to_json(found)["rows"][0]["second"] is not None
 
 
 def test_tags_are_those_of_the_first_token_of_each_word(place: Path) -> None:
@@ -275,11 +274,11 @@ def test_a_sentence_and_a_table_say_what_changed(place: Path) -> None:
     classes = compare(place, "classes", "byte-classes", MIXED)
     same = classes.answers[0] == classes.answers[1]
     assert ("Both models answer" in what_changed(classes)) == same
-    assert all(name in " ".join(prediction_comparison_lines(classes)) for name in NAMES)
+    assert all(name in " ".join(COMPARED_PREDICTIONS.to_lines(classes)) for name in NAMES)
     tags = compare(place, "tags", "byte-tags", "the bank " * 8)
     assert f"{tags.changed.sum()} of 16 words have another tag" in what_changed(tags)
     surprise = compare(place, "words", "deep", view="surprise")
     assert what_changed(surprise).count("nats") == 2
-    assert len(prediction_comparison_lines(surprise)) <= MAX_ROWS + 4
+    assert len(COMPARED_PREDICTIONS.to_lines(surprise)) <= MAX_ROWS + 4
     assert "“" in what_changed(compare(place, "words", "deep"))
     assert "states" in what_changed(compare(place, "words", "deep", view="lens"))

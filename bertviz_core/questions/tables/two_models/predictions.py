@@ -1,60 +1,47 @@
-"""Format the predictions of two models for one text as JSON, text tables and data frames."""
+"""How the predictions of two models for one text are shown."""
 
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.figures.predictions.classes import comparison_frame, signed_difference
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.predictions.two_models import number_of_entities
-from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.tables.lines import Faces, fields, printable_token
 from bertviz_core.text import counted, decimals, escape_controls, shortened
 
 MAX_ROWS = 40
 """Most rows in a terminal; the changed ones first where there are more."""
-FIELDS = "name", "first_answer", "second_answer", "first", "second", "difference", "changed"
 QUOTED = 80
 """Most characters of an answer in a sentence."""
+FIELDS = "name", "first_answer", "second_answer", "first", "second", "difference", "changed"
 
 
-def prediction_comparison_json(compared: PredictionComparison) -> dict[str, Any]:
-    """The JSON object: answers of both models, and for each row both numbers and their difference."""
-    answers = compared.first_answers, compared.second_answers
-    numbers = compared.first_numbers, compared.second_numbers, compared.difference
-    every = zip(compared.names, *answers, *numbers, map(bool, compared.changed), strict=True)
-    rows = [dict(zip(FIELDS, row, strict=True)) for row in every]
+def _json_rows(compared: PredictionComparison) -> list[dict[str, Any]]:
+    names = "names first_answers second_answers first_numbers second_numbers difference changed"
+    every = zip(*fields(compared, names).values(), strict=True)
+    return [dict(zip(FIELDS, row, strict=True)) for row in every]
+
+
+def _rows(compared: PredictionComparison) -> "pd.DataFrame":
+    """The rows, and if they are too many those that changed most first, in their order."""
+    frame = comparison_frame(compared)
+    if len(frame) <= MAX_ROWS:
+        return frame
+    change = np.where(np.isnan(compared.difference), np.inf, np.abs(compared.difference))
+    order = np.argsort(-change, kind="stable")
+    return frame.iloc[[*np.sort(order[:MAX_ROWS]), *order[MAX_ROWS:]]]
+
+
+def _columns(compared: PredictionComparison) -> dict[str, Any]:
+    frame = comparison_frame(compared)
     return {
-        "first": compared.first,
-        "second": compared.second,
-        "kind": compared.kind,
-        "unit": compared.unit,
-        "where": compared.where,
-        "answers": {"first": compared.answers[0], "second": compared.answers[1]},
-        "rows": rows,
-        "notices": compared.notices,
+        **{str(name): name for name in frame if frame[name].dtype.kind != "f"},
+        f"first, {compared.unit}": "first",
+        "second": "second",
+        "difference": ("difference", lambda value: f"{'+' if value > 0 else ''}{_cell(value)}"),
     }
-
-
-def prediction_comparison_lines(compared: PredictionComparison) -> list[str]:
-    """What changed in a sentence, and a table of the rows."""
-    frame, order = comparison_frame(compared), np.arange(len(compared.names))
-    if len(order) > MAX_ROWS:
-        change = np.where(np.isnan(compared.difference), np.inf, np.abs(compared.difference))
-        order = np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
-    texts = [name for name in frame if frame[name].dtype.kind != "f"]
-    cells = [
-        (
-            *(printable_token(str(row[name])) for name in texts),
-            _cell(row["first"]),
-            _cell(row["second"]),
-            _cell(row["difference"], "+"),
-        )
-        for row in frame.iloc[order].to_dict("records")
-    ]
-    header = (*map(str, texts), f"first, {compared.unit}", "second", "difference")
-    lines = [escape_controls(what_changed(compared)), "", *aligned([header, *cells], "l" * len(texts) + "rrr")]
-    left = len(frame) - len(order)
-    return [*lines, *([f"... and {left:,} rows with smaller changes; --json prints all"] if left else [])]
 
 
 def what_changed(compared: PredictionComparison) -> str:
@@ -110,7 +97,21 @@ def _number(compared: PredictionComparison, side: int, answer: str) -> str:
     return "–" if np.isnan(value) else decimals(value, 4 if compared.unit == "value" else 3)
 
 
-def _cell(value: float, sign: str = "") -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{sign if value > 0 else ''}{decimals(value)}"
+def _cell(value: Any) -> str:
+    return printable_token(value) if isinstance(value, str) else "–" if np.isnan(value) else decimals(value)
+
+
+COMPARED_PREDICTIONS: Faces[PredictionComparison] = Faces(
+    keys="first second kind unit where answers rows notices",
+    made={
+        "answers": lambda compared: dict(zip(("first", "second"), compared.answers, strict=True)),
+        "rows": _json_rows,
+    },
+    frame=comparison_frame,
+    above=lambda compared: [escape_controls(what_changed(compared))],
+    rows=_rows,
+    columns=_columns,
+    cell=_cell,
+    most=MAX_ROWS,
+    rest="rows with smaller changes; --json prints all",
+)

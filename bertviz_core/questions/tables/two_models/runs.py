@@ -1,4 +1,4 @@
-"""Format the runs of two models on one text as JSON, text tables, data frames and sentences about what changed."""
+"""How the runs of two models on one text are shown."""
 
 from typing import Any
 
@@ -7,9 +7,10 @@ import numpy as np
 from bertviz_core.attention.results import AttentionComparison, AttentionMap
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.checkpoints.comparison import state_names
+from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
+from bertviz_core.questions.tables.lines import Faces, fields, printable_token, records
 from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
 
 MAX_ROWS = 40
@@ -18,27 +19,10 @@ QUOTED = 30
 """Most characters of a token in a sentence."""
 
 
-def attention_comparison_json(compared: AttentionComparison) -> dict[str, Any]:
-    """The JSON object: both maps with their layers, heads, rows and columns, and the difference or null."""
-    sides = zip(("first", "second"), compared.models, (compared.first, compared.second), strict=True)
-    maps = {
-        side: {
-            "model": model,
-            "layer": each.layer,
-            "head": each.head,
-            "queries": each.queries.labels,
-            "keys": each.keys.labels,
-            "weights": each.weights,
-            "hidden_share": each.hidden_share,
-        }
-        for side, model, each in sides
-    }
-    return {
-        **maps,
-        "weights": compared.first.options.weights,
-        "difference": compared.difference,
-        "notices": compared.notices,
-    }
+def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
+    """The map of a model with its layer, head, rows and columns."""
+    names = "layer head queries=queries.labels keys=keys.labels weights hidden_share"
+    return {"model": compared.models[side], **fields((compared.first, compared.second)[side], names)}
 
 
 def attention_comparison_frame(compared: AttentionComparison) -> "pd.DataFrame":
@@ -65,20 +49,11 @@ def _cells(attention_map: AttentionMap) -> "pd.DataFrame":
     return pd.DataFrame({**columns, "weight": attention_map.weights.ravel().astype(float)})
 
 
-def attention_comparison_lines(compared: AttentionComparison) -> list[str]:
-    """What changed in a sentence, and the cells with the largest differences or weights."""
+def _attention_rows(compared: AttentionComparison) -> "pd.DataFrame":
+    """The cells with the largest differences or weights first."""
     frame = attention_comparison_frame(compared)
     size = frame["difference"].abs() if "difference" in frame else frame[["first", "second"]].max(axis=1)
-    names = [name for name in ("first", "second", "difference") if name in frame]
-    best = frame.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_ROWS]]
-    rows = [
-        (printable_token(row["query"]), printable_token(row["key"]), *(_number(row[name]) for name in names))
-        for row in best.to_dict("records")
-    ]
-    lines = [escape_controls(attention_that_changed(compared)), ""]
-    lines += aligned([("query", "key", *names), *rows], "ll" + "r" * len(names))
-    left = len(frame) - len(best)
-    return [*lines, *([f"... and {left:,} smaller ones; --json prints all"] if left else [])]
+    return frame.loc[size.sort_values(ascending=False, kind="stable").index]
 
 
 def attention_that_changed(compared: AttentionComparison) -> str:
@@ -101,36 +76,26 @@ def attention_that_changed(compared: AttentionComparison) -> str:
     )
 
 
+COMPARED_ATTENTION: Faces[AttentionComparison] = Faces(
+    keys="first second weights=first.options.weights difference notices",
+    made={"first": lambda compared: _map(compared, 0), "second": lambda compared: _map(compared, 1)},
+    frame=attention_comparison_frame,
+    above=lambda compared: [escape_controls(attention_that_changed(compared))],
+    rows=_attention_rows,
+    cell=lambda value: (
+        printable_token(value) if isinstance(value, str) else "–" if np.isnan(value) else decimals(value)
+    ),
+    most=MAX_ROWS,
+    rest="smaller ones; --json prints all",
+)
+
+
 def changed_heads_frame(compared: Behaviour) -> "pd.DataFrame":
     """One row per head with the divergence of its attention in nats, the largest first."""
     values = _divergences(compared)
     layers, heads = np.indices(values.shape)
     frame = pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), "divergence": values.ravel().astype(float)})
     return frame.sort_values("divergence", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def changed_heads_json(compared: Behaviour) -> dict[str, Any]:
-    """The JSON object: the divergence of every head, and the heads sorted by it."""
-    return {
-        "first": compared.first,
-        "second": compared.second,
-        "tokens": compared.tokens.tokens,
-        "divergences": _divergences(compared),
-        "sorted": changed_heads_frame(compared).to_dict("records"),
-        "notices": compared.notices,
-    }
-
-
-def changed_heads_lines(compared: Behaviour) -> list[str]:
-    """Which head changed most in a sentence, and the heads sorted by their divergence."""
-    frame = changed_heads_frame(compared)
-    rows = [
-        (str(row["layer"]), str(row["head"]), f"{row['divergence']:.6f}")
-        for row in frame.iloc[:MAX_ROWS].to_dict("records")
-    ]
-    lines = [heads_that_changed(compared), "", *aligned([("layer", "head", "nats"), *rows], "rrr")]
-    left = len(frame) - len(rows)
-    return [*lines, *([f"... and {left:,} heads that changed less; --json prints all"] if left else [])]
 
 
 def heads_that_changed(compared: Behaviour) -> str:
@@ -146,26 +111,16 @@ def heads_that_changed(compared: Behaviour) -> str:
     )
 
 
-def compared_states_json(compared: Behaviour) -> dict[str, Any]:
-    """The JSON object: the cosine of every token at every hidden state."""
-    return {
-        "first": compared.first,
-        "second": compared.second,
-        "tokens": compared.tokens.tokens,
-        "cosines": _cosines(compared),
-        "notices": compared.notices,
-    }
-
-
-def compared_states_lines(compared: Behaviour) -> list[str]:
-    """The last state in a sentence, and mean and smallest cosine of every state."""
-    cosines = _cosines(compared)
-    rows = [
-        (name, number_cell(row.mean()), number_cell(row.min()))
-        for name, row in zip(state_names(len(cosines)), cosines, strict=True)
-    ]
-    sentence = escape_controls(states_that_changed(compared))
-    return [sentence, "", *aligned([("hidden state", "mean", "least"), *rows], "lrr")]
+CHANGED_HEADS: Faces[Behaviour] = Faces(
+    keys="first second tokens=tokens.tokens divergences sorted notices",
+    made={"sorted": lambda compared: records(changed_heads_frame(compared))},
+    frame=changed_heads_frame,
+    above=lambda compared: [heads_that_changed(compared)],
+    columns={"layer": ("layer", str), "head": ("head", str), "nats": ("divergence", ".6f")},
+    align="rrr",
+    most=MAX_ROWS,
+    rest="heads that changed less; --json prints all",
+)
 
 
 def states_that_changed(compared: Behaviour) -> str:
@@ -179,6 +134,21 @@ def states_that_changed(compared: Behaviour) -> str:
     )
 
 
+def _state_rows(compared: Behaviour) -> list[tuple[Any, ...]]:
+    cosines = _cosines(compared)
+    names = state_names(len(cosines))
+    return [(name, row.mean(), row.min()) for name, row in zip(names, cosines, strict=True)]
+
+
+COMPARED_STATES: Faces[Behaviour] = Faces(
+    keys="first second tokens=tokens.tokens cosines notices",
+    frame=compared_states_frame,
+    above=lambda compared: [escape_controls(states_that_changed(compared))],
+    rows=_state_rows,
+    columns=("hidden state", "mean", "least"),
+)
+
+
 def _divergences(compared: Behaviour) -> np.ndarray:
     if compared.divergences is None:
         raise ValueError("no divergences")
@@ -189,7 +159,3 @@ def _cosines(compared: Behaviour) -> np.ndarray:
     if compared.cosines is None:
         raise ValueError("no cosines")
     return compared.cosines
-
-
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else decimals(value)

@@ -1,15 +1,15 @@
-"""Format the comparison of two models on the same sentences as JSON, text tables, data frames and one sentence."""
-
-from typing import Any
+"""How the comparison of two models on the same sentences is shown."""
 
 import numpy as np
 
+from bertviz_core.figures.sentences.similarity import dimensions_frame
 from bertviz_core.figures.sentences.two_models import gold_frame, pair_frame, range_frame
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import aligned, number_cell, printable_token
-from bertviz_core.sentences.results import CosineRange, DimensionCurve, GoldPairs, SentenceComparison
+from bertviz_core.questions.tables.lines import Faces, every, fields, number_cell, table
+from bertviz_core.sentences.results import DimensionCurve, GoldPairs, SentenceComparison
 from bertviz_core.text import counted, decimals, escape_controls
 
+RANGE = "mean percentile_5=low percentile_95=high"
 MAX_PAIRS = 30
 """Maximum number of pairs in a terminal."""
 
@@ -40,35 +40,12 @@ def where_pairs_lie(compared: SentenceComparison) -> str:
     )
 
 
-def sentence_comparison_json(compared: SentenceComparison) -> dict[str, Any]:
-    """The JSON object of `similarity --other`; neighbours as indices of `sentences`."""
-    return {
-        "first": compared.first,
-        "second": compared.second,
-        "sentences": compared.sentences,
-        "first_similarity": compared.first_cosines,
-        "second_similarity": compared.second_cosines,
-        "difference": compared.difference,
-        "first_pairs": _range(compared.first_range),
-        "second_pairs": _range(compared.second_range),
-        "neighbours": compared.neighbours,
-        "shared_neighbours": compared.shared,
-        "first_nearest": compared.first_nearest,
-        "second_nearest": compared.second_nearest,
-        "same_nearest": compared.same_nearest,
-        "cka": compared.cka,
-        "summary": f"{what_changed(compared)} {where_pairs_lie(compared)}",
-        "notices": compared.notices,
-    }
-
-
-def sentence_comparison_lines(compared: SentenceComparison) -> list[str]:
+def _compared_lines(compared: SentenceComparison) -> list[str]:
     """The summary, the range of the cosines in each model, the pairs that changed most, and the nearest sentences."""
     pairs = pair_frame(compared)
     changed = pairs.iloc[np.argsort(-pairs["difference"].abs().to_numpy(), kind="stable")[:MAX_PAIRS]]
-    ranges = range_frame(compared)
-    nearest = neighbour_frame(compared)
-    lines = [
+    more = len(pairs) - MAX_PAIRS
+    return [
         escape_controls(
             f"{compared.first} (first) and {compared.second} (second): {len(compared.sentences)} sentences"
         ),
@@ -76,13 +53,26 @@ def sentence_comparison_lines(compared: SentenceComparison) -> list[str]:
         f"Neighbours kept, of {compared.neighbours} nearest to each: {compared.shared.mean():.0%} on average"
         + ("" if compared.cka is None else f"; CKA {compared.cka:.4f}"),
         "",
-        *aligned([tuple(ranges.columns), *_rows(ranges)], "lrrr"),
+        *table(range_frame(compared)),
         "",
-        *aligned([tuple(changed.columns[:5]), *_rows(changed.iloc[:, :5])], "rrrrr"),
+        *table(changed.iloc[:, :5]),
+        *([f"... and {more:,} pairs that changed less; --json prints all"] if more > 0 else []),
+        "",
+        *table(neighbour_frame(compared)),
     ]
-    if len(pairs) > MAX_PAIRS:
-        lines.append(f"... and {len(pairs) - MAX_PAIRS:,} pairs that changed less; --json prints all")
-    return [*lines, "", *aligned([tuple(nearest.columns), *_rows(nearest)], "rlrrrrr")]
+
+
+COMPARED_SENTENCES: Faces[SentenceComparison] = Faces(
+    keys="first second sentences first_similarity=first_cosines second_similarity=second_cosines difference "
+    "first_pairs second_pairs neighbours shared_neighbours=shared first_nearest second_nearest same_nearest cka "
+    "summary notices",
+    made={
+        "first_pairs": lambda compared: fields(compared.first_range, RANGE),
+        "second_pairs": lambda compared: fields(compared.second_range, RANGE),
+        "summary": lambda compared: f"{what_changed(compared)} {where_pairs_lie(compared)}",
+    },
+    lines=_compared_lines,
+)
 
 
 def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
@@ -102,36 +92,26 @@ def neighbour_frame(compared: SentenceComparison) -> "pd.DataFrame":
     )
 
 
-def gold_json(pairs: GoldPairs) -> dict[str, Any]:
-    """The JSON object of `similarity --gold`."""
-    models = [
-        {
-            "model": each.model,
-            "spearman": each.spearman,
-            "pearson": each.pearson,
-            "cosines": each.cosines,
-            "rank_errors": each.rank_errors,
-        }
-        for each in pairs.models
-    ]
-    texts = {"first_sentences": pairs.first_sentences, "second_sentences": pairs.second_sentences}
-    return {"pairs": len(pairs.gold), **texts, "gold": pairs.gold, "models": models, "notices": pairs.notices}
-
-
-def gold_lines(pairs: GoldPairs) -> list[str]:
+def _gold_lines(pairs: GoldPairs) -> list[str]:
     """The correlations of each model, and the pairs with the largest rank errors of the last one."""
-    frame = gold_frame(pairs).iloc[:MAX_PAIRS]
-    columns = [name for name in frame.columns if "sentence" not in name] + ["first sentence", "second sentence"]
-    rows = [(each.model, each.spearman, each.pearson) for each in pairs.models]
-    models = pd.DataFrame(rows, columns=["model", "Spearman", "Pearson"])
     return [
         f"cosine and gold similarity of {counted(len(pairs.gold), 'pair')}",
         "",
-        *aligned([tuple(models.columns), *_rows(models)], "lrr"),
+        *table(pairs.models, {"model": "model", "Spearman": "spearman", "Pearson": "pearson"}),
         "",
         "Pairs with the largest rank errors",
-        *aligned([tuple(columns), *_rows(frame[columns])], "r" * (len(columns) - 2) + "ll"),
+        *table(gold_frame(pairs).iloc[:MAX_PAIRS]),
     ]
+
+
+GOLD: Faces[GoldPairs] = Faces(
+    keys="pairs first_sentences second_sentences gold models notices",
+    made={
+        "pairs": lambda pairs: len(pairs.gold),
+        "models": lambda pairs: every(pairs.models, "model spearman pearson cosines rank_errors"),
+    },
+    lines=_gold_lines,
+)
 
 
 def gold_words(pairs: GoldPairs) -> str:
@@ -142,51 +122,22 @@ def gold_words(pairs: GoldPairs) -> str:
     return f"Over {counted(len(pairs.gold), 'pair')} Spearman's correlation with the gold similarity is {sentence}."
 
 
-def _range(one: CosineRange) -> dict[str, float]:
-    return {"mean": one.mean, "percentile_5": one.low, "percentile_95": one.high}
-
-
-def _rows(frame: "pd.DataFrame") -> list[tuple[str, ...]]:
-    return [tuple(map(_cell, row)) for row in frame.itertuples(index=False)]
-
-
-def _cell(value: str | int | float) -> str:
-    if isinstance(value, str):
-        return printable_token(value)
-    return str(value) if isinstance(value, int) else number_cell(value)
-
-
-def dimensions_json(curve: DimensionCurve) -> dict[str, Any]:
-    """The JSON object of `similarity --dimensions`."""
-    return {
-        "model": curve.model,
-        "sentences": curve.sentences,
-        "dimensions": curve.dimensions,
-        "neighbours": curve.neighbours,
-        "neighbours_kept": curve.shared,
-        "spearman": curve.spearman,
-        "bytes_per_vector": curve.nbytes,
-        "trained": curve.trained,
-        "notices": curve.notices,
-    }
-
-
-def dimensions_lines(curve: DimensionCurve) -> list[str]:
-    """A table of the curve."""
-    rows = [
-        (
-            f"{count:,}{'*' if count in curve.trained else ''}",
-            f"{shared:.1%}",
-            number_cell(spearman) if spearman == spearman else "",
-            f"{nbytes:,}",
-        )
-        for count, shared, spearman, nbytes in zip(
-            *(each.tolist() for each in (curve.dimensions, curve.shared, curve.spearman, curve.nbytes)), strict=True
-        )
-    ]
-    heads = ("dimensions", "neighbours kept", "Spearman", "bytes per vector")
+def _dimensions_above(curve: DimensionCurve) -> list[str]:
     first = f"{curve.model}: first dimensions of the vectors of {counted(len(curve.sentences), 'sentence')}"
     near = "nearest sentence" if curve.neighbours == 1 else f"{curve.neighbours} nearest sentences"
-    marks = ["", "* trained for"] if curve.trained else []
-    sentence = f"{escape_controls(first)}, against the {near} and all cosines of the full ones"
-    return [sentence, "", *aligned([heads, *rows], "rrrr"), *marks]
+    return [f"{escape_controls(first)}, against the {near} and all cosines of the full ones"]
+
+
+DIMENSIONS: Faces[DimensionCurve] = Faces(
+    keys="model sentences dimensions neighbours neighbours_kept=shared spearman bytes_per_vector=nbytes trained",
+    frame=dimensions_frame,
+    above=_dimensions_above,
+    columns={
+        "dimensions": lambda row: f"{row['dimensions']:,}{'*' if row['trained'] else ''}",
+        "neighbours kept": ("neighbours kept", ".1%"),
+        "Spearman": ("Spearman", lambda value: number_cell(value) if value == value else ""),
+        "bytes per vector": "bytes per vector",
+    },
+    align="rrrr",
+    below=lambda curve: ["", "* trained for"] if curve.trained else [],
+)
