@@ -59,18 +59,7 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
 
 
 def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Draw the most frequent value in each cell, one colour per value.
-
-    Args:
-        density: counts of a window with the values of a column.
-        column: name of the column.
-        axes: titles of the two axes.
-        title: title of the figure.
-        theme: theme of the figure.
-
-    Raises:
-        ValueError: the density was counted without a column.
-    """
+    """Draw the most frequent value in each cell, one colour per value."""
     if density.majority is None:
         raise ValueError("a density without values of a column")
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
@@ -104,9 +93,9 @@ def value_colours(count: int, theme: Theme) -> list[str]:
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
-@figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
+@figure("corpus-map", "corpus_map")
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
-    """Plot the density of a corpus map, or of the most frequent value of a column."""
+    """All rows of a corpus in a plane, as density or coloured by a column (FOLDER)."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
     title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
     axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
@@ -194,9 +183,9 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 
-@figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
+@figure("corpus-duplicates", "corpus_duplicates")
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
-    """Plot the number of groups of near duplicates by size."""
+    """Sizes of groups of near duplicates of a corpus (FOLDER)."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
     threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
     title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
@@ -205,9 +194,9 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     return FigureSpec(title, alt, partial(group_sizes, duplicate_groups.sizes, title), f"{alt}.")
 
 
-@figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
+@figure("corpus-clusters", "corpus_clusters")
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
-    """Plot clusters by size, each with its most typical sentence."""
+    """Clusters of a corpus by size (FOLDER)."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
     draw = partial(cluster_bars, corpus_clusters, typical_texts, title)
@@ -245,11 +234,9 @@ def profile_maps(
     return head_panels(panels, pair_grid(profile.mean.shape[1], SIZES, theme), title, theme)
 
 
-@figure(
-    "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
-)
+@figure("corpus-heads", "corpus_heads")
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
-    """Plot mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
+    """What every head does over sentences of a corpus (FOLDER; --set measure=entropy)."""
     name, unit = MEASURE_NAMES[profile_measure]
     part = f", {head_profiles.column}: {profile_part.name}" if profile_part.name else ""
     title = f"Attention {name} of every head{part} — {head_profiles.model}"
@@ -300,9 +287,9 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     return figure.update_layout(margin={"b": 56, "r": 16})
 
 
-@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
+@figure("corpus-search", "corpus_search")
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
-    """Plot the rows of a corpus nearest to a text."""
+    """Rows of a corpus nearest to a query (FOLDER 'TEXT')."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:HITS_DRAWN]) or "none"

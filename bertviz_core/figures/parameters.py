@@ -27,11 +27,7 @@ ROOT_ID = "/"
 def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, theme: Theme) -> go.Figure:
     """Draw the module tree; areas are shares of the parameters, colours are components.
 
-    Args:
-        nodes: parents before children, with children that sum to their parent (bertviz_core.parameters.tree).
-        title: title of the figure.
-        form: sunburst, treemap or icicle.
-        theme: theme of the figure.
+    Parents come before children, with children that sum to their parent (bertviz_core.parameters.tree).
     """
     total = nodes[0].numel
     parents = {node.id: node.numel for node in nodes}
@@ -108,12 +104,7 @@ def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> li
 
 
 def centre_lines(name: str, diameter: float) -> tuple[str, ...]:
-    """Break the name of a class before its capitals into the fewest lines that fit into a circle.
-
-    Args:
-        name: such as GPT2LMHeadModel.
-        diameter: diameter of the circle in pixels.
-    """
+    """Break the name of a class before its capitals into the fewest lines that fit into a circle."""
     parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
     parts = parts if 0 < len(parts) <= MOST_PARTS else [name]
     broken = [_even_lines(parts, count) for count in range(1, min(MOST_LINES, len(parts)) + 1)]
@@ -196,15 +187,9 @@ def _tree_frame(ledger: Ledger) -> pd.DataFrame:
     return readable(parameters_frame(ledger.parameters))
 
 
-@figure(
-    "parameters",
-    "parameters_tree",
-    "the tree of modules by parameters (--form, --depth, --task)",
-    reported=True,
-    table=_tree_frame,
-)
+@figure("parameters", "parameters_tree", reported=True, table=_tree_frame)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
-    """Plot the module tree of a model."""
+    """The tree of modules by parameters (--form, --depth, --task)."""
     title = f"{ledger.total:,} parameters — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
@@ -465,30 +450,24 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     )
 
 
-@figure("layers", "parameters_layers", "parameters of each layer by part (--task)", reported=True, table=layers_frame)
+@figure("layers", "parameters_layers", reported=True, table=layers_frame)
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
-    """Plot the layers of a model as stacked bars."""
+    """Parameters of each layer by part (--task)."""
     title = f"Parameters of each layer — {layered_ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
     return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
 
 
-@figure(
-    "components",
-    "parameters_components",
-    "the model as one bar of components (--task)",
-    reported=True,
-    table=components_frame,
-)
+@figure("components", "parameters_components", reported=True, table=components_frame)
 def components_figure(ledger: Ledger) -> FigureSpec:
-    """Plot a model as one bar, divided into components."""
+    """The model as one bar of components (--task)."""
     title = _components_title(ledger)
     alt = f"One bar of {ledger.model}, cut into its components"
     return FigureSpec(title, alt, partial(component_bar, ledger))
 
 
-@figure("models", "parameters_compare", "several models side by side, named behind the first", table=models_frame)
+@figure("models", "parameters_compare", table=models_frame)
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
-    """Plot several models side by side."""
+    """Several models side by side, named behind the first."""
     title = "Parameters by component"
     return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))

@@ -193,13 +193,7 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
 
 
 def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
-    """Arrange the tokens in rows, at the largest font size that needs few of them.
-
-    Args:
-        parts: name of a tokenizer, "" for none, and its tokens of the text.
-        below: annotation below each token.
-        width: width of the plot in pixels.
-    """
+    """Arrange the tokens in rows, at the largest font size that needs few of them."""
     for size in SIZES:
         rows = TokenRows(size, below, width)
         for name, pieces in parts:
@@ -228,14 +222,8 @@ def token_strip(
 ) -> go.Figure:
     """Draw texts as tokens, one below another, each below its name.
 
-    Args:
-        parts: name of a tokenizer, "" for none, and its tokens of the text.
-        below: annotation below each token.
-        title: title of the figure.
-        theme: theme of the figure.
-        chosen: position of the selected token, in all texts.
-        fills: position -> colour of its box; the text on it is black or white.
-        beside: pixels reserved at the right for a colour bar.
+    The token at the position `chosen` is outlined; `fills` has the colour of the box at a position. At the right
+    `beside` pixels are free for a colour bar.
     """
     rows = token_rows(parts, below, theme.pixels - EDGES - beside)
     size = rows.size
@@ -410,20 +398,20 @@ def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second
     return pd.DataFrame(rows, columns=["tokenizer", "position", "token", "id"])
 
 
-@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True, table=tokens_frame)
+@figure("tokens", "tokens_text", reported=True, table=tokens_frame)
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
-    """Plot the tokens of a text as boxes; position is the selected token."""
+    """The text cut into its tokens."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
     draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
     return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
 
 
-@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True, table=_frame_of_two)
+@figure("tokenizers", "tokens_second", reported=True, table=_frame_of_two)
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:
-    """Plot the text as tokens of two tokenizers, one below the other."""
+    """The same text under a second tokenizer."""
     title = f"One text, two tokenizers — {model_name} and {second_name}"
     parts = tuple(
         (f"{name}: {counted(len(pieces), 'token')}", pieces)
@@ -435,15 +423,7 @@ def tokenizers_figure(
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
-    """Draw horizontal bars of cosines, nearest row on top, each with its number.
-
-    Args:
-        names: escaped labels of the rows (bertviz_core.figures.base.axes.visible).
-        cosines: cosine of each row to the chosen row, in the order of the names.
-        norms: norm of each row.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw horizontal bars of cosines, nearest row on top, each with its number."""
     figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
     add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
@@ -467,11 +447,9 @@ def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.Data
     )
 
 
-@figure(
-    "nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True, table=_nearest_frame
-)
+@figure("nearest", "tokens_neighbours", reported=True, table=_nearest_frame)
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
-    """Plot the rows of the embedding table nearest to a token's."""
+    """Rows of the vocabulary nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), NEAREST_LONGEST)}" in the vocabulary — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"

@@ -35,16 +35,7 @@ def cost_curves(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles.
-
-    Args:
-        costs: the formula for many lengths, or PyTorch's count for a few.
-        counted: PyTorch's count for a few lengths.
-        crossing: length at which attention scores cost as much as the feed-forward blocks.
-        limit: maximum number of tokens of the model; None for no limit.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles."""
     figure = go.Figure(layout=layout(theme, escape(title)))
     words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
     rest = [REST] if (costs.other > REST_DRAWN_FROM * costs.total).any() else []
@@ -186,7 +177,7 @@ def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
     )
 
 
-@figure("cost", "architecture_cost", "multiply-adds by length, of a text", reported=True, table=_cost_frame)
+@figure("cost", "architecture_cost", reported=True, table=_cost_frame)
 def cost_figure(
     costs: MultiplyAdds,
     counts: MultiplyAdds,
@@ -195,7 +186,7 @@ def cost_figure(
     model_name: str,
     by_formula: bool,
 ) -> FigureSpec:
-    """Plot multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
+    """Multiply-adds by length, of a text."""
     title = f"Multiply-adds of one text — {model_name}"
     at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
@@ -219,9 +210,9 @@ def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
     return frame
 
 
-@figure("memory", "architecture_memory", "memory of activations", reported=True, table=_memory_frame)
+@figure("memory", "architecture_memory", reported=True, table=_memory_frame)
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
-    """Plot activation memory by batch and length."""
+    """Memory of activations."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""

@@ -132,13 +132,9 @@ def compared_title(comparison: AttentionComparison) -> str:
     return f"{KINDS[weights]} — {comparison.models[0]}, {places[0]}, and {comparison.models[1]}, {places[1]}"
 
 
-@figure(
-    "attention-compared",
-    "attention_compared",
-    "what one head looks at in two models (--layer, --head, --words, --set other=, other_layer=, other_head=)",
-)
+@figure("attention-compared", "attention_compared")
 def attention_compared_figure(attention_comparison: AttentionComparison) -> FigureSpec:
-    """Plot the attention of a head in two models, and the difference where their tokens are the same."""
+    """What one head looks at in two models (--layer, --head, --words, --set other=, other_layer=, other_head=)."""
     compared, change = attention_comparison, attention_comparison.difference
     title = compared_title(compared)
     caption, alt = title, f"{title}: two maps of queries by keys"
@@ -151,17 +147,9 @@ def attention_compared_figure(attention_comparison: AttentionComparison) -> Figu
     return FigureSpec(title, alt, partial(compared_heatmaps, compared, title), caption)
 
 
-@figure(
-    "attention-changed",
-    "attention_changed",
-    "how far the attention of every head is apart in two models (--set other=)",
-)
+@figure("attention-changed", "attention_changed")
 def attention_changed_figure(run_comparison: Behaviour) -> FigureSpec:
-    """Plot the divergence of every head's attention in two models, layers by heads.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """How far the attention of every head is apart in two models (--set other=)."""
     values = run_comparison.divergences
     if values is None:
         raise ValueError("no divergences")

@@ -452,7 +452,7 @@ DECLARED: dict[str, DeclaredFigure[...]] = {}
 def figure(
     name: str,
     chart: str,
-    description: str,
+    description: str = "",
     reported: bool = False,
     table: Callable[..., pd.DataFrame] | None = None,
 ) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
@@ -461,7 +461,7 @@ def figure(
     Args:
         name: name in the command.
         chart: key of its chart, prefixed with the name of the page.
-        description: content and options, for `figure --list`.
+        description: content and options, for `figure --list`; by default the first line of the docstring.
         reported: whether reports offer it: it is of a single model and its text, without further names, files or lists.
         table: computes its numbers from results that the figure, or the answer to its question, has by these names.
     """
@@ -469,11 +469,16 @@ def figure(
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description, reported, table, make)
+        spec = DeclaredFigure(name, chart, description or _first_line(make), reported, table, make)
         DECLARED[name] = spec
         return spec
 
     return declared
+
+
+def _first_line(make: Callable[..., FigureSpec]) -> str:
+    line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
+    return line if line[1:2].isupper() else line[:1].lower() + line[1:]
 
 
 def write_minus(figure: go.Figure) -> None:

@@ -140,19 +140,19 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", table=changes_frame)
+@figure("changes", "checkpoint_changes", table=changes_frame)
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
-    """Plot the change of each tensor."""
+    """How far each tensor moved to another checkpoint."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
     draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-@figure("change", "checkpoint_change", "one tensor in two checkpoints", table=change_frame)
+@figure("change", "checkpoint_change", table=change_frame)
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
-    """Plot one tensor in both checkpoints."""
+    """One tensor in two checkpoints."""
     title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
@@ -166,13 +166,9 @@ def most_changed(comparison: CheckpointComparison) -> str:
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
 
 
-@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", table=cosines_frame)
+@figure("cosines", "checkpoint_cosines", table=cosines_frame)
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
-    """Plot the cosine of both models' hidden states, token by token.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Two models' hidden states of a text."""
     if state_behaviour.cosines is None:
         raise ValueError("no cosines")
     title = f"Cosine of hidden states — {state_behaviour.first} to {state_behaviour.second}"
@@ -180,13 +176,9 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-@figure("divergences", "checkpoint_divergences", "two models' attention on a text", table=divergences_frame)
+@figure("divergences", "checkpoint_divergences", table=divergences_frame)
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
-    """Plot the divergence of both models' attention, head by head.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Two models' attention on a text."""
     if attention_behaviour.divergences is None:
         raise ValueError("no divergences")
     title = f"Divergence of attention — {attention_behaviour.first} to {attention_behaviour.second}"
@@ -268,11 +260,7 @@ def points(share: float) -> str:
 
 
 def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
-    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
-
-    Raises:
-        ValueError: there are no gold labels.
-    """
+    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1."""
     gold = answer_comparison.gold
     if gold is None:
         raise ValueError("there are no gold labels")
@@ -294,11 +282,7 @@ def confusion_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
     table=score_frame,
 )
 def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
-    """Plot the scores of two models against the same gold labels, above their differences and intervals.
-
-    Raises:
-        ValueError: the answers are not compared with gold labels.
-    """
+    """Plot the scores of two models against the same gold labels, above their differences and intervals."""
     compared = answer_comparison
     if compared.gold is None:
         raise ValueError("there are no gold labels")
@@ -312,14 +296,9 @@ def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     return FigureSpec(title, f"{title}: {numbers}", draw, f"{title}: {numbers}. {about}")
 
 
-@figure(
-    "answers-compared",
-    "checkpoint_answers",
-    "answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)",
-    table=confusion_frame,
-)
+@figure("answers-compared", "checkpoint_answers", table=confusion_frame)
 def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
-    """Plot the number of texts by answer of the first model (row) and of the second (column)."""
+    """Answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)."""
     compared = answer_comparison
     title = f"Answers to {counted(len(compared.texts), 'text')} — {compared.first} and {compared.second}"
     agreement = f"the same answer to {compared.agreement:.1%}"
@@ -386,14 +365,9 @@ def _ticks(count: int) -> dict[str, Any]:
     return {"tickvals": places, "ticktext": ["emb.", *(str(place - 1) for place in places[1:])]}
 
 
-@figure(
-    "layer-similarity",
-    "checkpoint_layers",
-    "how alike the layers of two models are over many texts",
-    table=similarity_frame,
-)
+@figure("layer-similarity", "checkpoint_layers", table=similarity_frame)
 def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: str) -> FigureSpec:
-    """Plot CKA, or the share of nearest texts, of every layer of one model with every layer of the other."""
+    """How alike the layers of two models are over many texts."""
     compared = layer_similarity
     both = f"{compared.first} and {compared.second}"
     title = f"{'CKA of the layers' if layer_measure == CKA else 'Nearest texts shared'} — {both}"
@@ -403,14 +377,9 @@ def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: st
     return FigureSpec(title, alt, draw)
 
 
-@figure(
-    "text-cosines",
-    "checkpoint_text_cosines",
-    "how alike different texts are at every layer of two models",
-    table=text_cosines_frame,
-)
+@figure("text-cosines", "checkpoint_text_cosines", table=text_cosines_frame)
 def text_cosines_figure(layer_similarity: LayerSimilarity) -> FigureSpec:
-    """Plot the mean cosine of two different texts, by layer and model."""
+    """How alike different texts are at every layer of two models."""
     compared = layer_similarity
     title = f"Mean cosine of two different texts — {compared.first} and {compared.second}"
     names = (f"first: {compared.first}", f"second: {compared.second}")

@@ -150,18 +150,18 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-@figure("load-report", "checkpoint_report", "what loads from the file (--task)", reported=True, table=report_frame)
+@figure("load-report", "checkpoint_report", reported=True, table=report_frame)
 def report_figure(report: LoadReport) -> FigureSpec:
-    """Plot the parameters of each component that are loaded from the file."""
+    """What loads from the file (--task)."""
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.expected:,} tensors"
     return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
 
 
-@figure("task-head", "checkpoint_head", "what a task's head adds (--task)", table=head_frame)
+@figure("task-head", "checkpoint_head", table=head_frame)
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
-    """Plot the module tree of a class with a head, compared with the base model."""
+    """What a task's head adds (--task)."""
     difference = head_difference
     title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"
@@ -179,20 +179,13 @@ TITLES = {
 
 
 def update_numbers(updates: AdapterUpdates, measure: str) -> list[float]:
-    """Return one number of every update.
-
-    Args:
-        updates: the updates.
-        measure: one of UPDATE_MEASURES.
-    """
+    """Return one number of every update."""
     return [each.relative_norm if measure == RELATIVE else each.stable_rank for each in updates.updates]
 
 
-@figure(
-    "adapter-updates", "checkpoint_adapter", "how much an adapter adds to each matrix of its base", table=adapter_frame
-)
+@figure("adapter-updates", "checkpoint_adapter", table=adapter_frame)
 def adapter_updates_figure(update_grid: TensorGrid, adapter_updates: AdapterUpdates, update_measure: str) -> FigureSpec:
-    """Plot the norm or the stable rank of every update, by place and layer."""
+    """How much an adapter adds to each matrix of its base."""
     words, unit = TITLES[update_measure]
     title = f"{words} — {adapter_updates.adapter}"
     largest = _largest(adapter_updates, update_measure)

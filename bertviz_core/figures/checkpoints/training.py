@@ -181,11 +181,9 @@ def movement_map(
     return even_axes(figure, theme)
 
 
-@figure(
-    "training-log", "checkpoint_training_log", "what a trainer logged, with the checkpoints marked", table=log_frame
-)
+@figure("training-log", "checkpoint_training_log", table=log_frame)
 def training_log_figure(training_log: TrainingLog) -> FigureSpec:
-    """Plot the logged numbers over the steps, with the checkpoints marked."""
+    """What a trainer logged, with the checkpoints marked."""
     panels = log_panels(training_log.metrics)
     title = f"Training log — {training_log.run}"
     measured = ", ".join(panel.title for panel in panels) or "no numbers"
@@ -195,16 +193,11 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
     return FigureSpec(title, alt, partial(log_curves, training_log, panels, title), caption)
 
 
-@figure(
-    "training-movement",
-    "checkpoint_training_movement",
-    "how far each layer moved by each checkpoint of a run",
-    table=movement_frame,
-)
+@figure("training-movement", "checkpoint_training_movement", table=movement_frame)
 def training_movement_figure(
     training_movement: TrainingMovement, moved_from: str, moved_part: str, movement_logarithmic: bool
 ) -> FigureSpec:
-    """Plot the movement of layers and components, from the first checkpoint, or the base, or the previous one."""
+    """How far each layer moved by each checkpoint of a run."""
     movement = training_movement
     whole = movement.from_first if moved_from == FIRST else movement.from_previous
     values = whole[:, :, movement.parts.index(moved_part)].T
@@ -267,14 +260,7 @@ class StepAxis:
 
 
 def step_plots(plots: Sequence[StepPlot], axis: StepAxis, title: str, theme: Theme) -> go.Figure:
-    """Draw plots below one another over the steps of the checkpoints, with names above from the steps where they begin.
-
-    Args:
-        plots: the plots, from top to bottom.
-        axis: the checkpoints.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw plots below one another over the steps of the checkpoints, with names above where they begin."""
     above = NAMES_HEIGHT if axis.names else 0
     inside = above + PLOT_HEIGHT * len(plots) + STEP_LINES_BETWEEN * (len(plots) - 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=STEP_LINES_AROUND + inside))
@@ -387,14 +373,9 @@ MOST_LAYERS = 30
 """Number of layers above which not each is named."""
 
 
-@figure(
-    "training-cka",
-    "checkpoint_training_cka",
-    "CKA of each layer with that of the first checkpoint of a run",
-    table=cka_frame,
-)
+@figure("training-cka", "checkpoint_training_cka", table=cka_frame)
 def training_cka_figure(followed_states: FollowedStates) -> FigureSpec:
-    """Plot the CKA of every hidden state of every checkpoint with the same state of the first."""
+    """CKA of each layer with that of the first checkpoint of a run."""
     followed = followed_states
     title = f"CKA with the first checkpoint — {followed.run}"
     alt = f"{title}, over {counted(followed.texts, 'text')}: hidden states by {_count(followed)}"
@@ -413,18 +394,9 @@ def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
     return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
 
 
-@figure(
-    "training-entropy",
-    "checkpoint_training_entropy",
-    "attention entropy of each head by checkpoint of a run",
-    table=entropy_frame,
-)
+@figure("training-entropy", "checkpoint_training_entropy", table=entropy_frame)
 def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str) -> FigureSpec:
-    """Plot the mean attention entropy of every head at every checkpoint, or its change from the first.
-
-    Raises:
-        ValueError: there is no entropy.
-    """
+    """Attention entropy of each head by checkpoint of a run."""
     followed = followed_states
     if followed.entropy is None:
         raise ValueError("the attention is not known")
@@ -469,17 +441,7 @@ def _step_map(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw a map of rows by checkpoints.
-
-    Args:
-        followed: the checkpoints.
-        values: numbers of the map.
-        names: name of each row, for the hovers.
-        form: height of all rows in pixels, unit, and format of the numbers in the cells.
-        scale: colour scale, and the numbers at its ends.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw a map of rows by checkpoints."""
     (pixels, unit, digits), (colours, ends) = form, scale
     axis = StepAxis(followed.checkpoints, followed.steps)
     figure = go.Figure(layout=layout(theme, escape(title), height=STATES_AROUND + pixels))
@@ -512,14 +474,9 @@ MOST_QUOTED = 60
 """Maximum length of the text in a title."""
 
 
-@figure(
-    "training-text",
-    "checkpoint_training_text",
-    "what each checkpoint of a run answers to a text (TEXT, --pair)",
-    table=text_frame,
-)
+@figure("training-text", "checkpoint_training_text", table=text_frame)
 def training_text_figure(followed_text: FollowedText) -> FigureSpec:
-    """Plot the probability of the answer, the surprise and the cosine over the steps, with the answers named."""
+    """What each checkpoint of a run answers to a text (TEXT, --pair)."""
     followed = followed_text
     title = f"“{shortened(followed.text, MOST_QUOTED)}” through the steps — {followed.run}"
     named = (0, *followed.changes) if any(followed.answers) else ()
@@ -559,14 +516,9 @@ def drawn_classes(followed: FollowedText) -> list[int]:
     return sorted(order[:MOST_CLASSES])
 
 
-@figure(
-    "training-scores",
-    "checkpoint_training_scores",
-    "accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)",
-    table=labels_frame,
-)
+@figure("training-scores", "checkpoint_training_scores", table=labels_frame)
 def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
-    """Plot accuracy and macro-F1 over the steps, above the number of texts whose answer changed."""
+    """Accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)."""
     followed = followed_labels
     count = counted(sum(map(bool, followed.gold)), "text")
     title = f"Scores of {count} with gold labels — {followed.run}"

@@ -67,13 +67,6 @@ def number_scale(
 
     A linear scale ends at Tukey's fence, the third quartile plus one and a half times the interquartile range (1977,
     Exploratory Data Analysis), if a number lies far beyond; the bar then says "and more".
-
-    Args:
-        numbers: all drawn numbers.
-        unit: unit of the numbers, for the colour bar.
-        theme: theme of the figure.
-        signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
     largest = float(sizes.max(initial=0)) or 1.0
@@ -158,14 +151,6 @@ def tensor_map(
 
     That column is beside the map if there is room, else above it; a click in it returns column -1. Grey marks missing
     tensors, the colour of the paper 0. Numbers are drawn in the cells if they fit.
-
-    Args:
-        grid: the numbers.
-        title: title of the figure.
-        unit: unit of the numbers, for the colour bar.
-        theme: theme of the figure.
-        signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     scale = number_scale(
         [*grid.values.reshape(-1).tolist(), *grid.outside_values.tolist()], unit, theme, signed, logarithmic
@@ -214,16 +199,7 @@ def _names_width(names: Sequence[str], theme: Theme) -> float:
 def weight_histogram(
     histogram: Histogram, deviation: float | None, numel: int, title: str, theme: Theme, colour: str = "embeddings"
 ) -> go.Figure:
-    """Draw the histogram of a tensor's values, with the density of its initialisation.
-
-    Args:
-        histogram: the values.
-        deviation: standard deviation of the initial normal distribution; None for no curve.
-        numel: number of values of the tensor, the scale of the curve.
-        title: title of the figure.
-        theme: theme of the figure.
-        colour: key of the colour of the bars.
-    """
+    """Draw the histogram of a tensor's values, with the density of its initialisation unless `deviation` is None."""
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure(layout=layout(theme, escape(title), height=360, bargap=0))
@@ -292,17 +268,7 @@ def number_cells(
     width: float,
     **axes: str,
 ) -> None:
-    """Add a map of numbers in rows of ROW pixels, with the numbers in the cells if they fit.
-
-    Args:
-        figure: figure to add the map to; its colour axis is that of the scale.
-        values: the numbers.
-        places: places of the columns on their axis.
-        names: name of each cell, for the hover.
-        scale: scale of the colours.
-        width: width of a column in pixels.
-        axes: names of the axes.
-    """
+    """Add a map of numbers in rows of ROW pixels, with the numbers in the cells if they fit."""
     words = [
         [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
@@ -330,16 +296,7 @@ def add_numbers(
     room: tuple[float, float],
     **axes: str,
 ) -> None:
-    """Add the numbers to the cells of a map if all of them fit.
-
-    Args:
-        figure: figure of the map.
-        values: the numbers.
-        scale: scale of the colours.
-        places: places of the columns on their axis.
-        room: width and height of the map in pixels.
-        axes: names of the axes.
-    """
+    """Add the numbers to the cells of a map if all of them fit."""
     written = [[number_word(value) for value in row] for row in values.tolist()]
     size = number_size(written, *room)
     cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
@@ -381,11 +338,11 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor", reported=True, table=statistics_frame)
+@figure("weights", "checkpoint_weights", reported=True, table=statistics_frame)
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
-    """Plot one statistic of every tensor; statistic is a key of STATISTICS."""
+    """One number of every tensor."""
     _, words, signed = STATISTICS[statistic]
     title = f"{words.capitalize()} of every tensor — {model_name}"
     powers = statistic_logarithmic and not signed
@@ -403,11 +360,11 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
     return [float(getattr(each, field)) for each in statistics.tensors]
 
 
-@figure("values", "checkpoint_values", "the values of one tensor", table=histogram_frame)
+@figure("values", "checkpoint_values", table=histogram_frame)
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:
-    """Plot the values of one tensor; the deviation is that of its initialisation, None for no curve."""
+    """The values of one tensor."""
     title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
     return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
@@ -446,12 +403,7 @@ MOST_NUMBERED = 32
 
 
 def drawn_parts(rounded: RoundedFormat, by: str) -> tuple[RoundedPart, ...]:
-    """Return the parts that are drawn of a format.
-
-    Args:
-        rounded: the format.
-        by: one of PARTS.
-    """
+    """Return the parts that are drawn of a format."""
     return rounded.by_layer() if by == LAYER else rounded.by_component()
 
 
@@ -498,11 +450,9 @@ def _column(part: RoundedPart, by: str) -> str:
     return f"{'d' if part.component == 'decoder' else ''}{part.layer}"
 
 
-@figure(
-    "number-formats", "checkpoint_formats", "the error of a model's weights in formats of fewer bits", table=parts_frame
-)
+@figure("number-formats", "checkpoint_formats", table=parts_frame)
 def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> FigureSpec:
-    """Plot the relative error of the weights, by format and layer or component."""
+    """The error of a model's weights in formats of fewer bits."""
     title = f"Relative error of rounded weights — {number_formats.model}"
     summary = "; ".join(
         f"{each.name} {digits(each.whole.relative_error, 2)} in {mebibytes(each.whole.rounded_nbytes)}"

@@ -39,16 +39,9 @@ class _Box(NamedTuple):
 
 
 def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, theme: Theme) -> None:
-    """Draw two rows of boxes, query above key, that join at the score and end at the weight.
+    """Draw two rows of boxes, query above key, that join at the score and end at the weight, on the third pair of axes.
 
     On a phone the chain is vertical, with the query's boxes left of the key's.
-
-    Args:
-        figure: figure to draw into, on its third pair of axes.
-        cell: breakdown of the attention weight.
-        names: labels of the tokens.
-        bottom: lower end of the chain, as a share of the figure's height.
-        theme: theme of the figure.
     """
     columns, down = _columns(cell, names, theme), theme.narrow
     along, across = [-0.5, len(columns) - 0.5], [-0.5, 1.5]
@@ -168,13 +161,6 @@ def cell_arithmetic(
     """Draw the computation of a weight: the steps with shapes and numbers above, the products and the row below.
 
     On a phone everything is stacked.
-
-    Args:
-        cell: breakdown of the attention weight.
-        names: labels of the tokens.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
     """
     places = _places(cell, theme)
     figure = go.Figure(layout=layout(theme, escape(title), height=places.height, showlegend=False))
@@ -324,9 +310,9 @@ def _mix_frame(cell: CellBreakdown) -> pd.DataFrame:
     return pd.DataFrame({"number": range(len(output)), "part of the output": output})
 
 
-@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", reported=True, table=_cell_frame)
+@figure("cell", "heads_cell", reported=True, table=_cell_frame)
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Plot the computation of one weight from two vectors."""
+    """One cell by hand (--layer, --head)."""
     query, key = cell.query_position, cell.key_position
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
@@ -338,9 +324,9 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     return FigureSpec(title, alt, partial(cell_arithmetic, cell, names, second, drawn))
 
 
-@figure("mix", "heads_mix", "the output of a head (--layer, --head)", reported=True, table=_mix_frame)
+@figure("mix", "heads_mix", reported=True, table=_mix_frame)
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Plot the output of a head for one query."""
+    """The output of a head (--layer, --head)."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
     return FigureSpec(title, alt, partial(head_output, cell, title))

@@ -114,17 +114,7 @@ def projection_heatmap(
     """Draw a projection's weights with outputs as rows: W_q, W_k, W_v are divided into heads by rows, W_o by columns.
 
     The file has no mark at the boundaries of heads. With drawn boundaries, bars beside the blocks show the norm of each
-    head's weights.
-
-    Args:
-        matrix: the whole matrix.
-        block: name of the projection.
-        heads: number of blocks.
-        size: rows (or columns) of a block; the remainder belongs to no head.
-        head: index of the outlined block.
-        cut: whether to draw the matrix whole, with boundaries, or with separate blocks.
-        title: title of the figure.
-        theme: theme of the figure.
+    head's weights. A block has `size` rows or columns; the remainder belongs to no head.
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)
@@ -333,9 +323,9 @@ def block_frame(projections: HeadProjections, head: int, block: Block) -> pd.Dat
     return pd.DataFrame({"row": range(len(own)), **{str(index): column for index, column in enumerate(own.T)}})
 
 
-@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", reported=True, table=_matrix_frame)
+@figure("matrix", "heads_matrix", reported=True, table=_matrix_frame)
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
-    """Plot one projection of a layer, with the rows or columns of one head marked."""
+    """Weights of a projection (--layer, --head)."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"
@@ -464,11 +454,11 @@ def _norms_frame(head_norms: Float[np.ndarray, "layers heads blocks"]) -> pd.Dat
     return pd.DataFrame(rows, columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)])
 
 
-@figure("products", "heads_products", "one product beside one per head (--layer)", reported=True, table=_products_frame)
+@figure("products", "heads_products", reported=True, table=_products_frame)
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
-    """Plot one split product beside one product per head."""
+    """One product beside one per head (--layer)."""
     heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
@@ -476,8 +466,8 @@ def products_figure(
     return FigureSpec(title, alt, draw)
 
 
-@figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True, table=_norms_frame)
+@figure("heads", "heads_norms", reported=True, table=_norms_frame)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
-    """Plot the norms of the blocks of all heads of all layers."""
+    """Norms of the heads' blocks of all layers."""
     title = f"How large each head's weights are: norms in {counted(len(head_norms), 'layer')} — {model_name}"
     return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

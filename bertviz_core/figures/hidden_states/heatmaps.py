@@ -73,16 +73,7 @@ def values_heatmap(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0.
-
-    Args:
-        values: one row per token.
-        names: labels of the tokens.
-        first: index of the first drawn dimension.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0."""
     seq, window = values.shape
     coded = coded_values(values)
     exact = coded.cells.dtype == np.float32
@@ -118,17 +109,7 @@ def layer_map(
     unit: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw one number per token and layer, the first layer on top; cosines on a scale up to 1, others from 0.
-
-    Args:
-        values: a row per layer, or per hidden state.
-        names: labels of the tokens.
-        rows: labels of the rows.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        unit: unit of the numbers; "cosine" for cosines.
-        theme: theme of the figure.
-    """
+    """Draw one number per token and layer, the first layer on top; cosines on a scale up to 1, others from 0."""
     count, seq = values.shape
     finite = values[np.isfinite(values)]
     top = float(finite.max(initial=0))
@@ -149,15 +130,7 @@ def layer_map(
 def similarity_heatmap(
     cosines: Float[np.ndarray, "seq seq"], names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """Draw the cosine of all pairs of tokens, on a scale from -1 to 1.
-
-    Args:
-        cosines: a row and a column per token.
-        names: labels of the tokens.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw the cosine of all pairs of tokens, on a scale from -1 to 1."""
     seq = len(cosines)
     exact = bytes_per_cell(cosines.size) == 4
     top = 1.0 if exact else 32767.0
@@ -241,15 +214,9 @@ def _similarity_frame(
     return frame
 
 
-@figure(
-    "hidden",
-    "representations_values",
-    "hidden states of one entry (--layer, --first, --window)",
-    reported=True,
-    table=_values_frame,
-)
+@figure("hidden", "representations_values", reported=True, table=_values_frame)
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
-    """Plot one entry of the hidden states, for a window of dimensions."""
+    """Hidden states of one entry (--layer, --first, --window)."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     last = first_dimension + values.shape[1] - 1
     title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
@@ -258,21 +225,9 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
     return FigureSpec(title, alt, partial(values_heatmap, values, names, first_dimension, second, title))
 
 
-@figure(
-    "norms",
-    "representations_change",
-    "one number per token and layer (--map length, change, before, input)",
-    reported=True,
-    table=_measures_frame,
-)
+@figure("norms", "representations_change", reported=True, table=_measures_frame)
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
-    """Plot one number per token and layer.
-
-    Args:
-        token_measures: the numbers; one row per layer for changes by a layer, else per hidden state.
-        trace: the run.
-        measure: CHANGE, LENGTH, BEFORE or INPUT.
-    """
+    """One number per token and layer (--map length, change, before, input)."""
     words, unit = WORDS[measure]
     title = f"{words} — {trace.model}"
     rows = measure_rows(measure, len(token_measures))
@@ -288,24 +243,11 @@ def measure_rows(measure: str, count: int) -> list[str]:
     return [state_name(entry) for entry in range(count)]
 
 
-@figure(
-    "similarity",
-    "representations_similarity",
-    "cosine of every token to every other (--layer)",
-    reported=True,
-    table=_similarity_frame,
-)
+@figure("similarity", "representations_similarity", reported=True, table=_similarity_frame)
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Plot the cosines of all pairs of tokens in one entry of the hidden states.
-
-    Args:
-        token_cosines: cosines of consecutive tokens, at every entry.
-        trace: the run.
-        first_token: position of the first token.
-        state: entry of the hidden states.
-    """
+    """Cosine of every token to every other (--layer)."""
     count = token_cosines.shape[1]
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"Cosine of every token to every other, {state_name(state)} — {trace.model}"

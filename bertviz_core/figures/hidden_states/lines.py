@@ -53,14 +53,6 @@ def path_lines(
 
     The legend names all tokens; a label is at the end of a path if it fits. Markers darken from the embeddings to the
     last layer, as in the colour bar.
-
-    Args:
-        paths: points of the drawn tokens.
-        names: labels of the tokens.
-        positions: positions of the tokens in the text.
-        second_text: index among them of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
     """
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
@@ -263,23 +255,17 @@ def compared_states_frame(run_comparison: Behaviour) -> pd.DataFrame:
     return frame
 
 
-@figure("word", "representations_word", "one word in two texts, layer by layer", table=_word_frame)
+@figure("word", "representations_word", table=_word_frame)
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
-    """Plot one word in two texts, layer by layer."""
+    """One word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
     alt = f"{title}: cosine of the two occurrences in every hidden state"
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers", reported=True, table=_paths_frame)
+@figure("paths", "representations_paths", reported=True, table=_paths_frame)
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
-    """Plot the paths of some tokens through the layers in the plane of largest variance.
-
-    Args:
-        token_paths: points of these tokens.
-        trace: the run.
-        picked_tokens: positions of the tokens.
-    """
+    """The tokens' paths over the layers."""
     labels = token_labels(trace.tokens)
     names = [labels[position] for position in picked_tokens]
     sequences = [trace.tokens.sequence[position] for position in picked_tokens]
@@ -303,9 +289,9 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
-@figure("input", "representations_embedding", "what each token's input is made of", reported=True, table=_input_frame)
+@figure("input", "representations_embedding", reported=True, table=_input_frame)
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
-    """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
+    """What each token's input is made of."""
     count = len(next(iter(input_lengths.values())))
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"What each token's input is made of — {trace.model}"
@@ -314,32 +300,17 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
     return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
 
 
-@figure(
-    "pooler",
-    "representations_pooler",
-    "the first token's vector and the pooler's output",
-    reported=True,
-    table=_pooler_frame,
-)
+@figure("pooler", "representations_pooler", reported=True, table=_pooler_frame)
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
-    """Plot the first token's last vector and the pooler's output."""
+    """The first token's vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
     draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
     return FigureSpec(title, f"{title}, dimension by dimension", draw)
 
 
-@figure(
-    "states-compared",
-    "representations_compared",
-    "cosine of each token's hidden states in two models, by layer (--set other=)",
-    table=compared_states_frame,
-)
+@figure("states-compared", "representations_compared", table=compared_states_frame)
 def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
-    """Plot the cosine of each token's vectors in two models, a row per hidden state.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Cosine of each token's hidden states in two models, by layer (--set other=)."""
     cosines = run_comparison.cosines
     if cosines is None:
         raise ValueError("no cosines")

@@ -75,20 +75,9 @@ def _heads_frame(patches: ActivationPatching) -> pd.DataFrame:
     return _patched_frame(patches.heads, [f"head {head}" for head in range(patches.heads.shape[1])])
 
 
-@figure(
-    "effects",
-    "causes_effects",
-    "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
-    reported=True,
-    table=_effects_frame,
-)
+@figure("effects", "causes_effects", reported=True, table=_effects_frame)
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None) -> FigureSpec:
-    """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.
-
-    Args:
-        effect_comparison: one result per kind.
-        place: layer and head to mark; None for those of the largest effect.
-    """
+    """Change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated."""
     first = effect_comparison.effects[0]
     layer, head, largest = first.ranked()[0]
     title = f"Change of the {first.title} with one part changed — {first.model}"
@@ -154,16 +143,8 @@ def map_blocks(
 ) -> tuple[go.Figure, list[tuple[int, int]]]:
     """Draw maps of layers on one scale around 0, side by side or stacked on a narrow page.
 
-    Args:
-        blocks: heading of each map in HTML, its numbers, and the text of each column under the pointer.
-        names: labels of the columns of the widest map.
-        limit: number with the last colour.
-        unit: unit of the numbers.
-        title: title of the figure.
-        theme: theme of the figure.
-
-    Returns:
-        The figure, and the row and column at which each map begins.
+    A block has a heading in HTML, its numbers, and the text of each column under the pointer. Returns the figure, and
+    the row and column at which each map begins.
     """
     sizes = [values.shape for _, values, _ in blocks]
     downs, acrosses = (np.cumsum([0, *(size[axis] + 2 - axis for size in sizes)]).tolist() for axis in (0, 1))
@@ -193,18 +174,9 @@ def map_blocks(
     return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False), offsets
 
 
-@figure(
-    "patched-states",
-    "causes_states",
-    "what each hidden state of the text brings back of a target, copied into the run of a second text",
-    table=_states_frame,
-)
+@figure("patched-states", "causes_states", table=_states_frame)
 def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
-    """Plot the effect of patching each hidden state of the clean text, layer by position.
-
-    Raises:
-        ValueError: the family has no module for a whole layer.
-    """
+    """What each hidden state of the text brings back of a target, copied into the run of a second text."""
     if patches.states is None:
         raise ValueError("no states were patched")
     title = f"Share of the {patches.title} that a copied state brings back — {patches.model}"
@@ -230,14 +202,9 @@ def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) ->
     return figure
 
 
-@figure(
-    "patched-heads",
-    "causes_heads",
-    "what each head of the text brings back of a target, copied into the run of a second text",
-    table=_heads_frame,
-)
+@figure("patched-heads", "causes_heads", table=_heads_frame)
 def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
-    """Plot the effect of patching each head's output of the clean text, layer by head."""
+    """What each head of the text brings back of a target, copied into the run of a second text."""
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"
@@ -294,18 +261,9 @@ def curves_frame(ablation_curves: Sequence[AblationCurve]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@figure(
-    "removal",
-    "causes_removal",
-    "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
-    table=curves_frame,
-)
+@figure("removal", "causes_removal", table=curves_frame)
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Plot a target as heads are ablated in several orders; random orders as a band.
-
-    Args:
-        ablation_curves: curves of one target, one per order.
-    """
+    """A target as heads are removed one after the other: greedy, by the gradient estimate, and at random."""
     curves = tuple(ablation_curves)
     title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
     ends = "; ".join(
@@ -370,14 +328,9 @@ def _shares_frame(attribution_comparison: AttributionComparison) -> pd.DataFrame
     return pd.DataFrame({"word": compared.parts, **{name: values.astype(float) for name, values in numbers.items()}})
 
 
-@figure(
-    "words-compared",
-    "words_compared",
-    "what each word adds to the same target in two models (TEXT --pair TEXT, --set other=, target=, method=)",
-    table=_shares_frame,
-)
+@figure("words-compared", "words_compared", table=_shares_frame)
 def words_compared_figure(attribution_comparison: AttributionComparison) -> FigureSpec:
-    """Plot the share of each word in two models, in the order of the text, with the differences."""
+    """What each word adds to the same target in two models (TEXT --pair TEXT, --set other=, target=, method=)."""
     compared, rows = attribution_comparison, drawn_parts(attribution_comparison)
     first, second = compared.first, compared.second
     models = first.model if compared.same_model else f"{first.model} and {second.model}"
@@ -416,14 +369,9 @@ def _at(values: np.ndarray | None, place: tuple[int, int]) -> float:
     return float(values[place]) if values is not None and inside else float("nan")
 
 
-@figure(
-    "effects-compared",
-    "causes_compared",
-    "change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)",
-    table=_two_models_effects_frame,
-)
+@figure("effects-compared", "causes_compared", table=_two_models_effects_frame)
 def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
-    """Plot the effect of every head in two models and the difference, all on one scale."""
+    """Change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)."""
     compared, change = effects_of_two, effects_of_two.difference
     first, second = compared.first, compared.second
     models = first.model if compared.same_model else f"{first.model} and {second.model}"
@@ -484,14 +432,9 @@ def _accuracy_frame(accuracy_curves: Sequence[AblationCurve]) -> pd.DataFrame:
     return curves_frame(accuracy_curves)
 
 
-@figure(
-    "effect-spread",
-    "causes_spread",
-    "mean and standard deviation of each head's effect over texts (by default some of the example set)",
-    table=_spread_frame,
-)
+@figure("effect-spread", "causes_spread", table=_spread_frame)
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
-    """Plot mean and standard deviation of every head's effect over texts, side by side."""
+    """Mean and standard deviation of each head's effect over texts (by default some of the example set)."""
     kind, texts = KIND_WORDS[effect_spread.kind], counted(effect_spread.texts, "sentence")
     title = f"Change of the {effect_spread.title} with one head {kind}, over {texts} — {effect_spread.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(effect_spread.mean)), effect_spread.mean.shape)
@@ -523,11 +466,7 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     table=_accuracy_frame,
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Plot the accuracy as heads are ablated in several orders; random orders as a band.
-
-    Args:
-        accuracy_curves: curves of one list, one per order.
-    """
+    """Plot the accuracy as heads are ablated in several orders; random orders as a band."""
     curves = tuple(accuracy_curves)
     title = f"Share of {curves[0].title} as heads are removed"
     ends = "; ".join(

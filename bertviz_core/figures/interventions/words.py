@@ -55,35 +55,18 @@ def shares_frame(word_attributions: WordAttributions) -> pd.DataFrame:
     )
 
 
-@figure(
-    "word-shares",
-    "words_shares",
-    "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
-    reported=True,
-    table=shares_frame,
-)
+@figure("word-shares", "words_shares", reported=True, table=shares_frame)
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
-    """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
-
-    Args:
-        word_attributions: attributions of the text.
-        word_pieces: tokens of the text.
-    """
+    """A text coloured by what each word adds to a target (TEXT --pair TEXT)."""
     title = _title(word_attributions)
     draw = partial(shares_strip, word_attributions, word_pieces, title)
     caption = f"{_caption(word_attributions, title)} {WRITTEN}"
     return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
 
 
-@figure(
-    "word-bars",
-    "words_bars",
-    "the words that add most to a target or take most from it (TEXT --pair TEXT)",
-    reported=True,
-    table=shares_frame,
-)
+@figure("word-bars", "words_bars", reported=True, table=shares_frame)
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
-    """Plot the words with the largest shares of either sign, the largest positive share at the top."""
+    """The words that add most to a target or take most from it (TEXT --pair TEXT)."""
     title, draw = _title(word_attributions), partial(shares_bars, word_attributions, _title(word_attributions))
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:
@@ -176,14 +159,9 @@ def _curves_frame(word_curves: WordCurves) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@figure(
-    "word-curves",
-    "words_curves",
-    "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
-    table=_curves_frame,
-)
+@figure("word-curves", "words_curves", table=_curves_frame)
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
-    """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""
+    """A target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)."""
     title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
@@ -263,14 +241,9 @@ def _classes_frame(class_attributions: ClassAttributions) -> pd.DataFrame:
     return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
-@figure(
-    "word-classes",
-    "words_classes",
-    "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
-    table=_classes_frame,
-)
+@figure("word-classes", "words_classes", table=_classes_frame)
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
-    """Plot the share of every word in every class; the clean value of a class is beside its name."""
+    """Which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
@@ -348,14 +321,9 @@ def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
     )
 
 
-@figure(
-    "word-pairs",
-    "words_pairs",
-    "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
-    table=_pairs_frame,
-)
+@figure("word-pairs", "words_pairs", table=_pairs_frame)
 def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
-    """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""
+    """Which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)."""
     result = pair_attributions
     title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
     row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)

@@ -79,16 +79,7 @@ def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme
 def add_lying_bars(
     figure: go.Figure, values: Float[np.ndarray, " rows"], words: list[str], colour: str, name: str, theme: Theme
 ) -> None:
-    """Add bars from top to bottom, followed by text.
-
-    Args:
-        figure: figure to add the bars to.
-        values: lengths of the bars.
-        words: text after each.
-        colour: colour of all bars.
-        name: name in the legend.
-        theme: theme with the colour of the text.
-    """
+    """Add bars from top to bottom, followed by text."""
     figure.add_bar(
         x=values.astype(np.float32),
         y=np.arange(len(values), dtype=np.int32),
@@ -114,14 +105,7 @@ def name_bars(
 ) -> go.Figure:
     """Label the rows of a figure, and extend the axis for the text after the bars.
 
-    Args:
-        figure: figure with the bars.
-        names: labels of the rows, from top to bottom.
-        values: lengths of all bars.
-        words: text after them.
-        scoring: meaning of the numbers.
-        theme: theme with the width of the figure.
-        whole: whether the axis of probabilities extends to 1.
+    The axis of probabilities extends to 1 if `whole`.
     """
     ticks: dict[str, Any] = {"nticks": 3 if theme.slim else 6}
     low, high = 0.0, 1.0
@@ -149,10 +133,7 @@ def clear_stretches(
 ) -> list[tuple[float, float]]:
     """Return the intervals of the row axis, from top to bottom, in which a line at HALF crosses no text.
 
-    Args:
-        starts: start of the text after each bar; first bars of all rows, then second bars.
-        ends: end of each text.
-        rows: number of rows.
+    Starts and ends are those of the texts after the first bars of all rows, then after the second bars.
     """
     bars = max(len(starts) // max(rows, 1), 1)
     thick = (1 - GAP) / bars
@@ -189,9 +170,9 @@ def _frame(class_prediction: ClassPrediction) -> pd.DataFrame:
     return pd.DataFrame({"class": labels, "probability": shares, "logit": class_prediction.logits})
 
 
-@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", reported=True, table=_frame)
+@figure("classes", "predictions_classes", reported=True, table=_frame)
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
-    """Plot a text classifier's prediction, class by class."""
+    """Classes of a text or pair (--pair, --task)."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
     many = f", the {MOST} greatest of {count:,}" if (count := len(class_prediction.labels)) > MOST else ""
     head = "Value" if class_prediction.scoring == "number" else "Classes"
@@ -199,15 +180,9 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
     return _of_one(class_prediction, class_order, title)
 
 
-@figure(
-    "next-sentence",
-    "predictions_next",
-    "whether the second text follows the first (--pair, --task)",
-    reported=True,
-    table=_frame,
-)
+@figure("next-sentence", "predictions_next", reported=True, table=_frame)
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
-    """Plot the next-sentence prediction for a pair."""
+    """Whether the second text follows the first (--pair, --task)."""
     return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")
 
 
@@ -239,15 +214,6 @@ def paired_bars(
     """Draw two bars per name, for the text and its edited version, with the difference; one bar if all are equal.
 
     Without differences, rows are sorted by descending number, else they keep their order.
-
-    Args:
-        names: labels of the rows, from top to bottom.
-        before: numbers of the text.
-        after: numbers of the edited text.
-        scoring: meaning of the numbers.
-        title: title of the figure.
-        whole: whether the axis of probabilities extends to 1.
-        theme: theme of the figure.
     """
     edited = not np.array_equal(before, after)
     if not edited:
@@ -307,14 +273,9 @@ def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPre
     return _of_versions(answer_frame(answer_prediction), answer_frame(edited_answers))
 
 
-@figure(
-    "classes-change",
-    "predictions_classes_change",
-    "classes before and after an edit (--set edited=TEXT)",
-    table=_class_frame,
-)
+@figure("classes-change", "predictions_classes_change", table=_class_frame)
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
-    """Plot the classes of a text and of its edited version, largest change first."""
+    """Classes before and after an edit (--set edited=TEXT)."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
     rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
     names = [class_prediction.labels[row] for row in rows]
@@ -326,14 +287,9 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
-@figure(
-    "words-change",
-    "predictions_words_change",
-    "words at a mask before and after an edit (--set edited=TEXT, guess)",
-    table=_shift_frame,
-)
+@figure("words-change", "predictions_words_change", table=_shift_frame)
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
-    """Plot the words at one masked position of a text and of its edited version, largest change first."""
+    """Words at a mask before and after an edit (--set edited=TEXT, guess)."""
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
@@ -342,19 +298,14 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
-@figure(
-    "tags-change",
-    "predictions_tags_change",
-    "entities before and after an edit (--set edited=TEXT)",
-    table=_tag_frame,
-)
+@figure("tags-change", "predictions_tags_change", table=_tag_frame)
 def tags_change_figure(
     tag_prediction: TagPrediction,
     tag_entities: Sequence[Entity],
     edited_tags: TagPrediction,
     edited_entities: Sequence[Entity],
 ) -> FigureSpec:
-    """Plot the entities of a text and of its edited version, one below the other."""
+    """Entities before and after an edit (--set edited=TEXT)."""
     title = f"Entities before and after the edit — {tag_prediction.model}"
     parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
     read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
@@ -364,14 +315,9 @@ def tags_change_figure(
     return FigureSpec(title, alt, partial(marked_text, parts, title))
 
 
-@figure(
-    "answers-change",
-    "predictions_answers_change",
-    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
-    table=_answer_frame,
-)
+@figure("answers-change", "predictions_answers_change", table=_answer_frame)
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
-    """Plot the answers to a question and to its edited version, one below the other."""
+    """Answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)."""
     title = f"Answers before and after the edit — {answer_prediction.model}"
     both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
     read = [(each.question, each.context) for _, each in both]
@@ -467,18 +413,7 @@ def two_model_bars(
     scoring: Scoring = "number",
     whole: bool = False,
 ) -> go.Figure:
-    """Draw two bars per row, one for each model, in grey and in the colour of task heads.
-
-    Args:
-        models: names of the models.
-        names: labels of the rows, from top to bottom.
-        numbers: lengths of the bars of each model; NaN for none.
-        beside: text after each bar.
-        title: title of the figure.
-        theme: theme of the figure.
-        scoring: meaning of the numbers.
-        whole: whether the axis of probabilities extends to 1.
-    """
+    """Draw two bars per row, one for each model, in grey and in the colour of task heads; none for NaN."""
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(names), 1)))
     colours, lengths = (HUES[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
     for side, place in enumerate(("first", "second")):
@@ -512,14 +447,9 @@ def _finders(compared: PredictionComparison) -> list[str]:
     return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
 
 
-@figure(
-    "predictions-compared",
-    "predictions_compared",
-    "what two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)",
-    table=comparison_frame,
-)
+@figure("predictions-compared", "predictions_compared", table=comparison_frame)
 def predictions_compared_figure(prediction_comparison: PredictionComparison) -> FigureSpec:
-    """Plot the predictions of two models for one text, row by row, with the differences."""
+    """What two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)."""
     compared, rows = prediction_comparison, drawn_rows(prediction_comparison)
     models = compared.first if compared.same_model else f"{compared.first} and {compared.second}"
     left = len(compared.names) - len(rows)

@@ -140,13 +140,7 @@ class _Rows:
 
 
 def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
-    """Draw texts with their marks, one below another, each below its name.
-
-    Args:
-        parts: heading of a text, "" for none, and its spans.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw texts with their marks, one below another, each below its heading."""
     rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
     tall = rows.size * 1.45
@@ -348,13 +342,7 @@ def _listed(place: int, answer: AnswerSpan) -> str:
 
 
 def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:
-    """Draw contexts with their answers, one below another.
-
-    Args:
-        parts: heading of a context, "" for none, and its answers.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw contexts with their answers, one below another, each below its heading."""
     colour = theme.colours["task head"]
     return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)
 
@@ -440,15 +428,9 @@ def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.
     return pd.DataFrame({**columns, "start logit": part.start_logits[places], "end logit": part.end_logits[places]})
 
 
-@figure(
-    "answers",
-    "predictions_answers",
-    "answers in their context (TEXT the question, --pair)",
-    reported=True,
-    table=answer_frame,
-)
+@figure("answers", "predictions_answers", reported=True, table=answer_frame)
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
-    """Plot the context with the best answers marked."""
+    """Answers in their context (TEXT the question, --pair)."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
     draw = partial(answer_text, (("", answer_prediction),), title)
     caption = (
@@ -457,15 +439,9 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
-@figure(
-    "answer-map",
-    "predictions_answer_map",
-    "all spans of a context, start by end",
-    reported=True,
-    table=_logit_frame,
-)
+@figure("answer-map", "predictions_answer_map", reported=True, table=_logit_frame)
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
-    """Plot the probability of every span of a window as the answer."""
+    """All spans of a context, start by end."""
     count = len(answer_prediction.windows)
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"

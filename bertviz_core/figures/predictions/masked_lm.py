@@ -81,15 +81,9 @@ def _word_frame(
     )
 
 
-@figure(
-    "masked-text",
-    "predictions_text",
-    "the text with its masks (--set mask=2,5, position)",
-    reported=True,
-    table=_text_frame,
-)
+@figure("masked-text", "predictions_text", reported=True, table=_text_frame)
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
-    """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
+    """The text with its masks (--set mask=2,5, position)."""
     title = f"The text and its masks — {word_prediction.model}"
     probabilities = np.exp(word_prediction.log_probability).tolist()
     notes = ["?" if np.isnan(each) else decimals(each, 3) for each in probabilities]
@@ -109,27 +103,14 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     return FigureSpec(title, alt, draw, caption)
 
 
-@figure(
-    "masked-words",
-    "predictions_words",
-    "the best words at a position (--set mask=2,5, position, compare)",
-    reported=True,
-    table=_word_frame,
-)
+@figure("masked-words", "predictions_words", reported=True, table=_word_frame)
 def words_figure(
     word_prediction: WordPrediction,
     best_words: Sequence[str],
     word_position: int,
     compared_word: ComparedWord | None,
 ) -> FigureSpec:
-    """Plot the best words at a position, the original token and a compared word, by probability.
-
-    Args:
-        word_prediction: predictions for the text.
-        best_words: spelling of the best words there, best first.
-        word_position: the position.
-        compared_word: score of another word there; None for none.
-    """
+    """The best words at a position (--set mask=2,5, position, compare)."""
     rows = word_rows(word_prediction, best_words, word_position, compared_word)
     token = shortened(escape_controls(word_prediction.tokens.tokens[word_position]), LONGEST)
     state = MASKED if word_prediction.masked[word_position] else "not masked"
@@ -235,21 +216,9 @@ def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]])
     )
 
 
-@figure(
-    "lens",
-    "predictions_lens",
-    "the best word of every layer (--set mask=2,5, lens)",
-    reported=True,
-    table=_frame,
-)
+@figure("lens", "predictions_lens", reported=True, table=_frame)
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
-    """Plot the best word of every layer and position.
-
-    Args:
-        logit_lens: logit lens of the text.
-        lens_words: spelling of the best words of each cell, states by positions, best first.
-        lens_measure: one of MEASURES.
-    """
+    """The best word of every layer (--set mask=2,5, lens)."""
     measure = next(each for each in MEASURES if each == lens_measure)
     title = f"Best word after each layer, by {TITLES[measure][0]} — {logit_lens.model}"
     last = [f"{words[0]}" for words in lens_words[-1]]
@@ -414,15 +383,9 @@ def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
     return pd.DataFrame({**columns, "probability": np.exp(-values)})
 
 
-@figure(
-    "surprise",
-    "predictions_surprise",
-    "every token coloured by its surprise when it alone is masked",
-    reported=True,
-    table=_surprise_frame,
-)
+@figure("surprise", "predictions_surprise", reported=True, table=_surprise_frame)
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
-    """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
+    """Every token coloured by its surprise when it alone is masked."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"
     values = pseudo_likelihood.surprise.tolist()
     listed = ", ".join(
@@ -483,14 +446,9 @@ def _score_frame(
     )
 
 
-@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True, table=_term_frame)
+@figure("terms", "predictions_terms", reported=True, table=_term_frame)
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
-    """Plot the heaviest words of a text, each with the token that its weight comes from.
-
-    Args:
-        term_weights: term weights of the text.
-        term_words: spelling of the drawn words, heaviest first.
-    """
+    """A text as weighted words (--set shown)."""
     title = f"Heaviest {len(term_words)} of {counted(len(term_weights.ids), 'expanded term')} — {term_weights.model}"
     tokens = term_weights.tokens.tokens
     rows = [
@@ -504,24 +462,11 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
     return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
 
 
-@figure(
-    "term-score",
-    "predictions_score",
-    "which words of two texts make their score (--pair, --set shown)",
-    reported=True,
-    table=_score_frame,
-)
+@figure("term-score", "predictions_score", reported=True, table=_score_frame)
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
 ) -> FigureSpec:
-    """Plot the words with the largest contributions to the score of two texts, each with its two tokens.
-
-    Args:
-        term_ledger: decomposed score of the two texts.
-        ledger_words: spelling of the drawn words.
-        term_weights: term weights of the first text.
-        second_weights: term weights of the second text.
-    """
+    """Which words of two texts make their score (--pair, --set shown)."""
     title = f"Score {term_ledger.score:.2f} by word — {term_weights.model}"
     names = [
         f"{token_text(word)} <i>{token_text(first)} × {token_text(second)}</i>"
@@ -544,15 +489,7 @@ def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -
 def term_bars(
     names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
 ) -> go.Figure:
-    """Draw horizontal bars, the largest on top.
-
-    Args:
-        names: escaped labels.
-        values: lengths of the bars.
-        unit: unit of the values, for the axis.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw horizontal bars, the largest on top."""
     if theme.narrow:  # the tokens below their word
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]
     row = NARROW_ROW if theme.narrow else ROW

@@ -69,14 +69,9 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
     return even_axes(figure, theme)
 
 
-@figure(
-    "probe",
-    "predictions_probe",
-    "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
-    table=accuracy_table,
-)
+@figure("probe", "predictions_probe", table=accuracy_table)
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
-    """Plot probe accuracy on each layer's vectors, beside baseline and control task."""
+    """Accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)."""
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
@@ -85,15 +80,7 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
 
 
 def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes: str) -> FigureSpec:
-    """Build the figure of probe accuracy by layer.
-
-    Args:
-        scores: scores of every layer.
-        layer: chosen entry of the hidden states.
-        title: title of the figure.
-        noun: name of the labels, such as "class".
-        probes: beginning of the caption, which describes probes and texts.
-    """
+    """Build the figure of probe accuracy by layer."""
     means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
     accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
     alt = f"{title}: accuracy {accuracies}; most frequent {noun} {scores.majority:.1%}"
@@ -108,15 +95,7 @@ def confusion_cells(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw the numbers of texts by two labels of each.
-
-    Args:
-        classes: names of the classes.
-        confusion: number of texts by class in the rows and in the columns.
-        sides: what the rows and the columns are, such as gold label and answer.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw the numbers of texts by two labels of each."""
     count = len(classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
@@ -144,14 +123,9 @@ def _confusion_frame(gold_scores: GoldScores) -> pd.DataFrame:
     return pd.DataFrame(gold_scores.confusion, columns=names).assign(**{"gold label": names})
 
 
-@figure(
-    "confusion",
-    "predictions_confusion",
-    "gold labels against answers (texts: 'LABEL<tab>TEXT' each)",
-    table=_confusion_frame,
-)
+@figure("confusion", "predictions_confusion", table=_confusion_frame)
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
-    """Plot the number of texts by gold label and answer."""
+    """Gold labels against answers (texts: 'LABEL<tab>TEXT' each)."""
     title = f"Gold labels and answers of {counted(len(gold_scores.compared), 'text')} — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.1%}"
     draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)

@@ -119,9 +119,9 @@ def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) 
     return frame
 
 
-@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True, table=entity_frame)
+@figure("tags", "predictions_tags", reported=True, table=entity_frame)
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
-    """Plot the text with coloured entities, their tags and scores."""
+    """The text coloured by its entities."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"

@@ -23,16 +23,7 @@ def add_score_bars(
     theme: Theme,
     places: int = 4,
 ) -> go.Figure:
-    """Add bars from the first score at the top to the last.
-
-    Args:
-        figure: figure to add the bars and the range of their axis to.
-        scores: lengths of the bars.
-        hover: escaped hover text of each bar, followed by its score.
-        colour: colour of the bars.
-        theme: theme with the colour of the numbers and the width of the figure.
-        places: decimals of a score.
-    """
+    """Add bars from the first score at the top to the last."""
     rows, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
     words = [decimals(value, places) for value in values.tolist()]
     figure.add_bar(

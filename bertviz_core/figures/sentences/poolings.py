@@ -68,11 +68,7 @@ def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go
 
 
 def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
-    """Draw small maps of all pairs: poolings as rows, some of the layers as columns; undefined ones are left out.
-
-    Raises:
-        ValueError: the comparison contains no matrices.
-    """
+    """Draw small maps of all pairs: poolings as rows, some of the layers as columns; undefined ones are left out."""
     if comparison.matrices is None:
         raise ValueError("the comparison holds no matrices")
     columns = shown_columns(len(comparison.layers), FEW if theme.slim else COLUMNS)
@@ -177,17 +173,17 @@ def _maps_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
     return frame
 
 
-@figure("poolings", "sentences_poolings", "sentences under every pooling and layer", table=_poolings_frame)
+@figure("poolings", "sentences_poolings", table=_poolings_frame)
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Plot mean and spread of all cosines over the layers, one line per pooling."""
+    """Sentences under every pooling and layer."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
     return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
 
 
-@figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps", table=_maps_frame)
+@figure("pooling-maps", "sentences_pooling_maps", table=_maps_frame)
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Plot the cosines of all pairs, one small map per pooling and layer."""
+    """The same cosines as small maps."""
     title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
     return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))
@@ -266,9 +262,9 @@ def _cells_frame(pair_shares: TokenPairShares, unit: Unit) -> pd.DataFrame:
     return frame
 
 
-@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", table=_cells_frame)
+@figure("pair", "sentences_pair", table=_cells_frame)
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
-    """Plot the cosine of two sentences as a sum over pairs of their tokens or words."""
+    """Why two sentences are alike (--pooling, --layer)."""
     shares = pair_shares
     pooling = pooling_word(shares.pooling, shares.first_tokens[0] if shares.first_tokens else None)
     where = f"{pooling}, {state_name(shares.layer)}"

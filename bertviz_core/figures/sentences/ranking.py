@@ -64,15 +64,7 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
 
 
 def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float, width: float) -> None:
-    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines.
-
-    Args:
-        figure: figure with the bars.
-        ranking: the ranking.
-        theme: theme of the figure.
-        share: share of the plot for the bars.
-        width: pixels of the part right of them.
-    """
+    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines."""
     order, ranks, rises = ranking.order[:ROWS], ranking.cosine_rank, ranking.rise
     count, ends = len(order), []
     colours = {1: theme.colours["task head"], -1: theme.colours["embeddings"], 0: theme.muted}
@@ -171,14 +163,9 @@ def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     )
 
 
-@figure(
-    "ranking",
-    "sentences_ranking",
-    "texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)",
-    table=ranking_frame,
-)
+@figure("ranking", "sentences_ranking", table=ranking_frame)
 def ranking_figure(ranking: Ranking) -> FigureSpec:
-    """Plot the texts by their score for the query, with their places by the cosine of a sentence model."""
+    """Texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)."""
     query = shortened(" ".join(ranking.query.split()), LONGEST_QUERY)
     title = f"Ranked for “{query}” — {ranking.model}"
     about = f"{moved_words(ranking)} Cosines of {ranking.sentence_model}."
@@ -256,16 +243,7 @@ def _frames(result: LateInteraction, theme: Theme) -> list[dict[str, Any]]:
 def _add_bars(
     figure: go.Figure, result: LateInteraction, names: list[str], pixels: float, share: float, theme: Theme
 ) -> None:
-    """Add a bar for the largest cosine of each row, with its number where a row has room for one.
-
-    Args:
-        figure: figure with the map.
-        result: the late interaction.
-        names: labels of the rows.
-        pixels: height of a row.
-        share: share of the width for the bars.
-        theme: theme of the figure.
-    """
+    """Add a bar for the largest cosine of each row, with its number where a row has room for one."""
     values = result.largest.astype(np.float32)
     best = [token_text(result.document_tokens[place]) for place in result.best.tolist()]
     places, numbered = 2 if theme.slim else 3, pixels >= NUMBERED
@@ -314,14 +292,9 @@ def interaction_frame(interaction: LateInteraction) -> pd.DataFrame:
     )
 
 
-@figure(
-    "late-interaction",
-    "sentences_late_interaction",
-    "a query and a text by tokens (--set query_sentence=TEXT)",
-    table=interaction_frame,
-)
+@figure("late-interaction", "sentences_late_interaction", table=interaction_frame)
 def late_interaction_figure(interaction: LateInteraction) -> FigureSpec:
-    """Plot the cosines of the tokens of a query and a document, and the largest of each row."""
+    """A query and a text by tokens (--set query_sentence=TEXT)."""
     query = shortened(" ".join(interaction.query.split()), LONGEST)
     title = f"Late interaction {decimals(interaction.score)} for “{query}” — {interaction.model}"
     about = (

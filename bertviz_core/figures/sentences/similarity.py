@@ -59,12 +59,6 @@ def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme
     """Break sentences into as many lines as fit a row, cut if longer, each followed by its number.
 
     A dot separates them, since a sentence may end in a number.
-
-    Args:
-        numbers: number after each sentence.
-        sentences: the sentences.
-        theme: theme with the width of the figure.
-        row: height of a row in pixels.
     """
     room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
     return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
@@ -74,11 +68,6 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
     """Label rows from top to bottom; return the margin for the labels.
 
     The margin is set explicitly, since measuring would lay the figure out twice.
-
-    Args:
-        figure: figure with a row per name at 0, 1, 2 ...
-        names: labels of the rows.
-        pixels: total height of the rows.
     """
     left = BESIDE + max((label_width(name, SIZE) for name in names), default=0.0)
     figure.update_yaxes(token_axis(names, round(pixels)), range=[len(names) - 0.5, -0.5], automargin=False)
@@ -88,14 +77,7 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
 
 
 def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
-    """Label columns with the numbers of their sentences, and first words if they fit; return the margin.
-
-    Args:
-        figure: figure with a column per sentence at 0, 1, 2 ...
-        numbers: indices of the sentences, from 0.
-        sentences: sentences of the columns.
-        theme: theme with the width of the figure.
-    """
+    """Label columns with the numbers of their sentences, from 0, and first words if they fit; return the margin."""
     figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
     if len(numbers) > WORDED or theme.pixels < WIDE:
         return 36
@@ -132,16 +114,7 @@ def similarity_heatmap(
     theme: Theme,
     clusters: ClusterOrder | None = None,
 ) -> go.Figure:
-    """Draw all pairs of sentences; with clusters, in their order and below their dendrogram.
-
-    Args:
-        similarity: similarity matrix, in the order of the sentences.
-        sentences: the sentences.
-        measure: measure of the cells.
-        title: title of the figure.
-        theme: theme of the figure.
-        clusters: order in which similar sentences are adjacent; None for the original order.
-    """
+    """Draw all pairs of sentences; with clusters, in their order and below their dendrogram."""
     count = len(sentences)
     order = np.arange(count) if clusters is None else clusters.order
     cells = similarity[np.ix_(order, order)].astype(np.float32)
@@ -291,14 +264,14 @@ def _pairs_frame(
     return frame
 
 
-@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)", table=_pairs_frame)
+@figure("sentences", "sentences_similarity", table=_pairs_frame)
 def pairs_figure(
     similarity: Float[np.ndarray, "sentences sentences"],
     vectors: SentenceVectors,
     similarity_measure: Measure,
     clusters: ClusterOrder | None,
 ) -> FigureSpec:
-    """Plot all pairs of sentences."""
+    """How alike sentences are (--pooling, --layer)."""
     word = MEASURE_WORDS[similarity_measure]
     title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
@@ -321,9 +294,9 @@ def _blocks_frame(block_summary: BlockSummary, vectors: SentenceVectors) -> pd.D
     return frame
 
 
-@figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)", table=_blocks_frame)
+@figure("blocks", "sentences_blocks", table=_blocks_frame)
 def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
-    """Plot many sentences, grouped into blocks of similar ones."""
+    """Many sentences as blocks (--pooling, --layer)."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
     return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
@@ -337,9 +310,9 @@ def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFra
     return pd.DataFrame({**columns, "sentence": sentences})
 
 
-@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)", table=_query_frame)
+@figure("query", "sentences_query", table=_query_frame)
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
-    """Plot the sentences of a list nearest to a query."""
+    """Sentences nearest to a query (--pooling, --layer)."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
     draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
@@ -355,9 +328,9 @@ def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
     return frame
 
 
-@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)", table=_vectors_frame)
+@figure("vectors", "sentences_vectors", table=_vectors_frame)
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
-    """Plot some vectors as rows of numbers; first_row is the index of the first."""
+    """Vectors of sentences (--pooling, --layer)."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
     shown = slice(first_row, first_row + ROWS)
@@ -388,16 +361,7 @@ def sentence_scatter(
     column: str = "",
     values: Sequence[Any] | None = None,
 ) -> go.Figure:
-    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed.
-
-    Args:
-        placed: the points.
-        sentences: sentences of the points.
-        title: title of the figure.
-        theme: theme of the figure.
-        column: name of the colour column.
-        values: number or word per sentence; None for a single colour.
-    """
+    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
     groups = _groups(numbers, values, column, theme)
@@ -484,11 +448,11 @@ def _points_frame(
     return frame
 
 
-@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", table=_points_frame)
+@figure("map", "sentences_map", table=_points_frame)
 def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
 ) -> FigureSpec:
-    """Plot every sentence as a point, coloured by a column unless its values are None."""
+    """Sentences in a plane (--pooling, --layer)."""
     title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)
@@ -548,9 +512,9 @@ def dimensions_frame(dimension_curve: DimensionCurve) -> pd.DataFrame:
     )
 
 
-@figure("dimensions", "sentences_dimensions", "what vectors of fewer dimensions keep", table=dimensions_frame)
+@figure("dimensions", "sentences_dimensions", table=dimensions_frame)
 def dimensions_figure(dimension_curve: DimensionCurve) -> FigureSpec:
-    """Plot neighbours kept and the rank correlation of the cosines, by number of dimensions."""
+    """What vectors of fewer dimensions keep."""
     title = f"What the first dimensions keep — {dimension_curve.model}"
     numbers = counted(len(dimension_curve.dimensions), "number")
     over = f"over {numbers} of dimensions, {counted(len(dimension_curve.sentences), 'sentence')}"

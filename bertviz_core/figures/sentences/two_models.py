@@ -218,28 +218,18 @@ def range_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "mean cosine", "5th percentile", "95th percentile"])
 
 
-@figure(
-    "sentences-compared",
-    "sentences_compared",
-    "cosines of sentences in two models (--set other=MODEL)",
-    table=pair_frame,
-)
+@figure("sentences-compared", "sentences_compared", table=pair_frame)
 def sentences_compared_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
-    """Plot the cosines of all pairs of sentences in two models, and their difference, on one scale."""
+    """Cosines of sentences in two models (--set other=MODEL)."""
     count = counted(len(sentence_comparison.sentences), "sentence")
     title = f"Cosines of {count} — {_both(sentence_comparison)}"
     alt = f"{title}: two maps and their difference, a row and a column per sentence"
     return FigureSpec(title, alt, partial(compared_maps, sentence_comparison, title))
 
 
-@figure(
-    "pair-cosines",
-    "sentences_pair_cosines",
-    "where the cosines of all pairs lie in two models (--set other=MODEL)",
-    table=range_frame,
-)
+@figure("pair-cosines", "sentences_pair_cosines", table=range_frame)
 def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
-    """Plot the distribution of the cosines of different sentences in two models."""
+    """Where the cosines of all pairs lie in two models (--set other=MODEL)."""
     compared = sentence_comparison
     count = len(off_diagonal(compared.first_cosines))
     title = f"Cosines of all {counted(count, 'pair')} — {_both(compared)}"
@@ -334,14 +324,9 @@ def gold_frame(gold_pairs: GoldPairs) -> pd.DataFrame:
     return pd.DataFrame(columns).iloc[pairs.worst].reset_index(drop=True)
 
 
-@figure(
-    "gold-cosines",
-    "sentences_gold",
-    "cosine against the gold similarity of pairs (--set other=MODEL for two; texts: S1 S2 SIMILARITY ...)",
-    table=gold_frame,
-)
+@figure("gold-cosines", "sentences_gold", table=gold_frame)
 def gold_cosines_figure(gold_pairs: GoldPairs) -> FigureSpec:
-    """Plot the cosine of each pair of sentences against its gold similarity, in one model or two."""
+    """Cosine against the gold similarity of pairs (--set other=MODEL for two; texts: S1 S2 SIMILARITY ...)."""
     names = " and ".join(dict.fromkeys(each.model for each in gold_pairs.models))
     title = f"Cosine and gold similarity of {counted(len(gold_pairs.gold), 'pair')} — {names}"
     about = "; ".join(f"{each.model}: {correlation_words(each)}" for each in gold_pairs.models)
