@@ -31,8 +31,9 @@ from bertviz_core.checkpoints.tables import (
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
+from bertviz_core.figures.base.marks import add_bars, add_line, add_points, row_axis, state_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, of_two, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 from bertviz_core.figures.predictions.probes import confusion_cells
 from bertviz_core.predictions.probing.results import LEAST, AnswerComparison, ScorePair, SlicedAnswers, TextSlice
@@ -52,34 +53,17 @@ LEAST_DISTANCE = 1e-3
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """Draw one tensor in two checkpoints: values on the left, differences on the right."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
-    for model, histogram, colour, dash in zip(
-        models,
-        (histograms.first, histograms.second),
-        (theme.colours["embeddings"], theme.colours["task head"]),
-        ("solid", "dot"),
-        strict=True,
-    ):
-        x, y = _outline(histogram)
-        figure.add_scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            name=escape(model),
-            line={"color": colour, "width": 2.5, "dash": dash},
-            hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
-        )
-    edges = histograms.difference.edges
-    figure.add_bar(
-        x=(edges[1:] + edges[:-1]) / 2,
-        y=histograms.difference.counts,
-        width=float(edges[1] - edges[0]),
-        xaxis="x2",
-        yaxis="y2",
-        marker={"color": theme.colours["feed_forward"], "line": {"width": 0}},
-        showlegend=False,
-        hovertemplate="%{y:,} differences around %{x:.4g}<extra></extra>",
+    both = (histograms.first, histograms.second)
+    for model, histogram, (colour, dash) in zip(models, both, of_two(theme), strict=True):
+        hover = "%{y:,} values around %{x:.4g}"
+        add_line(figure, *_outline(histogram), hover, colour, 2.5, dash, mode="lines", name=escape(model))
+    edges, half = histograms.difference.edges, (1 - GAP) / 2
+    bars = {"color": theme.colours["feed_forward"], "line": {"width": 0}}
+    middles = {"x": (edges[1:] + edges[:-1]) / 2, "width": float(edges[1] - edges[0]), "marker": bars}
+    hover = "%{y:,} differences around %{x:.4g}"
+    add_bars(
+        figure, histograms.difference.counts, hover, "", False, **middles, xaxis="x2", yaxis="y2", showlegend=False
     )
-    half = (1 - GAP) / 2
     figure.update_layout(
         xaxis={"domain": [0, half], "title": "value"},
         yaxis={"title": "count", "rangemode": "tozero"},
@@ -196,41 +180,16 @@ BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
 def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """Draw accuracy and macro-F1 of two models above their differences with the 95 % interval."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SCORES_HEIGHT))
-    colours = (theme.colours["embeddings"], theme.colours["task head"])
     columns = ([each.first for each in scores], [each.second for each in scores])
-    for place, (model, values) in enumerate(zip(models, columns, strict=True)):
-        figure.add_scatter(
-            x=[100 * value for value in values],
-            y=[0, 1],
-            name=escape(f"{('first', 'second')[place]}: {model}"),
-            mode="markers",
-            marker={
-                "size": 13,
-                "color": colours[place],
-                "symbol": ("circle", "diamond-open")[place],
-                "line": {"color": colours[place], "width": 2.5},
-            },
-            customdata=MEASURES,
-            hovertemplate="%{customdata}: %{x:.1f}%<extra></extra>",
-        )
-    points, bars = difference_bars(scores, theme)
-    figure.add_scatter(
-        x=points,
-        y=[0, 1],
-        name="difference",
-        mode="markers",
-        marker={"size": 11, "color": theme.text},
-        error_x=bars,
-        customdata=[f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)],
-        hovertemplate="%{customdata}<extra></extra>",
-        showlegend=False,
-        xaxis="x2",
-        yaxis="y2",
-    )
-    zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
-    figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, xref="x2", yref="y2 domain", line=zero, layer="below")
+    for place, (model, values, (colour, _)) in enumerate(zip(models, columns, of_two(theme), strict=True)):
+        look = {"symbol": ("circle", "diamond-open")[place], "line": {"color": colour, "width": 2.5}}
+        name, shares = escape(f"{('first', 'second')[place]}: {model}"), [100 * value for value in values]
+        hover = "%{customdata}: %{x:.1f}%"
+        add_points(figure, shares, [0, 1], hover, 13, colour, look, name=name, customdata=MEASURES)
+    words = [f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)]
+    _add_differences(figure, scores, words, theme, "2", name="difference")
     end = round_limit(max(abs(100 * limit) for each in scores for limit in (each.low, each.high)) * 1.05)
-    rows: dict[str, Any] = {"tickvals": [0, 1], "ticktext": list(MEASURES), "range": [1.5, -0.5], "showgrid": False}
+    rows = row_axis(MEASURES)
     figure.update_layout(
         xaxis={"title": "score, %", "range": [-2, 102], "anchor": "y"},
         yaxis={**rows, "domain": [BOTTOM_OF_SCORES, 1]},
@@ -240,12 +199,29 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
     return even_axes(figure, theme)
 
 
-def difference_bars(scores: Sequence[ScorePair], theme: Theme) -> tuple[list[float], dict[str, Any]]:
-    """The differences of scores in points, and plotly's error bars of their intervals."""
+def _add_differences(
+    figure: go.Figure, scores: Sequence[ScorePair], words: Sequence[str], theme: Theme, axes: str = "", **settings: Any
+) -> None:
+    """Add the differences of scores in points with their intervals, a row each, and the line of 0."""
     points = [100 * each.difference for each in scores]
     above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
     below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
-    return points, {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+    bars = {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+    _add_rows(figure, points, words, theme, error_x=bars, **_on(axes), **settings)
+    zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
+    ends = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": f"x{axes}" if axes else None, "yref": f"y{axes} domain"}
+    figure.add_shape(type="line", **ends, line=zero, layer="below")
+
+
+def _on(axes: str) -> dict[str, str]:
+    return {"xaxis": f"x{axes}", "yaxis": f"y{axes}"} if axes else {}
+
+
+def _add_rows(
+    figure: go.Figure, points: Sequence[float], words: Sequence[str], theme: Theme, look: Any = None, **settings: Any
+) -> None:
+    rows, usual = list(range(len(points))), {"customdata": list(words), "showlegend": False}
+    add_points(figure, points, rows, "%{customdata}", 11, theme.text, look, **usual, **settings)
 
 
 def interval_words(score: ScorePair) -> str:
@@ -342,27 +318,16 @@ def cosine_lines(
 ) -> go.Figure:
     """Draw the mean cosine of two different texts at every hidden state, a line for each model of any depth."""
     figure = go.Figure(layout=layout(theme, escape(title), height=LINES_HEIGHT))
-    colours = (theme.colours["embeddings"], theme.colours["task head"])
-    for name, values, colour, dash in zip(models, cosines, colours, ("solid", "dot"), strict=True):
-        figure.add_scatter(
-            x=list(range(len(values))),
-            y=values,
-            name=escape(name),
-            mode="lines+markers",
-            line={"color": colour, "width": 2.5, "dash": dash},
-            customdata=state_names(len(values)),
-            hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
-        )
+    for name, values, (colour, dash) in zip(models, cosines, of_two(theme), strict=True):
+        named, hover = {"name": escape(name), "customdata": state_names(len(values))}, "%{customdata}: %{y:.4f}"
+        add_line(figure, list(range(len(values))), values, hover, colour, 2.5, dash, **named)
     figure.update_xaxes(_ticks(max(map(len, cosines))), title="layer")
     lowest = min(0.0, *(float(np.min(values)) for values in cosines))
     return figure.update_yaxes(title="mean cosine", range=[-round_limit(-lowest) if lowest < 0 else 0, 1.02])
 
 
 def _ticks(count: int) -> dict[str, Any]:
-    """Axis settings that name the hidden states: "emb." for the embeddings, then the numbers of the layers."""
-    step = -(-count // MOST_TICKS)
-    places = [0, *range(step, count, step)]
-    return {"tickvals": places, "ticktext": ["emb.", *(str(place - 1) for place in places[1:])]}
+    return state_axis(range(count), -(-count // MOST_TICKS))
 
 
 @figure("layer-similarity", "checkpoint_layers", table=similarity_frame)
@@ -396,33 +361,19 @@ def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
     """Draw a row per slice: the difference of the accuracies with its interval, or the share of same answers."""
     shown = _shown(sliced)
     figure = go.Figure(layout=layout(theme, escape(title), height=MARGINS + SLICES_ROW_HEIGHT * len(shown)))
-    marker: dict[str, Any] = {"size": 11, "color": theme.text}
+    words = [escape(_words(each)) for each in shown]
     scores = [each.accuracy for each in shown if each.accuracy is not None]
     if scores:
-        points, bars = difference_bars(scores, theme)
         ends = [end for each in scores for end in (each.difference, each.low, each.high) if not isnan(end)]
         end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
-        marker["symbol"] = ["circle-open" if isnan(each.low) else "circle" for each in scores]
-        zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
-        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="y domain", line=zero, layer="below")
+        look = {"symbol": ["circle-open" if isnan(each.low) else "circle" for each in scores]}
+        _add_differences(figure, scores, words, theme, look=look)
         x_axis = {"title": "accuracy, second − first, points; bar: 95 % interval", "range": [-end, end]}
     else:
-        points, bars = [100 * each.agreement for each in shown], None
+        _add_rows(figure, [100 * each.agreement for each in shown], words, theme)
         x_axis = {"title": "same answer of both models, %", "range": [-2, 102]}
-    figure.add_scatter(
-        x=points,
-        y=list(range(len(shown))),
-        mode="markers",
-        marker=marker,
-        error_x=bars,
-        customdata=[escape(_words(each)) for each in shown],
-        hovertemplate="%{customdata}<extra></extra>",
-        showlegend=False,
-    )
     names = [f"{escape(shortened(each.name, LONGEST_NAME))} · {each.compared or len(each.places):,}" for each in shown]
-    ticks = {"tickvals": list(range(len(shown))), "ticktext": names, "showgrid": False}
-    figure.update_layout(xaxis=x_axis, yaxis={**ticks, "range": [len(shown) - 0.5, -0.5]})
-    return even_axes(figure, theme)
+    return even_axes(figure.update_layout(xaxis=x_axis, yaxis=row_axis(names)), theme)
 
 
 def _shown(sliced: SlicedAnswers) -> tuple[TextSlice, ...]:

@@ -27,13 +27,14 @@ from bertviz_core.checkpoints.training.results import (
     TrainingMovement,
 )
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis
-from bertviz_core.figures.base.cells import add_cells, cell_gaps
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
+from bertviz_core.figures.base.marks import add_bars, add_heading, add_line, add_points, row_axis
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names
-from bertviz_core.figures.checkpoints.weights import add_numbers, number_scale
-from bertviz_core.text import counted, digits, escape_controls, shortened
+from bertviz_core.figures.checkpoints.weights import number_cells, number_scale
+from bertviz_core.text import counted, escape_controls, shortened
 
 FIRST, PREVIOUS = "the first checkpoint", "the previous checkpoint"
 MOVED_FROM = (FIRST, PREVIOUS)
@@ -101,20 +102,11 @@ def log_curves(log: TrainingLog, panels: Sequence[LogPanel], title: str, theme: 
 
 def _add_curve(figure: go.Figure, log: TrainingLog, name: str, place: int, axis: str, theme: Theme) -> None:
     rows = [entry for entry in log.entries if name in entry.values]
-    figure.add_scatter(
-        x=[entry.step for entry in rows],
-        y=[entry.values[name] if np.isfinite(entry.values[name]) else None for entry in rows],
-        yaxis=axis,
-        name=escape(name),
-        mode="lines+markers" if len(rows) <= MOST_MARKS else "lines",
-        line={
-            "color": theme.colours[COLOURS[place % len(COLOURS)]],
-            "width": 2,
-            "dash": DASHES[place // len(COLOURS) % len(DASHES)],
-        },
-        marker={"size": 5},
-        hovertemplate=f"{escape(name)}, step %{{x:,}}: %{{y:.5g}}<extra></extra>",
-    )
+    values = [entry.values[name] if np.isfinite(entry.values[name]) else None for entry in rows]
+    look = theme.colours[COLOURS[place % len(COLOURS)]], 2, DASHES[place // len(COLOURS) % len(DASHES)]
+    mode, hover = "lines+markers" if len(rows) <= MOST_MARKS else "lines", f"{escape(name)}, step %{{x:,}}: %{{y:.5g}}"
+    steps, named = [entry.step for entry in rows], {"name": escape(name), "yaxis": axis}
+    add_line(figure, steps, values, hover, *look, mode=mode, marker={"size": 5}, **named)
 
 
 def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: float, theme: Theme) -> go.Figure:
@@ -122,23 +114,19 @@ def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: 
     number = str(panels + 1) if panels else ""
     bare = {"showticklabels": False, "showgrid": False, "ticks": "", "range": [-1, 1], "fixedrange": True}
     figure.update_layout({f"yaxis{number}": {**bare, "domain": [0, height], "anchor": "x"}})
-    figure.add_scatter(
-        x=log.steps,
-        y=np.zeros(len(log.steps)),
-        yaxis=f"y{number}",
-        name="checkpoint",
-        mode="markers",
-        marker={"symbol": "diamond", "size": 10, "color": theme.text},
-        customdata=[escape(name) for name in log.checkpoints],
-        hovertemplate="%{customdata}, step %{x:,}<extra></extra>",
-    )
+    named = {"name": "checkpoint", "customdata": [escape(name) for name in log.checkpoints], "yaxis": f"y{number}"}
+    hover, diamond = "%{customdata}, step %{x:,}", {"symbol": "diamond"}
+    add_points(figure, log.steps, np.zeros(len(log.steps)), hover, 10, theme.text, diamond, **named)
     if len(log.steps) <= MOST_MARKS:
         for step in dict.fromkeys(log.steps.tolist()):
-            line = {"color": theme.muted, "width": 1, "dash": "dot"}
-            figure.add_shape(
-                type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line, layer="between"
-            )
+            _add_step_line(figure, step, theme, layer="between")
     return figure.update_xaxes(title="step", rangemode="tozero", anchor=f"y{number}", position=0)
+
+
+def _add_step_line(figure: go.Figure, step: float, theme: Theme, **settings: Any) -> None:
+    """Add a dotted line through all plots at a step."""
+    line, ends = {"color": theme.muted, "width": 1, "dash": "dot"}, {"x0": step, "x1": step, "y0": 0, "y1": 1}
+    figure.add_shape(type="line", **ends, xref="x", yref="paper", line=line, **settings)
 
 
 def movement_map(
@@ -150,35 +138,16 @@ def movement_map(
     theme: Theme,
 ) -> go.Figure:
     """Draw the movement of every layer and component at every checkpoint; a cell that is not finite stays empty."""
+    axis, room = StepAxis(movement.checkpoints, movement.steps), max(theme.pixels - BESIDE, 1)
     pixels = max(ROW * len(places), LEAST_ROWS)
     unit = "relative change" if logarithmic else "relative change, linear"  # the other scale is named by `fitted`
     scale = number_scale(values.reshape(-1).tolist(), unit, theme, logarithmic=logarithmic)
     figure = go.Figure(layout=layout(theme, escape(title), height=110 + pixels))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
-    named = [f"{name}, step {step:,}" for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)]
-    room = max(theme.pixels - BESIDE, 1)
-    figure.add_heatmap(
-        z=scale.drawn(values),
-        x=list(range(len(named))),
-        y=list(range(len(places))),
-        customdata=[
-            [[escape(f"{place}, {name}"), digits(value, 5)] for name, value in zip(named, row, strict=True)]
-            for place, row in zip(places, values.tolist(), strict=True)
-        ],
-        coloraxis="coloraxis",
-        **cell_gaps((room, pixels), values.shape),
-        hoverongaps=False,
-        hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
-    )
-    add_numbers(figure, values, scale, range(len(named)), (room, pixels))
-    steps = [
-        f"{step:,}{' final' if name == FINAL else ''}"
-        for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)
-    ]
-    figure.update_xaxes(token_axis(steps, room, theme=theme), title="step of the checkpoint", showgrid=False)
-    rows = {"tickvals": list(range(len(places))), "ticktext": [escape(place) for place in places]}
-    figure.update_yaxes(**rows, range=[len(places) - 0.5, -0.5], showgrid=False)
-    return even_axes(figure, theme)
+    names = [[f"{place}, {name}" for name in axis.named] for place in places]
+    number_cells(figure, values, range(values.shape[1]), names, scale, (room, pixels), ": ", 5)
+    figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
+    return even_axes(figure.update_yaxes(row_axis([escape(place) for place in places])), theme)
 
 
 @figure("training-log", "checkpoint_training_log", table=log_frame)
@@ -248,10 +217,15 @@ class StepAxis:
     """Index of a checkpoint, and a name that is drawn above the plots from there on."""
 
     @property
+    def named(self) -> list[str]:
+        """Name and step of each checkpoint."""
+        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
+        return [f"{escape_controls(name)}, step {step:,}" for name, step in both]
+
+    @property
     def hovered(self) -> list[str]:
         """Name and step of each checkpoint, escaped."""
-        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
-        return [escape(f"{escape_controls(name)}, step {step:,}") for name, step in both]
+        return list(map(escape, self.named))
 
     def labels(self) -> list[str]:
         """Step of each checkpoint, as text."""
@@ -296,28 +270,17 @@ def _add_line(
     place: int,
     theme: Theme,
 ) -> None:
-    shown = escape(escape_controls(name))
-    same: dict[str, Any] = {
-        "x": axis.steps,
-        "y": [value if np.isfinite(value) else None for value in values.tolist()],
-        "yaxis": y_axis,
-        "name": shown,
-        "customdata": axis.hovered,
-        "hovertemplate": f"{shown}, %{{customdata}}: %{{y:{plot.form}}}<extra></extra>",
-    }
-    colour = HUES[place % len(HUES)]
+    shown, colour = escape(escape_controls(name)), HUES[place % len(HUES)]
+    numbers = [value if np.isfinite(value) else None for value in values.tolist()]
+    hover = f"{shown}, %{{customdata}}: %{{y:{plot.form}}}"
+    named: dict[str, Any] = {"yaxis": y_axis, "name": shown, "customdata": axis.hovered}
     if plot.as_bars:
-        figure.add_bar(**same, marker={"color": colour}, width=_bar_width(axis.steps))
+        add_bars(figure, numbers, hover, colour, False, x=axis.steps, width=_bar_width(axis.steps), **named)
         return
-    figure.add_scatter(
-        **same,
-        mode="lines+markers" if len(axis.steps) <= MOST_MARKS else "lines",
-        line={"color": colour, "width": 2.5, "dash": DASHES[place // len(HUES) % len(DASHES)]},
-        marker={
-            "size": [11 if name == FINAL else 7 for name in axis.checkpoints],
-            "symbol": ["diamond" if name == FINAL else "circle" for name in axis.checkpoints],
-        },
-    )
+    final = [each == FINAL for each in axis.checkpoints]
+    marks = {"size": [11 if each else 7 for each in final], "symbol": ["diamond" if x else "circle" for x in final]}
+    mode, dash = "lines+markers" if len(final) <= MOST_MARKS else "lines", DASHES[place // len(HUES) % len(DASHES)]
+    add_line(figure, axis.steps, numbers, hover, colour, 2.5, dash, mode=mode, marker=marks, **named)
 
 
 def _range(steps: Int[np.ndarray, " checkpoints"]) -> tuple[float, float]:
@@ -350,16 +313,13 @@ def _add_names(figure: go.Figure, axis: StepAxis, bottom: float, theme: Theme) -
     for (place, name), end in zip(axis.names, ends, strict=True):
         step = float(axis.steps[place])
         if place:
-            line = {"color": theme.muted, "width": 1, "dash": "dot"}
-            figure.add_shape(type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line)
+            _add_step_line(figure, step, theme)
         pixels = min((float(end) - step) / (high - low) * room - GAP, LONGEST)
         label = shortened_label(escape(escape_controls(name)), pixels, TEXT_SIZE - 2) if pixels >= LEAST else ""
         if not label or label_width(label, TEXT_SIZE - 2) > pixels:
             continue
-        figure.add_annotation(
-            text=label, x=step, xref="x", xanchor="left", y=bottom, yref="paper", yanchor="bottom", showarrow=False,
-            font={"size": TEXT_SIZE - 2, "color": theme.text}, xshift=2 if place else 0, borderpad=0,
-        )  # fmt: skip
+        look = {"font": {"size": TEXT_SIZE - 2, "color": theme.text}, "xshift": 2 if place else 0, "borderpad": 0}
+        add_heading(figure, label, step, bottom, xref="x", **look)
 
 
 OF_STEP, CHANGE = "at each step", "change from the first checkpoint"
@@ -390,8 +350,7 @@ def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
     names = state_names(len(values))
     pixels = max(STATES_ROW * len(names), STATES_LEAST_ROWS)
     figure = _step_map(followed, values, names, (pixels, "CKA", ".2f"), (sequential(theme), ends), title, theme)
-    rows = {"tickvals": list(range(len(names))), "ticktext": names}
-    return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
+    return even_axes(figure.update_yaxes(row_axis(names)), theme)
 
 
 @figure("training-entropy", "checkpoint_training_entropy", table=entropy_frame)
@@ -441,25 +400,13 @@ def _step_map(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw a map of rows by checkpoints."""
+    """Draw a map of rows by checkpoints; the form is height of all rows, unit, and format of the numbers."""
     (pixels, unit, digits), (colours, ends) = form, scale
-    axis = StepAxis(followed.checkpoints, followed.steps)
+    axis, room = StepAxis(followed.checkpoints, followed.steps), max(theme.pixels - STATES_BESIDE, 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=STATES_AROUND + pixels))
-    room = max(theme.pixels - STATES_BESIDE, 1)
-    hovered = [[[f"{name}, {checkpoint}"] for checkpoint in axis.hovered] for name in names]
+    words = {"customdata": [[[f"{name}, {each}"] for each in axis.hovered] for name in names], "hoverongaps": False}
     hover = "%{customdata[0]}: %{z:.4f}"
-    add_cells(
-        figure,
-        values,
-        digits,
-        colours,
-        ends,
-        (room, pixels),
-        unit,
-        hover,
-        customdata=hovered,
-        hoverongaps=False,
-    )
+    add_cells(figure, values, digits, colours, ends, (room, pixels), unit, hover, **words)
     figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
     return figure.update_yaxes(showgrid=False)
 

@@ -24,6 +24,7 @@ from bertviz_core.checkpoints.tables import histogram_frame, parts_frame, statis
 from bertviz_core.figures.base.axes import even_axes, label_width
 from bertviz_core.figures.base.cells import cell_gaps, colour_at, number_size
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
+from bertviz_core.figures.base.marks import add_bars, add_line, add_words, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential, text_on
 from bertviz_core.text import digits
@@ -169,7 +170,14 @@ def tensor_map(
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     if outside:
         across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
-        number_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
+        number_cells(
+            figure,
+            grid.outside_values[:, None],
+            [-1],
+            [[name] for name in grid.outside],
+            scale,
+            (cell, float(ROW * outside)),
+        )
         bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
         axis_title = {"title": "outside<br>layers"} if beside else {}
         figure.update_layout(
@@ -185,7 +193,8 @@ def tensor_map(
             "domain": (0.0, min(cell * len(grid.layers) / width, 1.0)),
             "anchor": f"y{number}",
         }
-        number_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, cell, **axes)
+        room = cell * len(grid.layers), float(ROW * inside)
+        number_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, room, **axes)
         rows_of_layers = {**_rows(grid.places, down, theme), "anchor": f"x{number}"}
         figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": rows_of_layers})
     return even_axes(figure, theme)
@@ -203,30 +212,17 @@ def weight_histogram(
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure(layout=layout(theme, escape(title), height=360, bargap=0))
-    figure.add_bar(
-        x=middles,
-        y=histogram.counts,
-        width=width,
-        name="values",
-        marker={"color": theme.colours[colour], "line": {"width": 0}},
-        hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
-    )
+    look = {"name": "values", "width": width, "marker": {"color": theme.colours[colour], "line": {"width": 0}}}
+    add_bars(figure, histogram.counts, "%{y:,} values around %{x:.4g}", "", False, x=middles, **look)
     highest = float(histogram.counts.max(initial=0)) or 1.0
     if deviation is not None:
         x = np.linspace(edges[0], edges[-1], 401)
         curve = numel * width * np.exp(-((x / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-        figure.add_scatter(
-            x=x,
-            y=curve,
-            mode="lines",
-            name=f"newly initialised: normal, mean 0, standard deviation {deviation:g}",
-            line={"color": theme.colours["task head"], "width": 2.5, "dash": "dash"},
-            hoverinfo="skip",
-        )
+        name = f"newly initialised: normal, mean 0, standard deviation {deviation:g}"
+        add_line(figure, x, curve, "", theme.colours["task head"], 2.5, "dash", mode="lines", name=name)
         highest = min(max(highest, float(curve.max())), CAP * highest)
     figure.update_xaxes(title="value")
-    figure.update_yaxes(title="count", range=[0, highest * 1.05])
-    return figure
+    return figure.update_yaxes(title="count", range=[0, highest * 1.05])
 
 
 SHORTER = {
@@ -248,8 +244,7 @@ def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
 
 def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
     """Return an axis with a name at every row, the first on top."""
-    ticks = {"tickvals": list(range(len(names))), "ticktext": _row_names(names, theme)}
-    return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
+    return {**row_axis(_row_names(names, theme)), "domain": domain}
 
 
 def _layers(names: Sequence[str]) -> dict[str, Any]:
@@ -265,54 +260,32 @@ def number_cells(
     places: Sequence[int],
     names: Sequence[Sequence[str]],
     scale: NumberScale,
-    width: float,
+    room: tuple[float, float],
+    between: str = "<br>",
+    precision: int = 6,
     **axes: str,
 ) -> None:
-    """Add a map of numbers in rows of ROW pixels, with the numbers in the cells if they fit."""
+    """Add a map of numbers, with the numbers in the cells if they fit; the hover has a cell's name and its number.
+
+    The colour axis of the figure is that of the scale.
+    """
     words = [
-        [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
+        [[escape(name), digits(value, precision)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
     ]
-    room = width * len(places), float(ROW * len(values))
-    figure.add_heatmap(
-        z=scale.drawn(values),
-        x=list(places),
-        y=list(range(len(values))),
-        customdata=words,
-        coloraxis="coloraxis",
-        **cell_gaps(room, values.shape),
-        hoverongaps=False,
-        hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
-        **axes,
-    )
-    add_numbers(figure, values, scale, places, room, **axes)
-
-
-def add_numbers(
-    figure: go.Figure,
-    values: Float[np.ndarray, "rows columns"],
-    scale: NumberScale,
-    places: Sequence[int],
-    room: tuple[float, float],
-    **axes: str,
-) -> None:
-    """Add the numbers to the cells of a map if all of them fit."""
+    hover = f"%{{customdata[0]}}{between}%{{customdata[1]}}<extra></extra>"
+    hovers = {"customdata": words, "hoverongaps": False, "hovertemplate": hover}
+    where = {"x": list(places), "y": list(range(len(values))), **cell_gaps(room, values.shape)}
+    figure.add_heatmap(z=scale.drawn(values), coloraxis="coloraxis", **where, **hovers, **axes)
     written = [[number_word(value) for value in row] for row in values.tolist()]
     size = number_size(written, *room)
     cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
     if size is None or not cells:
         return
     colours = scale.colours(values)
-    figure.add_scatter(
-        x=[places[x] for x, _ in cells],
-        y=[y for _, y in cells],
-        text=[written[y][x] for x, y in cells],
-        mode="text",
-        textfont={"size": size, "color": [text_on(colours[y][x]) for x, y in cells]},
-        hoverinfo="skip",
-        showlegend=False,
-        **axes,
-    )
+    inks = [text_on(colours[y][x]) for x, y in cells]
+    at, numbers = ([places[x] for x, _ in cells], [y for _, y in cells]), [written[y][x] for x, y in cells]
+    add_words(figure, *at, numbers, size, inks, None, cliponaxis=None, showlegend=False, **axes)
 
 
 def number_word(value: float) -> str:
@@ -419,15 +392,14 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
     figure = go.Figure(layout=layout(theme, escape(title), height=FORMATS_AROUND + max(ROW * len(rows), LEAST_ROWS)))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     names = [[f"{each.name}, {part.name}" for part in row] for each, row in zip(formats, rows, strict=True)]
-    number_cells(figure, values, range(columns), names, scale, cell)
+    number_cells(figure, values, range(columns), names, scale, (cell * columns, float(ROW * len(rows))))
     every = max(1, -(-columns // MOST_NUMBERED))
     ticks = [_column(part, by) for part in rows[0]]
     figure.update_xaxes(
         tickvals=list(range(0, columns, every)), ticktext=ticks[::every], showgrid=False, title=by,
         tickangle=-40 if max(map(len, ticks)) * 8 > cell else 0,
     )  # fmt: skip
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=labels, range=[len(rows) - 0.5, -0.5], showgrid=False)
-    return even_axes(figure, theme)
+    return even_axes(figure.update_yaxes(row_axis(labels)), theme)
 
 
 def _label(rounded: RoundedFormat, theme: Theme) -> str:
