@@ -112,6 +112,7 @@ def add_cells(
     unit: str,
     hover: str | None = None,
     axes: tuple[str, str] = ("x", "y"),
+    first_column: int = 0,
     **settings: Any,
 ) -> go.Figure:
     """Add a heatmap with a colour bar in its unit, and numbers in the cells if all of them fit, see `cell_numbers`.
@@ -122,8 +123,8 @@ def add_cells(
     usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), **cell_gaps(room, values.shape)}
     usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
     usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
-    figure.add_heatmap(z=values, **{**usual, **settings})
-    return cell_numbers(figure, values, form, scale, ends, room, axes)
+    figure.add_heatmap(**{"z": values, **usual, **settings})
+    return cell_numbers(figure, values, form, scale, ends, room, axes, first_column)
 
 
 def _written(value: float, form: str) -> str:

@@ -29,6 +29,13 @@ def add_line(
     return figure.add_scatter(x=x, y=y, line=line, **{"mode": "lines+markers", **_hovered(hover), **settings})
 
 
+def add_band(figure: go.Figure, x: Any, values: np.ndarray, colour: str, **settings: Any) -> go.Figure:
+    """Fill what lies between the least and the greatest of several lines."""
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **settings}
+    figure.add_scatter(x=x, y=values.min(axis=0), **edge)
+    return figure.add_scatter(x=x, y=values.max(axis=0), fill="tonexty", fillcolor=colour, **edge)
+
+
 def add_points(
     figure: go.Figure, x: Any, y: Any, hover: str, size: Any, colour: Any, marker: Any = None, **settings: Any
 ) -> go.Figure:
@@ -66,6 +73,18 @@ def add_heading(figure: go.Figure, text: str, x: Any, y: Any, size: int = TEXT_S
     """Write text in HTML above and to the right of a place, a share of the figure unless `xref` and `yref` differ."""
     usual = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "font": {"size": size}}
     return figure.add_annotation(text=text, x=x, y=y, showarrow=False, **{**usual, **settings})
+
+
+def add_map(figure: go.Figure, cells: Any, hover: str, names: Any = None, **settings: Any) -> go.Figure:
+    """Add a map with cells at 0, 1, 2 ... on both axes; `names` are those of its cells, for the hover."""
+    (rows, columns), numbers = cells.shape, cells.astype(np.float32) if cells.dtype == np.float64 else cells
+    places = {"x": np.arange(columns, dtype=np.int32), "y": np.arange(rows, dtype=np.int32)}
+    return figure.add_heatmap(**{**places, "z": numbers, "customdata": names, **_hovered(hover), **settings})
+
+
+def pair_names(rows: Sequence[str], columns: Sequence[str], between: str = " · ") -> list[list[str]]:
+    """Return the names of the cells of a map: of the row and of the column."""
+    return [[f"{row}{between}{column}" for column in columns] for row in rows]
 
 
 def row_axis(names: Sequence[str], every: int = 1) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from bertviz_core.figures.base.axes import (
     token_axis,
     token_labels,
 )
-from bertviz_core.figures.base.cells import add_cells, cell_gaps, cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import pair_names
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.hidden_states.results import state_name
@@ -76,27 +77,21 @@ def values_heatmap(
     """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0."""
     seq, window = values.shape
     coded = coded_values(values)
-    exact = coded.cells.dtype == np.float32
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     figure.update_layout(height=max(figure.layout.height, min(TALLEST, ABOVE + LABEL_PIXELS * seq)))
-    figure.add_heatmap(
-        x=np.arange(first, first + window, dtype=np.int32),
-        y=np.arange(seq, dtype=np.int32),
-        z=coded.cells,
-        zmin=-coded.top,
-        zmax=coded.top,
-        colorscale=diverging(theme),
-        colorbar={**colour_bar("value", -coded.limit, coded.limit), **coded.ticks},
-        hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
+    ends, bar = (-coded.limit, coded.limit), {**colour_bar("value", -coded.limit, coded.limit), **coded.ticks}
+    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - ABOVE))
+    places = {"x": np.arange(first, first + window, dtype=np.int32), "y": np.arange(seq, dtype=np.int32)}
+    shades = {"z": coded.cells, "zmin": -coded.top, "zmax": coded.top, "colorbar": bar, "xgap": None, "ygap": None}
+    hover = "token %{y}, dimension %{x}" + (": %{z:.6f}" if coded.cells.dtype == np.float32 else "")
+    add_cells(
+        figure, values, ".2f", diverging(theme), ends, room, "value", hover, first_column=first, **places, **shades
     )
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, figure.layout.height - ABOVE), autorange="reversed")
     # Margins are set explicitly: measuring lays the figure out twice, and this one is redrawn at every switch.
     left = 16 + _label_room(names)
     figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
-    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - ABOVE))
-    ends = (-coded.limit, coded.limit)
-    cell_numbers(figure, values, ".2f", diverging(theme), ends, room, first_column=first)
     return mark_second_text(figure.update_yaxes(automargin=False), second_text, seq, theme, "y", "x")
 
 
@@ -136,23 +131,13 @@ def similarity_heatmap(
     top = 1.0 if exact else 32767.0
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     across = theme.pixels - BESIDE - _label_room(names)
-    room = (float(across), float(figure.layout.height - 120))
-    figure.add_heatmap(
-        x=list(range(seq)),
-        y=list(range(seq)),
-        z=similarity_cells(cosines),
-        zmin=-top,
-        zmax=top,
-        colorscale=diverging(theme),
-        colorbar=colour_bar("cosine", -1, 1, (-top, top)),
-        **cell_gaps(room, cosines.shape),
-        customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
-        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
-        hoverinfo=None if exact else "skip",
-    )
+    room, bar = (float(across), float(figure.layout.height - 120)), colour_bar("cosine", -1, 1, (-top, top))
+    shades = {"z": similarity_cells(cosines), "zmin": -top, "zmax": top, "colorbar": bar}
+    named = {"customdata": pair_names(names, names)} if exact else {"hoverinfo": "skip"}
+    hover = "%{customdata}: %{z:.4f}" if exact else None
+    add_cells(figure, cosines, ".2f", diverging(theme), (-1, 1), room, "cosine", hover, **shades, **named)
     name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
-    cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)
     mark_second_text(figure, second_text, seq, theme)
     return mark_second_text(figure, second_text, seq, theme, "y", "x")
 

@@ -19,6 +19,7 @@ from bertviz_core.figures.base.axes import (
     token_labels,
 )
 from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.marks import add_bars, add_heading, add_line
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
@@ -61,21 +62,15 @@ def path_lines(
     free = (OUTSIDE[0] * across, OUTSIDE[1])
     extent = same_scale(figure, paths.points.reshape(-1, 2), (across, float(LOWEST)), free)
     sides = label_sides(paths.points, names, extent, (across - float(extent[0])) / 2)
+    named = [state_name(state) for state in range(states)]
     for token, (name, side) in enumerate(zip(names, sides, strict=True)):
         colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
         mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}
-        figure.add_scatter(
-            x=paths.points[:, token, 0],
-            y=paths.points[:, token, 1],
-            name=f"{positions[token]} {name}",
-            mode="lines+markers+text" if side else "lines+markers",
-            text=[""] * (states - 1) + [name],
-            textposition=side or "middle right",
-            line={"color": colour, "width": 1.5, "dash": DASHES[token // len(HUES) % len(DASHES)]},
-            marker={**marks, **mark, "color": [-at for at in range(states)]},
-            customdata=[state_name(state) for state in range(states)],
-            hovertemplate=f"{name}, %{{customdata}}<extra></extra>",
-        )
+        label = {"text": [""] * (states - 1) + [name], "textposition": side or "middle right"}
+        label |= {"mode": "lines+markers+text" if side else "lines+markers", "name": f"{positions[token]} {name}"}
+        look = {"marker": {**marks, **mark, "color": [-at for at in range(states)]}, "customdata": named}
+        dash, hover = DASHES[token // len(HUES) % len(DASHES)], f"{name}, %{{customdata}}"
+        add_line(figure, *paths.points[:, token].T, hover, colour, 1.5, dash, **label, **look)
     figure.add_scatter(x=[None], y=[None], mode="markers", showlegend=False, marker={**marks, **_state_bar(states)})
     for words, symbol in zip(("first text", "second text"), SYMBOLS, strict=True) if second_text is not None else ():
         key = {"symbol": symbol, "size": 8, "color": theme.muted}
@@ -110,14 +105,8 @@ def embedding_norms(
     """Draw the norms of the vectors that form each token's input, side by side."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 20))
     for name, values in lengths.items():
-        figure.add_bar(
-            x=list(range(len(names))),
-            y=values,
-            name=name,
-            marker={"color": _input_colour(name, theme)},
-            customdata=list(names),
-            hovertemplate=f"%{{customdata}}, {name}: %{{y:.4f}}<extra></extra>",
-        )
+        hover, named = f"%{{customdata}}, {name}: %{{y:.4f}}", {"name": name, "customdata": list(names)}
+        add_bars(figure, values, hover, _input_colour(name, theme), False, **named)
     across = theme.pixels - 80
     figure.update_xaxes(token_axis(names, across), tickangle=-90 if len(names) * 60 > across else 0)
     figure.update_yaxes(title="length of the vector")
@@ -139,31 +128,16 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
     rows = ((f"{first_token} after the last layer", check.cls), ("pooler output", check.output))
-    for row, (colour, (name, vector)) in enumerate(zip((theme.text, theme.colours["pooler"]), rows, strict=True)):
-        figure.add_scatter(
-            x=list(range(len(vector))),
-            y=vector,
-            name=name,
-            mode="lines",
-            line={"color": colour, "width": 1.2},
-            hovertemplate="dimension %{x}: %{y:.5f}<extra></extra>",
-            yaxis="y2" if row else "y",
-        )
-        figure.add_annotation(
-            **{"text": f"<b>{name}</b>", "x": 0, "xref": "paper", "xanchor": "left", "showarrow": False},
-            **{"y": 1, "yref": "y2 domain" if row else "y domain", "yanchor": "bottom"},
-        )
+    colours = (theme.text, theme.colours["pooler"])
+    for axis, colour, (name, vector) in zip(("y", "y2"), colours, rows, strict=True):
+        places, hover = list(range(len(vector))), "dimension %{x}: %{y:.5f}"
+        add_line(figure, places, vector, hover, colour, 1.2, mode="lines", name=name, yaxis=axis)
+        add_heading(figure, f"<b>{name}</b>", 0, 1, yref=f"{axis} domain", font=None)
     peak = int(np.abs(check.cls).argmax())
-    if abs(float(check.cls[peak])) > FAR_OUT * float(check.cls.std()):
-        left = peak > len(check.cls) / 2
-        figure.add_annotation(
-            **{
-                "text": f"dimension {peak}: {decimals(float(check.cls[peak]), 2)}",
-                "x": peak,
-                "y": float(check.cls[peak]),
-            },
-            **{"showarrow": False, "xanchor": "right" if left else "left", "xshift": -6 if left else 6},
-        )
+    value, left = float(check.cls[peak]), peak > len(check.cls) / 2
+    if abs(value) > FAR_OUT * float(check.cls.std()):
+        side = {"xanchor": "right" if left else "left", "xshift": -6 if left else 6, "showarrow": False}
+        figure.add_annotation(text=f"dimension {peak}: {decimals(value, 2)}", x=peak, y=value, **side)
     axis = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
     figure.update_layout(
         xaxis={"title": "dimension", "anchor": "y2"},
@@ -183,18 +157,10 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     labels = [*(["word<br>table"] if table else []), "embeddings", *map(str, range(len(curve) - 1))]
     words = [*(["row of the word table"] if table else []), *(state_name(state) for state in range(len(curve)))]
     every = max(1, -(-len(values) * NUMBER_PIXELS // (theme.pixels - 80)))
-    figure.add_scatter(
-        x=list(range(len(values))),
-        y=values,
-        mode="lines+markers+text",
-        text=["" if place % every else f"{value:.4f}" for place, value in enumerate(values)],
-        textposition="top center",
-        textfont={"size": TEXT_SIZE - 1},
-        line={"color": HUES[0], "width": 2.5},
-        marker={"size": 9},
-        customdata=words,
-        hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
-    )
+    numbers = ["" if place % every else f"{value:.4f}" for place, value in enumerate(values)]
+    look = {"textposition": "top center", "textfont": {"size": TEXT_SIZE - 1}, "marker": {"size": 9}}
+    named = {"mode": "lines+markers+text", "text": numbers, "customdata": words}
+    add_line(figure, list(range(len(values))), values, "%{customdata}: %{y:.4f}", HUES[0], 2.5, **named, **look)
     shown = [place for place, label in enumerate(labels) if not label.isdigit() or int(label) % every == 0]
     ticks = {"tickvals": shown, "ticktext": [labels[place] for place in shown]}
     figure.update_xaxes(title="hidden state: embeddings, then after layer 0, 1, ...", **ticks)

@@ -13,6 +13,7 @@ from bertviz_core.figures.base.axes import even_axes, shortened_label, token_axi
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential
@@ -264,14 +265,18 @@ def curves_frame(ablation_curves: Sequence[AblationCurve]) -> pd.DataFrame:
 @figure("removal", "causes_removal", table=curves_frame)
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
     """A target as heads are removed one after the other: greedy, by the gradient estimate, and at random."""
-    curves = tuple(ablation_curves)
-    title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
+    name = ablation_curves[0].title
+    return _curves(ablation_curves, f"{name[:1].upper()}{name[1:]}", 4)
+
+
+def _curves(curves: Sequence[AblationCurve], what: str, places: int) -> FigureSpec:
+    title = f"{what} as heads are removed"
     ends = "; ".join(
-        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()))} to "
-        f"{decimals(float(curve.values[:, -1].mean()))}"
+        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()), places)} to "
+        f"{decimals(float(curve.values[:, -1].mean()), places)}"
         for curve in curves
     )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
+    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, tuple(curves), title), f"{title}.")
 
 
 def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
@@ -279,23 +284,13 @@ def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> 
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for curve in curves:
         steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]
+        name, mean = curve.order, curve.values.mean(axis=0)
         if len(curve.values) > 1:
-            low, high = curve.values.min(axis=0), curve.values.max(axis=0)
-            band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-            figure.add_scatter(x=steps, y=low, **band)
-            figure.add_scatter(x=steps, y=high, fill="tonexty", fillcolor=faint(colour, 0.25), **band)
-        name = curve.order if len(curve.values) == 1 else f"{curve.order}, mean of {len(curve.values)} orders"
-        figure.add_scatter(
-            x=steps,
-            y=curve.values.mean(axis=0),
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "width": 2},
-            hovertemplate=f"{name}, %{{x}} removed: %{{y:.4f}}<extra></extra>",
-        )
+            name = f"{curve.order}, mean of {len(curve.values)} orders"
+            add_band(figure, steps, curve.values, faint(colour, 0.25))
+        add_line(figure, steps, mean, f"{name}, %{{x}} removed: %{{y:.4f}}", colour, name=name)
     figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
-    figure.update_yaxes(title=curves[0].unit)
-    return even_axes(figure, theme)
+    return even_axes(figure.update_yaxes(title=curves[0].unit), theme)
 
 
 def drawn_parts(comparison: AttributionComparison) -> list[int]:
@@ -467,11 +462,4 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
     """Plot the accuracy as heads are ablated in several orders; random orders as a band."""
-    curves = tuple(accuracy_curves)
-    title = f"Share of {curves[0].title} as heads are removed"
-    ends = "; ".join(
-        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()), 2)} to "
-        f"{decimals(float(curve.values[:, -1].mean()), 2)}"
-        for curve in curves
-    )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
+    return _curves(accuracy_curves, f"Share of {accuracy_curves[0].title}", 2)

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Float
 from plotly.subplots import make_subplots
 
 from bertviz_core.attribution.results import (
@@ -18,6 +17,7 @@ from bertviz_core.attribution.results import (
 from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, token_labels, token_text
 from bertviz_core.figures.base.cells import add_cells, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, faint, layout
 from bertviz_core.figures.tokens import WRITTEN, token_strip
@@ -97,18 +97,10 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     shares = result.shares[order].tolist()
     names = [token_text(result.words[index]) for index in order]
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(order), showlegend=False))
-    figure.add_bar(
-        x=shares,
-        y=list(range(len(order))),
-        orientation="h",
-        marker={"color": [HUES[1] if share >= 0 else HUES[0] for share in shares]},
-        customdata=names,
-        hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
-    )
+    hues = [HUES[1] if share >= 0 else HUES[0] for share in shares]
+    add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names)
     figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}"), theme)
-    return figure.update_yaxes(
-        tickvals=list(range(len(order))), ticktext=names, range=[len(order) - 0.5, -0.5], showgrid=False
-    )
+    return figure.update_yaxes(row_axis(names))
 
 
 def _title(result: WordAttributions) -> str:
@@ -188,44 +180,30 @@ def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
     rows, columns = (2, 1) if theme.narrow else (1, 2)
     figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))
-    places = ((1, 1), (2, 1) if theme.narrow else (1, 2))
+    places = ({"row": 1, "col": 1}, {"row": rows, "col": columns})
     counts, grey = list(result.counts), theme.colours["layer_norm"]
+    lines = [(f"{RANDOM}, mean and band", grey, (result.random.mean(axis=0), result.random_alone.mean(axis=0)))]
+    lines += [(METHOD_NAMES[each.method], COLOURS[each.method], (each.without, each.alone)) for each in result.curves]
     for place, values in zip(places, (result.random, result.random_alone), strict=True):
-        where = {"row": place[0], "col": place[1]}
-        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **where}
-        figure.add_scatter(x=counts, y=values.min(axis=0), **band)
-        figure.add_scatter(x=counts, y=values.max(axis=0), fill="tonexty", fillcolor=faint(grey, 0.3), **band)
-        _line(figure, counts, values.mean(axis=0), f"{RANDOM}, mean and band", grey, place)
-    for curve in result.curves:
-        for place, values in zip(places, (curve.without, curve.alone), strict=True):
-            _line(figure, counts, values, METHOD_NAMES[curve.method], COLOURS[curve.method], place)
+        add_band(figure, counts, values, faint(grey, 0.3), **place)
+        _add_curve(figure, counts, place, lines[0])
+    for line in lines[1:]:
+        for place in places:
+            _add_curve(figure, counts, place, line)
     names = (f"strongest words replaced by {result.instead}", "strongest words kept, all others replaced")
-    for (row, column), name in zip(places, names, strict=True):
-        figure.update_xaxes(title=name, rangemode="tozero", row=row, col=column)
+    for place, name in zip(places, names, strict=True):
+        figure.update_xaxes(title=name, rangemode="tozero", **place)
     figure.update_yaxes(title=result.unit, col=1)
     return even_axes(figure, theme)
 
 
-def _line(
-    figure: go.Figure,
-    counts: list[int],
-    values: Float[np.ndarray, " steps"],
-    name: str,
-    colour: str,
-    place: tuple[int, int],
+def _add_curve(
+    figure: go.Figure, counts: list[int], place: dict[str, int], line: tuple[str, str, tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    figure.add_scatter(
-        x=counts,
-        y=values,
-        name=name,
-        legendgroup=name,
-        showlegend=place == (1, 1),
-        mode="lines+markers",
-        line={"color": colour, "width": 2},
-        hovertemplate=f"{name}, %{{x}} words: %{{y:.4f}}<extra></extra>",
-        row=place[0],
-        col=place[1],
-    )
+    (name, colour, both), is_first = line, place == {"row": 1, "col": 1}
+    named = {"name": name, "legendgroup": name, "showlegend": is_first}
+    hover = f"{name}, %{{x}} words: %{{y:.4f}}"
+    add_line(figure, counts, both[not is_first], hover, colour, **named, **place)
 
 
 MOST_WORDS = 40
@@ -286,17 +264,11 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
     height = around + CLASSES_ROW * len(names)
     limit = round_limit(float(strength.max()))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    pairs = [[f"{name}, {label}" for label in labels] for name in names]
-    ends, space = (-limit, limit), (room, height - around)
+    ends, space, pairs = (-limit, limit), (room, height - around), pair_names(names, labels, ", ")
     hover = "%{customdata}: %{z:.4f}"
     add_cells(figure, shares, ".3f", diverging(theme), ends, space, result.measure, hover, customdata=pairs)
-    figure = even_axes(figure, theme)
-    figure.update_xaxes(
-        tickvals=list(range(len(labels))), ticktext=heads, tickangle=-90 if upright else 0, showgrid=False
-    )
-    return figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5], showgrid=False
-    )
+    ticks = {"tickvals": list(range(len(labels))), "ticktext": heads, "tickangle": -90 if upright else 0}
+    return even_axes(figure, theme).update_xaxes(ticks, showgrid=False).update_yaxes(row_axis(names))
 
 
 PAIRS_ROW, PAIRS_AROUND, PAIRS_BESIDE = 28, 190, 200
