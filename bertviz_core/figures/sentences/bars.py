@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
+from bertviz_core.figures.base.marks import add_bars, add_words
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme
 from bertviz_core.text import decimals
 
@@ -23,29 +24,13 @@ def add_score_bars(
     theme: Theme,
     places: int = 4,
 ) -> go.Figure:
-    """Add bars from the first score at the top to the last."""
-    rows, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
+    """Add bars from the first score at the top to the last, each with its score, which follows the escaped hover."""
+    values = np.asarray(scores, dtype=np.float32)
     words = [decimals(value, places) for value in values.tolist()]
-    figure.add_bar(
-        x=values,
-        y=rows,
-        orientation="h",
-        marker={"color": colour},
-        customdata=list(hover),
-        hovertemplate=f"%{{customdata}} %{{x:.{places}f}}<extra></extra>",
-        showlegend=False,
-    )
-    figure.add_scatter(
-        x=np.maximum(values, 0),
-        y=rows,
-        mode="text",
-        text=[f" {word}" for word in words],
-        textposition="middle right",
-        textfont={"size": NUMBER_SIZE, "color": theme.text},
-        cliponaxis=False,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    hovers = {"customdata": list(hover), "showlegend": False}
+    add_bars(figure, values, f"%{{customdata}} %{{x:.{places}f}}", colour, **hovers)
+    spots, rows = np.maximum(values, 0), np.arange(len(scores), dtype=np.int32)
+    add_words(figure, spots, rows, [f" {word}" for word in words], NUMBER_SIZE, theme.text, showlegend=False)
     low, high = min(float(values.min(initial=0)), 0.0), max(float(values.max(initial=0)), 0.0)
     span = high - low or 1.0
     label = max((text_width(word, NUMBER_SIZE) for word in words), default=0.0) + 12

@@ -25,8 +25,9 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import (
@@ -122,21 +123,14 @@ def similarity_heatmap(
     plot = max(SMALLEST, min(LARGEST, ROW * count))
     figure = go.Figure(layout=layout(theme, escape(title)))
     pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
-    figure.add_heatmap(
-        x=np.arange(count, dtype=np.int32),
-        y=np.arange(count, dtype=np.int32),
-        z=cells,
-        coloraxis="coloraxis",
-        customdata=pairs,
-        hovertemplate=f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}<extra></extra>",
-    )
+    hover = f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}"
+    add_map(figure, cells, hover, pairs, coloraxis="coloraxis")
     colours = similarity_colours(measure, float(np.abs(cells).max(initial=0)), theme)
     if measure != "cosine":
         colours["colorbar"] = colour_bar(MEASURE_WORDS[measure], colours["cmin"], colours["cmax"])
     shown = [sentences[number] for number in numbers]
-    left = name_rows(
-        figure, sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1)), plot
-    )
+    names = sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1))
+    left = name_rows(figure, names, plot)
     bottom = number_columns(figure, numbers, shown, theme)
     figure.update_layout(coloraxis=colours, margin={"b": bottom, "r": 8}, height=48 + plot + bottom)
     if clusters is not None and count > 1:
@@ -148,31 +142,13 @@ def similarity_heatmap(
 def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme, plot: int) -> None:
     """Draw the dendrogram above the map: every merge at its distance, 1 - cosine."""
     x, y = tree_lines(clusters.order, clusters.linkage)
-    figure.add_scatter(
-        x=x,
-        y=y,
-        yaxis="y2",
-        mode="lines",
-        line={"color": theme.muted, "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    add_line(figure, x, y, "", theme.muted, 1.5, mode="lines", yaxis="y2", showlegend=False)
     top = float(clusters.linkage[:, 2].max(initial=0)) or 1.0
     share = TREE / (plot + TREE)
-    figure.update_layout(
-        height=figure.layout.height + TREE,
-        yaxis={"domain": [0, 1 - share]},
-        yaxis2={
-            "domain": [1 - share + 0.015, 1],
-            "range": [0, top * 1.05],
-            "title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}},
-            "nticks": 3,
-            "zeroline": False,
-            "automargin": False,
-            "gridcolor": theme.grid,
-            "tickfont": {"size": TEXT_SIZE - 2},
-        },
-    )
+    axis = {"domain": [1 - share + 0.015, 1], "range": [0, top * 1.05], "nticks": 3, "zeroline": False}
+    axis |= {"title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}}, "automargin": False}
+    axis |= {"gridcolor": theme.grid, "tickfont": {"size": TEXT_SIZE - 2}}
+    figure.update_layout(height=figure.layout.height + TREE, yaxis={"domain": [0, 1 - share]}, yaxis2=axis)
 
 
 def tree_lines(
@@ -199,14 +175,9 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     plot = max(SMALLEST, min(LARGEST, 22 * count))
     figure = go.Figure(layout=layout(theme, escape(title), height=plot + 104))
     sizes = summary.sizes.tolist()
-    figure.add_heatmap(
-        x=np.arange(count, dtype=np.int32),
-        y=np.arange(count, dtype=np.int32),
-        z=summary.similarity.astype(np.float32),
-        coloraxis="coloraxis",
-        customdata=[[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes],
-        hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
-    )
+    pairs = [[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes]
+    cells, hover = summary.similarity.astype(np.float32), "%{customdata}, mean cosine: %{z:.4f}"
+    add_map(figure, cells, hover, pairs, coloraxis="coloraxis")
     figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, theme))
     examples = [sentences[index] for index in summary.examples.tolist()]
     names = sentence_names([f"({size:,})" for size in sizes], examples, theme, plot / max(count, 1))
@@ -234,17 +205,11 @@ def vectors_heatmap(
     theme: Theme,
 ) -> go.Figure:
     """Draw sentence vectors as rows of numbers, on a scale symmetric around 0."""
-    rows, columns = vectors.shape
+    rows = len(vectors)
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
     plot = max(SMALLEST, min(LARGEST, ROW * rows))
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
-    figure.add_heatmap(
-        x=np.arange(columns, dtype=np.int32),
-        y=np.arange(rows, dtype=np.int32),
-        z=vectors.astype(np.float32),
-        coloraxis="coloraxis",
-        hovertemplate="dimension %{x}: %{z:.6f}<extra></extra>",
-    )
+    add_map(figure, vectors.astype(np.float32), "dimension %{x}: %{z:.6f}", coloraxis="coloraxis")
     figure.update_layout(coloraxis=similarity_colours("dot", limit, theme))
     figure.update_layout(coloraxis_colorbar=colour_bar("value", -limit, limit))
     figure.update_xaxes(title="dimension", showgrid=False)
@@ -471,24 +436,12 @@ def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figur
         f"{count:,} dimensions, {nbytes:,} bytes{', trained' if marked else ''}"
         for count, nbytes, marked in zip(counts, curve.nbytes.tolist(), trained, strict=True)
     ]
-    lines = (
-        (f"neighbours kept, of {curve.neighbours}", curve.shared, "embeddings", "solid"),
-        ("Spearman correlation of the cosines", curve.spearman, "task head", "dot"),
-    )
-    for name, values, colour, dash in lines:
-        figure.add_scatter(
-            x=places,
-            y=[value if value == value else None for value in values.tolist()],
-            name=name,
-            mode="lines+markers",
-            line={"color": theme.colours[colour], "width": 2.5, "dash": dash},
-            marker={
-                "size": [12 if marked else 7 for marked in trained],
-                "symbol": ["diamond" if marked else "circle" for marked in trained],
-            },
-            customdata=hovers,
-            hovertemplate=f"%{{customdata}}<br>{name}: %{{y:.4f}}<extra></extra>",
-        )
+    marks = {"size": [12 if each else 7 for each in trained], "symbol": ["diamond" if x else "circle" for x in trained]}
+    names = (f"neighbours kept, of {curve.neighbours}", "Spearman correlation of the cosines")
+    for name, values, look in zip(names, (curve.shared, curve.spearman), of_two(theme), strict=True):
+        numbers, hover = [value if value == value else None for value in values.tolist()], f"<br>{name}: %{{y:.4f}}"
+        named = {"name": name, "marker": marks, "customdata": hovers}
+        add_line(figure, places, numbers, f"%{{customdata}}{hover}", look[0], 2.5, look[1], **named)
     drawn = [value for value in (*curve.shared.tolist(), *curve.spearman.tolist()) if value == value]
     axis = {"tickvals": places, "ticktext": [f"{count:,}" for count in counts]}
     low, high = places[0], places[-1]
