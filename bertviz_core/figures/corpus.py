@@ -20,6 +20,7 @@ from bertviz_core.corpus.analysis.results import (
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text, tie_axes
 from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
+from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
@@ -46,15 +47,10 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
     usual = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000)
     # The tick below the upper end leaves its label room.
     ticks = [*(tick for tick in usual if np.log1p(tick) < CLEAR * top and tick < most), most]
-    bar = {
-        "title": {"text": "points in a cell", "side": "right"},
-        "thickness": THICKNESS,
-        "tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks],
-        "ticktext": tick_words(ticks),
-    }
-    figure.add_heatmap(
-        z=shades, zmin=0, zmax=STEPS, colorscale=sequential(theme), colorbar=bar, hoverinfo="skip", **_places(density)
-    )
+    bar = {"title": {"text": "points in a cell", "side": "right"}, "thickness": THICKNESS}
+    bar |= {"tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks], "ticktext": tick_words(ticks)}
+    scale = {"zmin": 0, "zmax": STEPS, "colorscale": sequential(theme), "colorbar": bar}
+    figure.add_heatmap(z=shades, **scale, hoverinfo="skip", **_places(density))
     return _framed(figure, density, axes, theme)
 
 
@@ -63,27 +59,17 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
     if density.majority is None:
         raise ValueError("a density without values of a column")
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
-    hues = value_colours(len(density.values), theme)
+    hues, empty = value_colours(len(density.values), theme), "rgba(0, 0, 0, 0)"
     for place, (name, hue) in enumerate(zip(density.values, hues, strict=True)):
         mine = density.majority == place
         if mine.any():
-            figure.add_heatmap(
-                z=mine.astype(np.uint8),
-                zmin=0,
-                zmax=1,
-                colorscale=[[0, "rgba(0, 0, 0, 0)"], [0.5, "rgba(0, 0, 0, 0)"], [0.5, hue], [1, hue]],
-                showscale=False,
-                hoverinfo="skip",
-                **_places(density),
-            )
-        figure.add_scatter(  # legend entries: a heatmap has none
-            x=[None],
-            y=[None],
-            mode="markers",
-            marker={"color": hue, "size": 12, "symbol": "square"},
-            name=f"{sentence_text(name, 30)} ({density.value_counts[place]:,})",
-            hoverinfo="skip",
-        )
+            scale = {"zmin": 0, "zmax": 1, "colorscale": [[0, empty], [0.5, empty], [0.5, hue], [1, hue]]}
+            cells = {"z": mine.astype(np.uint8), **scale, **_places(density)}
+            figure.add_heatmap(**cells, showscale=False, hoverinfo="skip")
+        # A legend entry: a heatmap has none.
+        mark = {"color": hue, "size": 12, "symbol": "square"}
+        words = f"{sentence_text(name, 30)} ({density.value_counts[place]:,})"
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=mark, name=words, hoverinfo="skip")
     figure.update_layout(legend_title_text=sentence_text(column))
     return _framed(figure, density, axes, theme)
 
@@ -144,14 +130,9 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
     """Draw the number of groups by size; large numbers on a logarithmic axis."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SIZES_HEIGHT))
     known_sizes, groups = np.unique(sizes, return_counts=True)
-    figure.add_bar(
-        x=[str(size) for size in known_sizes.tolist()],
-        y=groups.astype(np.int32),
-        width=min(0.7, BAR * len(known_sizes)),
-        marker={"color": HUES[0]},
-        customdata=[counted(count, "group") for count in groups.tolist()],
-        hovertemplate="%{customdata} of %{x} rows<extra></extra>",
-    )
+    named = {"customdata": [counted(count, "group") for count in groups.tolist()]}
+    places = {"x": [str(size) for size in known_sizes.tolist()], "width": min(0.7, BAR * len(known_sizes))}
+    add_bars(figure, groups.astype(np.int32), "%{customdata} of %{x} rows", HUES[0], False, **places, **named)
     figure.update_xaxes(title="rows of a group", type="category", showgrid=False)
     most = int(groups.max(initial=0))
     figure.update_yaxes(title="groups", type="log" if most > POWERS_FROM else "linear", rangemode="tozero")
@@ -166,18 +147,9 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     sizes, texts = clusters.sizes[:count], list(examples[:count])
     plot = ROW * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
-    figure.add_bar(
-        x=sizes.astype(np.int32),
-        y=np.arange(count, dtype=np.int32),
-        orientation="h",
-        marker={"color": HUES[0]},
-        text=[f"{size:,}" for size in sizes.tolist()],
-        textposition="outside",
-        textfont={"size": TEXT_SIZE - 1},
-        cliponaxis=False,
-        customdata=[sentence_text(text, HOVERED) for text in texts],
-        hovertemplate="cluster %{y}, %{x:,} rows: %{customdata}<extra></extra>",
-    )
+    words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
+    words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}
+    add_bars(figure, sizes.astype(np.int32), "cluster %{y}, %{x:,} rows: %{customdata}", HUES[0], **words)
     figure.update_xaxes(title="rows", range=[0, 1.25 * float(sizes.max(initial=1))])
     name_rows(figure, sentence_names(list(range(count)), texts, theme, ROW), plot)
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.axes import token_text as label
 from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
 from bertviz_core.figures.sentences.bars import add_score_bars
@@ -302,53 +303,36 @@ def _add_words(
     figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Notes, theme: Theme, fills: Mapping[int, str]
 ) -> None:
     """Add the text in and between the boxes, and the points for hovering and selecting tokens."""
-    boxes, size = rows.boxes, rows.size
+    boxes, size, room = rows.boxes, rows.size, rows.width - 2 * PAD
     middles = [box.left + box.width / 2 for box in boxes]
     own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
     on_fill = [text_on(fills[at]) if (at := box.piece.position) in fills else "" for box in boxes]
-    figure.add_scatter(
-        x=middles,
-        y=[tops[box.row] + own for box in boxes],
-        mode="text",
-        text=[
-            _written(box.piece, size, rows.width - 2 * PAD, colour or theme.muted)
-            for box, colour in zip(boxes, on_fill, strict=True)
-        ],
-        textfont={"size": size, "color": [colour or theme.text for colour in on_fill] if fills else theme.text},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=middles,
-        y=[tops[box.row] + second for box in boxes],
-        mode="text",
-        text=[f"{_side(box.piece)}{escape(note(box.piece, below, rows.width - 2 * PAD))}" for box in boxes],
-        textfont={"size": TEXT_SIZE, "color": [colour or theme.muted for colour in on_fill] if fills else theme.muted},
-        hoverinfo="skip",
-    )
+    texts = [_written(box.piece, size, room, ink or theme.muted) for box, ink in zip(boxes, on_fill, strict=True)]
+    notes = [f"{_side(box.piece)}{escape(note(box.piece, below, room))}" for box in boxes]
+    heights = [tops[box.row] + own for box in boxes]
+    for y, words, letters, colour in (
+        (heights, texts, size, theme.text),
+        ([tops[box.row] + second for box in boxes], notes, TEXT_SIZE, theme.muted),
+    ):
+        inks = [ink or colour for ink in on_fill] if fills else colour
+        add_words(figure, middles, y, words, letters, inks, None, cliponaxis=None)
     for name in rows.labels:
-        figure.add_annotation(
-            x=name.left,
-            y=tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own),
-            text=f"<b>{escape(name.text)}</b>" if name.heading else name.text,
-            font={
-                "size": TEXT_SIZE + (1 if name.heading else 0),
-                "color": theme.text if name.heading else theme.muted,
-            },
-            xanchor="left",
-            yanchor="middle",
-            showarrow=False,
-        )
+        bold, plain = f"<b>{escape(name.text)}</b>", name.text
+        font = {"size": TEXT_SIZE + name.heading, "color": theme.text if name.heading else theme.muted}
+        place = {"xanchor": "left", "yanchor": "middle", "showarrow": False}
+        y = tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own)
+        figure.add_annotation(x=name.left, y=y, text=bold if name.heading else plain, font=font, **place)
+    unseen = {"marker": {"opacity": 0}}  # a click must neither fade unselected points nor show the selected one
     figure.add_scatter(
         x=middles,
-        y=[tops[box.row] + own for box in boxes],
+        y=heights,
         mode="markers",
         marker={"size": 40, "symbol": "square", "opacity": 0},
         customdata=[box.piece.position for box in boxes],
         hovertext=[hover(box.piece) for box in boxes],
         hovertemplate="%{hovertext}<extra></extra>",
-        # A click must neither fade unselected points nor show the selected one.
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
+        selected=unseen,
+        unselected=unseen,
     )
 
 

@@ -13,6 +13,7 @@ from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.attention.maps import APART, KINDS, PART_HEIGHT, STACKED, UNITS, WORDS, axis_labels, divide
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis, token_text
 from bertviz_core.figures.base.colour_bars import THICKNESS, colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_heading
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import divergence_map
@@ -82,42 +83,21 @@ def _add_map(figure: go.Figure, attention_map: AttentionMap, top: float, theme: 
 
 
 def _add_difference(
-    figure: go.Figure,
-    change: Float[np.ndarray, "queries keys"],
-    unit: str,
-    theme: Theme,
-    where: dict[str, int],
+    figure: go.Figure, change: Float[np.ndarray, "queries keys"], unit: str, theme: Theme, where: dict[str, int]
 ) -> None:
     limit = round_limit(float(np.nanmax(np.abs(change), initial=0)))
-    hover = f"query %{{y}}, key %{{x}}: %{{z:.5f}}<extra>{DIFFERENCE}</extra>"
     domain = figure.layout["yaxis" + (str(len(figure.data) + 1) if figure.data else "")].domain
     bar: dict[str, Any] = {**colour_bar(unit, -limit, limit), "thickness": THICKNESS, "lenmode": "fraction"}
     bar |= {"len": domain[1] - domain[0], "y": domain[0], "yanchor": "bottom"}
-    figure.add_heatmap(
-        z=change.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=diverging(theme),
-        colorbar=bar,
-        hovertemplate=hover,
-        **where,
-    )
+    scale = {"zmin": -limit, "zmax": limit, "colorscale": diverging(theme), "colorbar": bar}
+    hover = f"query %{{y}}, key %{{x}}: %{{z:.5f}}<extra>{DIFFERENCE}</extra>"
+    figure.add_heatmap(z=change.astype(np.float32), hovertemplate=hover, **scale, **where)
 
 
 def _name_map(figure: go.Figure, place: int, name: str) -> None:
     """Write the name of a map above its left corner."""
     number = str(place + 1) if place else ""
-    figure.add_annotation(
-        text=name,
-        x=0,
-        y=1,
-        xref=f"x{number} domain",
-        yref=f"y{number} domain",
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": TEXT_SIZE},
-    )
+    add_heading(figure, name, 0, 1, xref=f"x{number} domain", yref=f"y{number} domain")
 
 
 def compared_title(comparison: AttentionComparison) -> str:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
 from bertviz_core.checkpoints.results import TensorGrid
 from bertviz_core.checkpoints.tables import adapter_frame, head_frame, report_frame
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
@@ -130,18 +131,8 @@ def _words(
     theme: Theme,
     hover: list[str] | None = None,
 ) -> None:
-    figure.add_scatter(
-        x=x,
-        y=y,
-        text=text,
-        mode="text",
-        textposition=position,
-        textfont={"size": TEXT_SIZE, "color": theme.text},
-        cliponaxis=False,
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>" if hover else None,
-        hoverinfo=None if hover else "skip",
-    )
+    hovers = {"customdata": hover, "hovertemplate": "%{customdata}<extra></extra>", "hoverinfo": None} if hover else {}
+    add_words(figure, x, y, text, TEXT_SIZE, theme.text, position, **hovers)
 
 
 def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:

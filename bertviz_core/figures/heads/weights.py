@@ -19,6 +19,7 @@ from bertviz_core.figures.base.axes import (
     token_labels,
 )
 from bertviz_core.figures.base.colour_bars import THICKNESS, round_limit, tick_words
+from bertviz_core.figures.base.marks import add_bars, add_heading
 from bertviz_core.figures.base.panels import Panel, PanelGrid, head_panels
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
@@ -171,36 +172,22 @@ def _add_norms(
 ) -> None:
     """Add bars of the heads' norms on their own axes, each beside its block."""
     colours = [theme.colours["attention"] if each == head else theme.muted for each in range(len(norms))]
-    along = [1 - place if by_rows else place for place in places]
+    along = {"y": [1 - place for place in places]} if by_rows else {"x": list(places)}
     room = BAR_NUMBER if not by_rows else TEXT_SIZE + 4
     shown = len(norms) * room <= (theme.pixels - 160 if not by_rows else HEIGHT - 80)
-    figure.add_bar(
-        **({"y": along, "x": norms, "orientation": "h"} if by_rows else {"x": along, "y": norms}),
-        width=0.7 / max(len(norms), 1),
-        marker={"color": colours},
-        text=[f"{norm:.2f}" for norm in norms] if shown else None,
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        customdata=list(range(len(norms))),
-        hovertemplate=f"head %{{customdata}}: norm %{{{'x' if by_rows else 'y'}:.4f}}<extra></extra>",
-        xaxis="x99",
-        yaxis="y99",
-    )
+    numbers = {"text": [f"{norm:.2f}" for norm in norms] if shown else None, "textposition": "outside", "textangle": 0}
+    where = {"xaxis": "x99", "yaxis": "y99", "width": 0.7 / max(len(norms), 1), "customdata": list(range(len(norms)))}
+    hover = f"head %{{customdata}}: norm %{{{'x' if by_rows else 'y'}:.4f}}"
+    add_bars(figure, norms, hover, colours, by_rows, cliponaxis=False, **along, **numbers, **where)
     share = _bars(theme)
     room_of_bars = share * (theme.pixels - BESIDE)
     longest = room_of_bars / (room_of_bars - BAR_NUMBER) if by_rows else 1.45
-    bars, hidden = (
-        {"domain": [1 - share, 1], "range": [0, longest * float(norms.max(initial=0)) or 1]},
-        {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}},
-    )
+    hidden = {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}}
+    bars = {"domain": [1 - share, 1], "range": [0, longest * float(norms.max(initial=0)) or 1], **hidden}
     place = {"range": [0, 1], **hidden}
-    across, own = ({**bars, **hidden}, place) if by_rows else (place, {**bars, **hidden})
+    across, own = (bars, place) if by_rows else (place, bars)
     figure.update_layout(xaxis99={**across, "anchor": "y99"}, yaxis99={**own, "anchor": "x99"})
-    spot = {"x": 1 - share, "y": 1, "xanchor": "left", "yanchor": "bottom"}
-    spot = spot if by_rows else {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
-    words = {"text": "norm of each head", "font": {"color": theme.muted}, "showarrow": False}
-    figure.add_annotation(**words, xref="paper", yref="paper", **spot)
+    add_heading(figure, "norm of each head", 1 - share if by_rows else 0, 1, font={"color": theme.muted})
 
 
 def subscript(symbol: str) -> str:
@@ -233,19 +220,12 @@ def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
 
 
 def _add_part(figure: go.Figure, cells: Any, part: _Part, index: int, step: int, by_rows: bool) -> None:
-    number = "" if index == 0 else str(index + 1)
-    first = (step - 1) / 2
+    number, first = "" if index == 0 else str(index + 1), (step - 1) / 2
     rows, columns = (part.low, 0) if by_rows else (0, part.low)
-    figure.add_heatmap(
-        z=cells,
-        y0=rows + first,
-        dy=step,
-        x0=columns + first,
-        dx=step,
-        coloraxis="coloraxis",
-        hovertemplate="row %{y}, column %{x}<extra></extra>",
-        **{"yaxis" if by_rows else "xaxis": f"{'y' if by_rows else 'x'}{number}"},
-    )
+    places = {"y0": rows + first, "dy": step, "x0": columns + first, "dx": step}
+    axis = {"yaxis": f"y{number}"} if by_rows else {"xaxis": f"x{number}"}
+    hover = "row %{y}, column %{x}<extra></extra>"
+    figure.add_heatmap(z=cells, coloraxis="coloraxis", hovertemplate=hover, **places, **axis)
 
 
 def _part_axis(figure: go.Figure, part: _Part, index: int, ticks: dict[str, Any], by_rows: bool) -> None:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import lined_label, shortened_label, text_width
+from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.predictions.marked_text import (
@@ -80,18 +81,9 @@ def add_lying_bars(
     figure: go.Figure, values: Float[np.ndarray, " rows"], words: list[str], colour: str, name: str, theme: Theme
 ) -> None:
     """Add bars from top to bottom, followed by text."""
-    figure.add_bar(
-        x=values.astype(np.float32),
-        y=np.arange(len(values), dtype=np.int32),
-        orientation="h",
-        marker={"color": colour},
-        text=[f" {word}" for word in words],
-        textposition="outside",
-        textfont={"size": TEXT_SIZE - 1, "color": theme.text},
-        cliponaxis=False,
-        name=name,
-        hoverinfo="skip",
-    )
+    text = {"text": [f" {word}" for word in words], "textposition": "outside", "cliponaxis": False, "name": name}
+    font = {"size": TEXT_SIZE - 1, "color": theme.text}
+    add_bars(figure, values.astype(np.float32), "", colour, **text, textfont=font)
 
 
 def name_bars(

@@ -22,6 +22,7 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_gaps, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_map
 from bertviz_core.figures.base.spec import SHARE_OF_NAMES, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 from bertviz_core.figures.sentences.bars import add_score_bars
@@ -263,19 +264,10 @@ def lens_map(
         room = (across / states - FREE, TURNED_ROW - FREE)
     hovers, cells = _hover_texts(lens, words), colours.cells.T if turned else colours.cells
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(states if turned else seq)),
-        y=list(range(seq if turned else states)),
-        z=cells,
-        meta={"turned": turned},
-        zmin=colours.low,
-        zmax=colours.high,
-        colorscale=colours.scale,
-        colorbar=colours.bar,
-        **cell_gaps((across, height - OTHERWISE), cells.shape),
-        customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
-        hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
-    )
+    scale = {"zmin": colours.low, "zmax": colours.high, "colorscale": colours.scale, "colorbar": colours.bar}
+    texts = [list(column) for column in zip(*hovers, strict=True)] if turned else hovers
+    look = {**scale, **cell_gaps((across, height - OTHERWISE), cells.shape), "meta": {"turned": turned}}
+    add_map(figure, cells, f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}", texts, **look)
     down = height - OTHERWISE
     if turned:
         figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
