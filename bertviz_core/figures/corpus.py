@@ -90,7 +90,7 @@ def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column
     cells = int((map_density.counts > 0).sum())
     alt = f"{title}: {map_density.total:,} points in {counted(cells, 'cell')} of a grid"
     caption = f"{title}. {'PCA' if corpus_map.method == 'pca' else 'UMAP'}. {corpus_map.note}"
-    return FigureSpec(title, alt, partial(draw, axes, title), caption)
+    return FigureSpec.of(title, alt, caption, draw, axes)
 
 
 def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
@@ -163,7 +163,7 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
     largest = int(duplicate_groups.sizes.max(initial=0))
     alt = f"{title}: {members:,} of {duplicate_groups.searched:,} rows, {largest:,} in the largest"
-    return FigureSpec(title, alt, partial(group_sizes, duplicate_groups.sizes, title), f"{alt}.")
+    return FigureSpec.of(title, alt, f"{alt}.", group_sizes, duplicate_groups.sizes)
 
 
 @figure("corpus-clusters", "corpus_clusters")
@@ -171,8 +171,8 @@ def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str
     """Clusters of a corpus by size (FOLDER)."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
-    draw = partial(cluster_bars, corpus_clusters, typical_texts, title)
-    return FigureSpec(title, f"{title}: {sizes or 'none'} rows", draw, f"{title}. {corpus_clusters.note}")
+    alt = f"{title}: {sizes or 'none'} rows"
+    return FigureSpec.of(title, alt, f"{title}. {corpus_clusters.note}", cluster_bars, corpus_clusters, typical_texts)
 
 
 MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {
@@ -219,8 +219,7 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
         f"{title}. Mean and standard deviation over {counted(profile_part.sentences, 'sentence')} of "
         f"{head_profiles.corpus}, drawn by seed {head_profiles.seed}; raw attention, which is not importance."
     )
-    draw = partial(profile_maps, profile_part, head_profiles.measures, profile_measure, title)
-    return FigureSpec(title, alt, draw, caption)
+    return FigureSpec.of(title, alt, caption, profile_maps, profile_part, head_profiles.measures, profile_measure)
 
 
 @figure(
@@ -268,7 +267,7 @@ def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
     where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
     caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
-    return FigureSpec(title, f"{title}: {listed}", partial(hit_bars, corpus_hits, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, hit_bars, corpus_hits)
 
 
 def _words(hit: CorpusHit) -> str:

@@ -428,7 +428,7 @@ def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     """Parameters of each layer by part (--task)."""
     title = f"Parameters of each layer — {layered_ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
-    return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
+    return FigureSpec.of(title, alt, "", layer_bars, layered_ledger)
 
 
 @figure("components", "parameters_components", reported=True, table=components_frame)
@@ -443,4 +443,4 @@ def components_figure(ledger: Ledger) -> FigureSpec:
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
     """Several models side by side, named behind the first."""
     title = "Parameters by component"
-    return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))
+    return FigureSpec.of(title, "Bars of several models by component", "", model_bars, ledgers)

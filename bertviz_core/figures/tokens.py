@@ -1,10 +1,8 @@
 """Tokens of a text as boxes, and the neighbours of one."""
 
-import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,11 +10,22 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.axes import token_text as label
+from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
-from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.base.style import (
+    HUES,
+    TEXT_SIZE,
+    Theme,
+    diverging,
+    escape,
+    faint,
+    layout,
+    sequential,
+    text_on,
+)
+from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
@@ -245,6 +254,38 @@ def token_strip(
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
 
 
+BAR = 92
+"""Width in pixels of a colour bar; omitted on a phone, where the boxes contain the numbers."""
+LONGEST_BAR = 320
+"""Height in pixels of the colour bar of a long text, at its beginning."""
+SHADES = 24
+"""Number of shades, so that similar tokens share an outline."""
+
+
+def coloured_strip(
+    pieces: TextPieces,
+    values: Sequence[float],
+    ends: tuple[float, float],
+    written: Callable[[float], str],
+    bar: Mapping[str, Any],
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw a text as tokens coloured by their values, none for NaN, with the numbers below and a colour bar."""
+    (low, high), signed = ends, ends[0] < 0
+    scale, steps = (diverging(theme), SHADES // 2) if signed else (sequential(theme), SHADES)
+    known = {place: value for place, value in enumerate(values) if not np.isnan(value)}
+    shares = {place: round(value / high * steps) / steps for place, value in known.items()}
+    fills = {place: colour_at(scale, (each + 1) / 2 if signed else each) for place, each in shares.items()}
+    notes = [written(known[place]) if place in known else "" for place in range(len(values))]
+    beside = 0 if theme.narrow else BAR
+    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
+    if not beside:
+        return figure
+    marker = {"color": [0], "cmin": low, "cmax": high, "colorscale": scale, "showscale": True, "opacity": 0}
+    return figure.add_scatter(x=[None], y=[None], mode="markers", marker={**marker, "colorbar": bar}, hoverinfo="skip")
+
+
 def hover(piece: Piece) -> str:
     """Format a token in one line for a hover."""
     kind = "special token" if piece.special else "not in the vocabulary" if piece.unknown else ""
@@ -310,18 +351,18 @@ def _add_words(
     texts = [_written(box.piece, size, room, ink or theme.muted) for box, ink in zip(boxes, on_fill, strict=True)]
     notes = [f"{_side(box.piece)}{escape(note(box.piece, below, room))}" for box in boxes]
     heights = [tops[box.row] + own for box in boxes]
-    for y, words, letters, colour in (
+    for levels, words, letters, colour in (
         (heights, texts, size, theme.text),
         ([tops[box.row] + second for box in boxes], notes, TEXT_SIZE, theme.muted),
     ):
         inks = [ink or colour for ink in on_fill] if fills else colour
-        add_words(figure, middles, y, words, letters, inks, None, cliponaxis=None)
+        add_words(figure, middles, levels, words, letters, inks, None, cliponaxis=None)
     for name in rows.labels:
-        bold, plain = f"<b>{escape(name.text)}</b>", name.text
+        text = f"<b>{escape(name.text)}</b>" if name.heading else name.text
         font = {"size": TEXT_SIZE + name.heading, "color": theme.text if name.heading else theme.muted}
         place = {"xanchor": "left", "yanchor": "middle", "showarrow": False}
         y = tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own)
-        figure.add_annotation(x=name.left, y=y, text=bold if name.heading else plain, font=font, **place)
+        figure.add_annotation(x=name.left, y=y, text=text, font=font, **place)
     unseen = {"marker": {"opacity": 0}}  # a click must neither fade unselected points nor show the selected one
     figure.add_scatter(
         x=middles,
@@ -387,8 +428,8 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     """The text cut into its tokens."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
-    draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
-    return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
+    caption = f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}."
+    return FigureSpec.of(title, alt, caption, token_strip, (("", text_pieces),), below, chosen=position)
 
 
 @figure("tokenizers", "tokens_second", reported=True, table=_frame_of_two)
@@ -403,17 +444,14 @@ def tokenizers_figure(
     )
     alt = f"{title}: {'; '.join(name for name, _ in parts)}"
     caption = f"{title}. {WRITTEN} Below each token is its id."
-    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), caption)
+    return FigureSpec.of(title, alt, caption, token_strip, parts, "id")
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
     """Draw horizontal bars of cosines, nearest row on top, each with its number."""
-    figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
-    add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
-    figure.update_xaxes(title="cosine of static embeddings")
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False)
-    return figure
+    unit = "cosine of static embeddings"
+    return named_score_bars(names, cosines, hover, theme.colours["embeddings"], unit, title, theme)
 
 
 NEAREST_LONGEST = 24
@@ -437,5 +475,5 @@ def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str
     title = f'Tokens nearest to "{shortened(escape_controls(token), NEAREST_LONGEST)}" in the vocabulary — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"
-    draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)
-    return FigureSpec(title, alt, draw, f"{title}. Cosines of static embeddings.")
+    caption = f"{title}. Cosines of static embeddings."
+    return FigureSpec.of(title, alt, caption, neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms)

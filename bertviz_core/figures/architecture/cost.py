@@ -213,4 +213,4 @@ def memory_figure(memory: ActivationMemory) -> FigureSpec:
     )
     caption = f"{title}: {what}; float32, attention step by step, without the weights."
     alt = f"{title}: texts in a batch by tokens of each{ends}"
-    return FigureSpec(title, alt, partial(memory_map, memory, title), caption)
+    return FigureSpec.of(title, alt, caption, memory_map, memory)

@@ -1,7 +1,6 @@
 """Attention of a head as a map and as lines, and of all heads."""
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,9 @@ def one_map(draw: Callable[..., go.Figure], description: str, attention_map: Att
     """Build the figure of one map."""
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    drawn = partial(draw, attention_map, special, title, second=trace.tokens.second_start)
-    return FigureSpec(title, f"{title}: {description}", drawn)
+    return FigureSpec.of(
+        title, f"{title}: {description}", "", draw, attention_map, special, second=trace.tokens.second_start
+    )
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
@@ -197,9 +197,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
     title = f"Layer {first.layer}, head {first.head or 0}: {names} — {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, {len(reading_maps)} maps"
-    return FigureSpec(
-        title, alt, partial(attention_readings, reading_maps, special, title, second=trace.tokens.second_start)
-    )
+    return FigureSpec.of(title, alt, "", attention_readings, reading_maps, special, second=trace.tokens.second_start)
 
 
 @figure("long", "attention_long", reported=True)
@@ -207,7 +205,7 @@ def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """One head of a long text (--layer, --head)."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
-    return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title, second=trace.tokens.second_start))
+    return FigureSpec.of(title, alt, "", pooled_heatmap, pooled_map, second=trace.tokens.second_start)
 
 
 ROW, LEAST, MOST, AROUND = 24, 320, 1400, 120
@@ -352,4 +350,4 @@ def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     layers, heads = atlas.thumbnails.shape[:2]
     title = all_heads_title(atlas.options, trace.model)
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
-    return FigureSpec(title, alt, partial(atlas_heatmap, atlas, title))
+    return FigureSpec.of(title, alt, "", atlas_heatmap, atlas)

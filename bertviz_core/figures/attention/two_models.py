@@ -1,6 +1,5 @@
 """Draw the attention of a head in two models with the difference, and which heads changed most."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ def attention_compared_figure(attention_comparison: AttentionComparison) -> Figu
         largest = signed_difference(float(change[query, key]))
         alt = f"{title}: two maps and their difference, largest from {names[0]} to {names[1]}: {largest}"
         caption = f"{title}. Third map: {DIFFERENCE}."
-    return FigureSpec(title, alt, partial(compared_heatmaps, compared, title), caption)
+    return FigureSpec.of(title, alt, caption, compared_heatmaps, compared)
 
 
 @figure("attention-changed", "attention_changed")
@@ -139,4 +138,4 @@ def attention_changed_figure(run_comparison: Behaviour) -> FigureSpec:
     largest = float(values[layer, head])
     most = f"largest for layer {layer}, head {head}: {digits(largest, 2)} nats" if largest else "0 for every head"
     caption = f"{title}. Jensen-Shannon divergence, mean over the queries; {most}."
-    return FigureSpec(title, f"{title}: {most}", partial(divergence_map, values, title), caption)
+    return FigureSpec.of(title, f"{title}: {most}", caption, divergence_map, values)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.style import text_on
 
 SIZES = (14, 13, 12, 11)
@@ -82,15 +83,10 @@ def cell_numbers(
     low, high = ends
     shares = (values - low) / ((high - low) or 1.0)
     places = [(row, column) for row, line in enumerate(words) for column, word in enumerate(line) if word]
-    trace: dict[str, Any] = {
-        "x": [first_column + column for _, column in places],
-        "y": [row for row, _ in places],
-        "text": [words[row][column] for row, column in places],
-        "textfont": {"size": size, "color": [text_on(colour_at(scale, float(shares[place]))) for place in places]},
-    }
-    return figure.add_scatter(
-        **trace, mode="text", xaxis=axes[0], yaxis=axes[1], hoverinfo="skip", showlegend=False, cliponaxis=False
-    )
+    x, y = [first_column + column for _, column in places], [row for row, _ in places]
+    numbers = [words[row][column] for row, column in places]
+    inks = [text_on(colour_at(scale, float(shares[place]))) for place in places]
+    return add_words(figure, x, y, numbers, size, inks, None, xaxis=axes[0], yaxis=axes[1], showlegend=False)
 
 
 def cell_gaps(room: tuple[float, float], shape: tuple[int, int]) -> dict[str, int]:
@@ -113,6 +109,7 @@ def add_cells(
     hover: str | None = None,
     axes: tuple[str, str] = ("x", "y"),
     first_column: int = 0,
+    /,
     **settings: Any,
 ) -> go.Figure:
     """Add a heatmap with a colour bar in its unit, and numbers in the cells if all of them fit, see `cell_numbers`.

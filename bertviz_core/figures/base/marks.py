@@ -22,6 +22,7 @@ def add_line(
     colour: str,
     width: float = 2,
     dash: str | None = None,
+    /,
     **settings: Any,
 ) -> go.Figure:
     """Add a line with a mark at each point, or without by the setting `mode`."""
@@ -29,7 +30,7 @@ def add_line(
     return figure.add_scatter(x=x, y=y, line=line, **{"mode": "lines+markers", **_hovered(hover), **settings})
 
 
-def add_band(figure: go.Figure, x: Any, values: np.ndarray, colour: str, **settings: Any) -> go.Figure:
+def add_band(figure: go.Figure, x: Any, values: np.ndarray, colour: str, /, **settings: Any) -> go.Figure:
     """Fill what lies between the least and the greatest of several lines."""
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **settings}
     figure.add_scatter(x=x, y=values.min(axis=0), **edge)
@@ -37,7 +38,7 @@ def add_band(figure: go.Figure, x: Any, values: np.ndarray, colour: str, **setti
 
 
 def add_points(
-    figure: go.Figure, x: Any, y: Any, hover: str, size: Any, colour: Any, marker: Any = None, **settings: Any
+    figure: go.Figure, x: Any, y: Any, hover: str, size: Any, colour: Any, marker: Any = None, /, **settings: Any
 ) -> go.Figure:
     """Add points; `marker` has further settings of their marks."""
     marks = {"size": size, "color": colour, **(marker or {})}
@@ -45,7 +46,7 @@ def add_points(
 
 
 def add_bars(
-    figure: go.Figure, lengths: Any, hover: str, colours: Any, lying: bool = True, **settings: Any
+    figure: go.Figure, lengths: Any, hover: str, colours: Any, lying: bool = True, /, **settings: Any
 ) -> go.Figure:
     """Add a bar for each number, at 0, 1, 2 ... on the other axis."""
     places = np.arange(len(lengths), dtype=np.int32) if isinstance(lengths, np.ndarray) else list(range(len(lengths)))
@@ -61,6 +62,7 @@ def add_words(
     size: int,
     colour: Any,
     side: str | None = "middle right",
+    /,
     **settings: Any,
 ) -> go.Figure:
     """Add text beside points; None for text on them."""
@@ -69,13 +71,13 @@ def add_words(
     return figure.add_scatter(x=x, y=y, text=list(words), textfont=font, **{**usual, **settings})
 
 
-def add_heading(figure: go.Figure, text: str, x: Any, y: Any, size: int = TEXT_SIZE, **settings: Any) -> go.Figure:
+def add_heading(figure: go.Figure, text: str, x: Any, y: Any, size: int = TEXT_SIZE, /, **settings: Any) -> go.Figure:
     """Write text in HTML above and to the right of a place, a share of the figure unless `xref` and `yref` differ."""
     usual = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "font": {"size": size}}
     return figure.add_annotation(text=text, x=x, y=y, showarrow=False, **{**usual, **settings})
 
 
-def add_map(figure: go.Figure, cells: Any, hover: str, names: Any = None, **settings: Any) -> go.Figure:
+def add_map(figure: go.Figure, cells: Any, hover: str, names: Any = None, /, **settings: Any) -> go.Figure:
     """Add a map with cells at 0, 1, 2 ... on both axes; `names` are those of its cells, for the hover."""
     (rows, columns), numbers = cells.shape, cells.astype(np.float32) if cells.dtype == np.float64 else cells
     places = {"x": np.arange(columns, dtype=np.int32), "y": np.arange(rows, dtype=np.int32)}

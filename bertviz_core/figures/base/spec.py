@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Generic, ParamSpec
+from typing import Any, Generic, ParamSpec, Self
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -374,6 +374,11 @@ class FigureSpec:
     table: Callable[[], pd.DataFrame] | None = None
     """Computes its numbers, the same on a page, in a file and in the library; None for a figure without a table."""
 
+    @classmethod
+    def of(cls, title: str, alt: str, caption: str, draw: Callable[..., go.Figure], *args: Any, **more: Any) -> Self:
+        """Build a figure that `draw` draws of these arguments, the title and the theme."""
+        return cls(title, alt, partial(draw, *args, title, **more), caption)
+
     def drawn(self, theme: Theme) -> go.Figure:
         """Draw the figure in a theme, fitted to its width."""
         key = (theme.name, theme.pixels, theme.tall)
@@ -386,11 +391,7 @@ class FigureSpec:
         return self.cache[key]
 
     def frame(self) -> pd.DataFrame:
-        """Compute the numbers of the figure.
-
-        Raises:
-            TextError: it has no table.
-        """
+        """Compute the numbers of the figure."""
         if self.table is None:
             raise TextError(f"The figure {self.title!r} has no table; write an image, or .html.")
         return self.table()

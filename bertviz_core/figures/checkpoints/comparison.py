@@ -140,7 +140,7 @@ def change_figure(
     title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
-    return FigureSpec(title, alt, partial(histogram_pair, value_histograms, names, title))
+    return FigureSpec.of(title, alt, "", histogram_pair, value_histograms, names)
 
 
 def most_changed(comparison: CheckpointComparison) -> str:
@@ -166,8 +166,7 @@ def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     if attention_behaviour.divergences is None:
         raise ValueError("no divergences")
     title = f"Divergence of attention — {attention_behaviour.first} to {attention_behaviour.second}"
-    draw = partial(divergence_map, attention_behaviour.divergences, title)
-    return FigureSpec(title, f"{title}, layers by heads", draw)
+    return FigureSpec.of(title, f"{title}, layers by heads", "", divergence_map, attention_behaviour.divergences)
 
 
 SCORES_HEIGHT = 360
@@ -337,9 +336,8 @@ def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: st
     both = f"{compared.first} and {compared.second}"
     title = f"{'CKA of the layers' if layer_measure == CKA else 'Nearest texts shared'} — {both}"
     values = compared.cka if layer_measure == CKA else compared.shared_neighbours
-    draw = partial(layer_map, values, (compared.first, compared.second), layer_measure, title)
     alt = f"{title}, over {counted(compared.texts, 'text')}, layers of the first by layers of the second"
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", layer_map, values, (compared.first, compared.second), layer_measure)
 
 
 @figure("text-cosines", "checkpoint_text_cosines", table=text_cosines_frame)
@@ -348,8 +346,8 @@ def text_cosines_figure(layer_similarity: LayerSimilarity) -> FigureSpec:
     compared = layer_similarity
     title = f"Mean cosine of two different texts — {compared.first} and {compared.second}"
     names = (f"first: {compared.first}", f"second: {compared.second}")
-    draw = partial(cosine_lines, (compared.first_cosine, compared.second_cosine), names, title)
-    return FigureSpec(title, f"{title}, a line for each model over its layers", draw)
+    alt = f"{title}, a line for each model over its layers"
+    return FigureSpec.of(title, alt, "", cosine_lines, (compared.first_cosine, compared.second_cosine), names)
 
 
 SLICES_ROW_HEIGHT, MARGINS = 34, 150
@@ -428,8 +426,7 @@ def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
     if compared.gold is not None:
         samples = f"{compared.gold.resamples:,} samples"
         about = f" Interval: paired bootstrap over the {LEAST} texts or more of a slice, {samples}; fewer: open circle"
-    draw = partial(slice_rows, sliced_answers, title)
-    return FigureSpec(title, f"{title}: {rows}", draw, f"{title}: {rows}.{about}")
+    return FigureSpec.of(title, f"{title}: {rows}", f"{title}: {rows}.{about}", slice_rows, sliced_answers)
 
 
 def _divided(by: str) -> str:

@@ -147,7 +147,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.expected:,} tensors"
-    return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
+    return FigureSpec.of(title, alt, caption, share_bars, report.shares)
 
 
 @figure("task-head", "checkpoint_head", table=head_frame)
@@ -157,7 +157,7 @@ def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"
     caption = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
-    return FigureSpec(title, alt, partial(head_tree, difference, title), caption)
+    return FigureSpec.of(title, alt, caption, head_tree, difference)
 
 
 RELATIVE, STABLE = "norm of the update", "stable rank"

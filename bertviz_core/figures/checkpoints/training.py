@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,7 +158,7 @@ def training_log_figure(training_log: TrainingLog) -> FigureSpec:
     alt = f"{title}: {measured} over the steps, {counted(len(training_log.steps), 'checkpoint')} marked"
     undrawn = undrawn_text(training_log, panels)
     caption = f"{title}; {undrawn}" if undrawn else ""
-    return FigureSpec(title, alt, partial(log_curves, training_log, panels, title), caption)
+    return FigureSpec.of(title, alt, caption, log_curves, training_log, panels)
 
 
 @figure("training-movement", "checkpoint_training_movement", table=movement_frame)
@@ -175,8 +174,8 @@ def training_movement_figure(
     of_what = "Movement" if moved_part == ALL_PARTS else f"Movement of {moved_part}"
     start = f"the base {movement.base}" if movement.base and moved_from == FIRST else moved_from
     title = f"{of_what} from {start} — {movement.run}"
-    draw = partial(movement_map, values[has_part], places, movement, movement_logarithmic, title)
-    return FigureSpec(title, f"{title}: layers and components by checkpoints", draw)
+    alt = f"{title}: layers and components by checkpoints"
+    return FigureSpec.of(title, alt, "", movement_map, values[has_part], places, movement, movement_logarithmic)
 
 
 PLOT_HEIGHT, STEP_LINES_BETWEEN, STEP_LINES_AROUND, NAMES_HEIGHT = 170, 24, 110, 24
@@ -339,7 +338,7 @@ def training_cka_figure(followed_states: FollowedStates) -> FigureSpec:
     followed = followed_states
     title = f"CKA with the first checkpoint — {followed.run}"
     alt = f"{title}, over {counted(followed.texts, 'text')}: hidden states by {_count(followed)}"
-    return FigureSpec(title, alt, partial(cka_map, followed, title))
+    return FigureSpec.of(title, alt, "", cka_map, followed)
 
 
 def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
@@ -363,7 +362,7 @@ def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str)
     title = f"{what} — {followed.run}"
     alt = f"{title}, over {counted(followed.texts, 'text')}: heads of each layer by {_count(followed)}"
     is_change = entropy_drawn == CHANGE
-    return FigureSpec(title, alt, partial(entropy_map, followed, followed.entropy, is_change, title))
+    return FigureSpec.of(title, alt, "", entropy_map, followed, followed.entropy, is_change)
 
 
 def entropy_map(
@@ -431,7 +430,7 @@ def training_text_figure(followed_text: FollowedText) -> FigureSpec:
     axis = StepAxis(followed.checkpoints, followed.steps, names)
     plots = text_plots(followed)
     alt = f"{title}: {', '.join(plot.title for plot in plots)} over the steps of {_counted(followed.checkpoints)}"
-    return FigureSpec(title, alt, partial(step_plots, plots, axis, title))
+    return FigureSpec.of(title, alt, "", step_plots, plots, axis)
 
 
 def text_plots(followed: FollowedText) -> list[StepPlot]:
@@ -476,8 +475,7 @@ def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
         StepPlot("answers that changed", changed, ".0f", as_bars=True),
     )
     alt = f"{title}: accuracy, macro-F1 and answers that changed over the steps of {_counted(followed.checkpoints)}"
-    draw = partial(step_plots, plots, StepAxis(followed.checkpoints, followed.steps), title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", step_plots, plots, StepAxis(followed.checkpoints, followed.steps))
 
 
 def _counted(checkpoints: tuple[str, ...]) -> str:

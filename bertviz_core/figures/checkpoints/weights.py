@@ -263,6 +263,7 @@ def number_cells(
     room: tuple[float, float],
     between: str = "<br>",
     precision: int = 6,
+    /,
     **axes: str,
 ) -> None:
     """Add a map of numbers, with the numbers in the cells if they fit; the hover has a cell's name and its number.
@@ -340,7 +341,7 @@ def tensor_values_figure(
     """The values of one tensor."""
     title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
-    return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
+    return FigureSpec.of(title, alt, "", weight_histogram, histogram, initial_deviation, tensor.numel)
 
 
 def first_matrix(statistics: CheckpointStatistics) -> str:
@@ -431,4 +432,4 @@ def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> Fig
         for each in number_formats.formats
     )
     alt = f"{title}, by format and {rounded_by}; of all weights: {summary}"
-    return FigureSpec(title, alt, partial(format_map, number_formats.formats, rounded_by, title))
+    return FigureSpec.of(title, alt, "", format_map, number_formats.formats, rounded_by)

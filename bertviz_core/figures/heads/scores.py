@@ -299,7 +299,7 @@ def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """The output of a head (--layer, --head)."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
-    return FigureSpec(title, alt, partial(head_output, cell, title))
+    return FigureSpec.of(title, alt, "", head_output, cell)
 
 
 def mix_place(cell: CellBreakdown, trace: Trace) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -310,7 +309,7 @@ def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Bl
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"
     alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
-    return FigureSpec(title, alt, partial(projection_heatmap, matrix, block, len(blocks), size, place, cut, title))
+    return FigureSpec.of(title, alt, "", projection_heatmap, matrix, block, len(blocks), size, place, cut)
 
 
 def block_place(parts: HeadProjections, head: int, block: Block) -> int:
@@ -442,12 +441,11 @@ def products_figure(
     heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    draw = partial(product_maps, products, token_labels(tokens), second_text_start(tokens), title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", product_maps, products, token_labels(tokens), second_text_start(tokens))
 
 
 @figure("heads", "heads_norms", reported=True, table=_norms_frame)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Norms of the heads' blocks of all layers."""
     title = f"How large each head's weights are: norms in {counted(len(head_norms), 'layer')} — {model_name}"
-    return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))
+    return FigureSpec.of(title, f"{title}: four maps of layers by heads", "", norm_maps, head_norms)

@@ -84,9 +84,8 @@ def values_heatmap(
     places = {"x": np.arange(first, first + window, dtype=np.int32), "y": np.arange(seq, dtype=np.int32)}
     shades = {"z": coded.cells, "zmin": -coded.top, "zmax": coded.top, "colorbar": bar, "xgap": None, "ygap": None}
     hover = "token %{y}, dimension %{x}" + (": %{z:.6f}" if coded.cells.dtype == np.float32 else "")
-    add_cells(
-        figure, values, ".2f", diverging(theme), ends, room, "value", hover, first_column=first, **places, **shades
-    )
+    scale = diverging(theme)
+    add_cells(figure, values, ".2f", scale, ends, room, "value", hover, ("x", "y"), first, **places, **shades)
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, figure.layout.height - ABOVE), autorange="reversed")
     # Margins are set explicitly: measuring lays the figure out twice, and this one is redrawn at every switch.
@@ -207,7 +206,7 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
     title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
     alt = f"{title}: tokens by dimensions, symmetric scale"
     names, second = token_labels(trace.tokens), second_text_start(trace.tokens)
-    return FigureSpec(title, alt, partial(values_heatmap, values, names, first_dimension, second, title))
+    return FigureSpec.of(title, alt, "", values_heatmap, values, names, first_dimension, second)
 
 
 @figure("norms", "representations_change", reported=True, table=_measures_frame)
@@ -237,5 +236,5 @@ def token_similarity_figure(
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"Cosine of every token to every other, {state_name(state)} — {trace.model}"
     second = second_text_start(trace.tokens, first_token, count)
-    draw = partial(similarity_heatmap, token_cosines[state], names, second, title)
-    return FigureSpec(title, f"{title}: a map of {count} by {count} tokens", draw)
+    alt = f"{title}: a map of {count} by {count} tokens"
+    return FigureSpec.of(title, alt, "", similarity_heatmap, token_cosines[state], names, second)

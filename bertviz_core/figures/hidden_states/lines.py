@@ -1,7 +1,6 @@
 """Lines and bars of tokens: paths through the layers, input parts, the pooler, one word in two texts."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,8 @@ def path_lines(
         label |= {"mode": "lines+markers+text" if side else "lines+markers", "name": f"{positions[token]} {name}"}
         look = {"marker": {**marks, **mark, "color": [-at for at in range(states)]}, "customdata": named}
         dash, hover = DASHES[token // len(HUES) % len(DASHES)], f"{name}, %{{customdata}}"
-        add_line(figure, *paths.points[:, token].T, hover, colour, 1.5, dash, **label, **look)
+        x, y = paths.points[:, token].T
+        add_line(figure, x, y, hover, colour, 1.5, dash, **label, **look)
     figure.add_scatter(x=[None], y=[None], mode="markers", showlegend=False, marker={**marks, **_state_bar(states)})
     for words, symbol in zip(("first text", "second text"), SYMBOLS, strict=True) if second_text is not None else ():
         key = {"symbol": symbol, "size": 8, "color": theme.muted}
@@ -138,11 +138,11 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
     if abs(value) > FAR_OUT * float(check.cls.std()):
         side = {"xanchor": "right" if left else "left", "xshift": -6 if left else 6, "showarrow": False}
         figure.add_annotation(text=f"dimension {peak}: {decimals(value, 2)}", x=peak, y=value, **side)
-    axis = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
+    scale = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
     figure.update_layout(
         xaxis={"title": "dimension", "anchor": "y2"},
         yaxis={"title": "value", "domain": [0.57, 1]},
-        yaxis2={**axis, "domain": [0, 0.43], "anchor": "x", "range": [-1.05, 1.05]},
+        yaxis2={**scale, "domain": [0, 0.43], "anchor": "x", "range": [-1.05, 1.05]},
         margin={"t": 72},
     )
     return figure
@@ -226,7 +226,7 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
     """One word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
     alt = f"{title}: cosine of the two occurrences in every hidden state"
-    return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
+    return FigureSpec.of(title, alt, "", word_curve, word_comparison)
 
 
 @figure("paths", "representations_paths", reported=True, table=_paths_frame)
@@ -238,8 +238,8 @@ def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[
     second = sequences.index(1) if 1 in sequences else None
     title = f"Tokens' paths over the layers — {trace.model}"
     alt = f"{title}: a line per token, from the embeddings to the last layer"
-    draw = partial(path_lines, token_paths, names, list(picked_tokens), second, title)
-    return FigureSpec(title, alt, draw, f"{title}. The marks darken from the embeddings to the last layer")
+    caption = f"{title}. The marks darken from the embeddings to the last layer"
+    return FigureSpec.of(title, alt, caption, path_lines, token_paths, names, list(picked_tokens), second)
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
@@ -263,15 +263,16 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
     title = f"What each token's input is made of — {trace.model}"
     alt = f"{title}: lengths of the vectors that are added"
     second = second_text_start(trace.tokens, first_token, count)
-    return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
+    return FigureSpec.of(title, alt, "", embedding_norms, input_lengths, names, second)
 
 
 @figure("pooler", "representations_pooler", reported=True, table=_pooler_frame)
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     """The first token's vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
-    draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
-    return FigureSpec(title, f"{title}, dimension by dimension", draw)
+    return FigureSpec.of(
+        title, f"{title}, dimension by dimension", "", pooler_bars, pooler_check, token_labels(trace.tokens)[0]
+    )
 
 
 @figure("states-compared", "representations_compared", table=compared_states_frame)
@@ -285,4 +286,4 @@ def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
     state, token = np.unravel_index(int(cosines.argmin()), cosines.shape)
     where = f"{state_names(len(cosines))[state]}, token {token}"
     alt = f"{title}: a row per hidden state, a column per token; smallest {where}: {decimals(float(cosines.min()))}"
-    return FigureSpec(title, alt, partial(token_cosine_map, cosines, token_labels(run_comparison.tokens), title))
+    return FigureSpec.of(title, alt, "", token_cosine_map, cosines, token_labels(run_comparison.tokens))

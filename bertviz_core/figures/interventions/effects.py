@@ -184,7 +184,7 @@ def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
     layer, place = np.unravel_index(np.abs(patches.states).argmax(), patches.states.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.states[layer, place]), 2)}, in layer {layer} at {place}"
     caption = f"{_patched_caption(title, patches)} Copied is the state that goes into a layer."
-    return FigureSpec(title, alt, partial(patched_states_map, patches, title), caption)
+    return FigureSpec.of(title, alt, caption, patched_states_map, patches)
 
 
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
@@ -209,7 +209,7 @@ def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"
-    return FigureSpec(title, alt, partial(patched_heads_map, patches, title), _patched_caption(title, patches))
+    return FigureSpec.of(title, alt, _patched_caption(title, patches), patched_heads_map, patches)
 
 
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
@@ -276,7 +276,7 @@ def _curves(curves: Sequence[AblationCurve], what: str, places: int) -> FigureSp
         f"{decimals(float(curve.values[:, -1].mean()), places)}"
         for curve in curves
     )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, tuple(curves), title), f"{title}.")
+    return FigureSpec.of(title, f"{title}: {ends}", f"{title}.", removal_lines, tuple(curves))
 
 
 def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
@@ -284,9 +284,9 @@ def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> 
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for curve in curves:
         steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]
-        name, mean = curve.order, curve.values.mean(axis=0)
+        mean, several = curve.values.mean(axis=0), f", mean of {len(curve.values)} orders"
+        name = f"{curve.order}{several if len(curve.values) > 1 else ''}"
         if len(curve.values) > 1:
-            name = f"{curve.order}, mean of {len(curve.values)} orders"
             add_band(figure, steps, curve.values, faint(colour, 0.25))
         add_line(figure, steps, mean, f"{name}, %{{x}} removed: %{{y:.4f}}", colour, name=name)
     figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
@@ -338,7 +338,7 @@ def words_compared_figure(attribution_comparison: AttributionComparison) -> Figu
     )
     cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
     caption = f"{title}. Grey: the first model; in brackets: second − first; {cleans}."
-    return FigureSpec(title, f"{title}: {listed}", partial(compared_shares, compared, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, compared_shares, compared)
 
 
 def _two_models_effects_frame(effects_of_two: TwoModelEffects) -> pd.DataFrame:
@@ -378,7 +378,7 @@ def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
         alt = f"{title}: largest difference for layer {layer}, head {head}: {most}"
         third = "; third map: second − first"
     cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
-    return FigureSpec(title, alt, partial(compared_effects_map, compared, title), f"{title}{third}; {cleans}.")
+    return FigureSpec.of(title, alt, f"{title}{third}; {cleans}.", compared_effects_map, compared)
 
 
 def compared_effects_map(compared: TwoModelEffects, title: str, theme: Theme) -> go.Figure:
@@ -438,7 +438,7 @@ def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
         f"{title}: largest mean {decimals(mean)} {effect_spread.unit} for layer {layer}, head {head}, standard "
         f"deviation {decimals(spread)}"
     )
-    return FigureSpec(title, alt, partial(spread_maps, effect_spread, title), f"{title}. Left: mean; right: spread.")
+    return FigureSpec.of(title, alt, f"{title}. Left: mean; right: spread.", spread_maps, effect_spread)
 
 
 def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:

@@ -15,20 +15,16 @@ from bertviz_core.attribution.results import (
     WordCurves,
 )
 from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, token_labels, token_text
-from bertviz_core.figures.base.cells import add_cells, colour_at
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, faint, layout
-from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.figures.tokens import WRITTEN, coloured_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
-BAR = 92
-"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
-STEPS = 12
-"""Shades of each sign, so that similar tokens share an outline."""
 MOST_BARS = 40
 ROW, AROUND = 22, 130
 """Pixels: height of a bar with its distance, margins above and below the bars."""
@@ -59,9 +55,10 @@ def shares_frame(word_attributions: WordAttributions) -> pd.DataFrame:
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
     """A text coloured by what each word adds to a target (TEXT --pair TEXT)."""
     title = _title(word_attributions)
-    draw = partial(shares_strip, word_attributions, word_pieces, title)
     caption = f"{_caption(word_attributions, title)} {WRITTEN}"
-    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
+    return FigureSpec.of(
+        title, f"{title}: {_listed_shares(word_attributions)}", caption, shares_strip, word_attributions, word_pieces
+    )
 
 
 @figure("word-bars", "words_bars", reported=True, table=shares_frame)
@@ -77,17 +74,9 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
     """Draw the coloured text with its scale."""
     values = result.per_token()
-    scale, limit = diverging(theme), round_limit(float(np.nanmax(np.abs(values))))
-    known = {place: value for place, value in enumerate(values.tolist()) if not np.isnan(value)}
-    fills = {place: colour_at(scale, (round(value / limit * STEPS) / STEPS + 1) / 2) for place, value in known.items()}
-    notes = [_written(known[place]) if place in known else "" for place in range(len(values))]
-    beside = 0 if theme.narrow else BAR
-    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
-    if not beside:
-        return figure
-    marker = {"color": [0], "cmin": -limit, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
-    marker["colorbar"] = colour_bar(result.unit, -limit, limit, most=3)
-    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+    limit = round_limit(float(np.nanmax(np.abs(values))))
+    bar = colour_bar(result.unit, -limit, limit, most=3)
+    return coloured_strip(pieces, values.tolist(), (-limit, limit), _written, bar, title, theme)
 
 
 def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure:
@@ -131,11 +120,7 @@ METHOD_NAMES: dict[ShareMethod, str] = {
     "gradient-x-input": "gradient x input",
 }
 """Method -> name in a legend."""
-COLOURS: dict[ShareMethod, str] = {
-    "leave-one-out": HUES[0],
-    "integrated-gradients": HUES[1],
-    "gradient-x-input": HUES[2],
-}
+COLOURS: dict[ShareMethod, str] = dict(zip(METHOD_NAMES, HUES, strict=False))
 RANDOM = "random order"
 
 
@@ -162,7 +147,7 @@ def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
         f"{title}. Clean {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
         f"{word_curves.unit}. Mean fall below clean (comprehensiveness and sufficiency): {areas}."
     )
-    return FigureSpec(title, summary, partial(curve_plots, word_curves, title), summary)
+    return FigureSpec.of(title, summary, summary, curve_plots, word_curves)
 
 
 def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
@@ -231,7 +216,7 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."
     if len(result.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."
-    return FigureSpec(title, f"{title}: {phrases}", partial(classes_map, result, title), caption)
+    return FigureSpec.of(title, f"{title}: {phrases}", caption, classes_map, result)
 
 
 def class_words(result: ClassAttributions, place: int) -> str:
@@ -308,8 +293,7 @@ def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
     if result.uncertain.any():
         added += "; a cross marks a share smaller than its own error"
     largest = f"the largest share is that of {first} and {second}, {decimals(float(result.shares[row, column]))}"
-    draw = partial(ledger_map, pair_attributions, title)
-    return FigureSpec(title, f"{title}: {added}; {largest}", draw, f"{title}: {added}.")
+    return FigureSpec.of(title, f"{title}: {added}; {largest}", f"{title}: {added}.", ledger_map, pair_attributions)
 
 
 def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:

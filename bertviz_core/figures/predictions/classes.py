@@ -182,7 +182,7 @@ def _of_one(prediction: ClassPrediction, order: ClassOrder, title: str) -> Figur
     alt = f"{title}: {', '.join(class_words(prediction, row) for row in class_rows(prediction, order))}"
     says = SAYS[prediction.scoring]
     caption = f"{title}. {says[0].upper()}{says[1:]}"
-    return FigureSpec(title, alt, partial(class_bars, prediction, order, title), caption)
+    return FigureSpec.of(title, alt, caption, class_bars, prediction, order)
 
 
 BEFORE, AFTER = "The text", "Edited"
@@ -304,7 +304,7 @@ def tags_change_figure(
     if read[0] != read[1]:
         parts = [*parts, *tagged_parts(edited_tags, edited_entities, AFTER)]
     alt = f"{title}: {listed_entities(tag_entities)}; edited: {listed_entities(edited_entities)}"
-    return FigureSpec(title, alt, partial(marked_text, parts, title))
+    return FigureSpec.of(title, alt, "", marked_text, parts)
 
 
 @figure("answers-change", "predictions_answers_change", table=_answer_frame)
@@ -317,39 +317,19 @@ def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: A
         del both[1]
     parts = [(f"{name}: {question_line(each)}", each) for name, each in both]
     alt = f"{title}: {listed_answers(answer_prediction)}; edited: {listed_answers(edited_answers)}"
-    return FigureSpec(title, alt, partial(answer_text, parts, title))
+    return FigureSpec.of(title, alt, "", answer_text, parts)
 
 
-TITLES: Mapping[ComparedKind, str] = {
-    "classes": "Classes in two models",
-    "tags": "Tags in two models",
-    "entities": "Entities in two models",
-    "answers": "Answers of two models",
-    "words": "Words at “{where}” in two models",
-    "surprise": "Surprise in two models",
-    "lens": "Best word at “{where}” in every layer of two models",
+KINDS: Mapping[ComparedKind, tuple[str, str, str]] = {
+    "classes": ("Classes in two models", "probability", "class"),
+    "tags": ("Tags in two models", "probability of the tag", "word"),
+    "entities": ("Entities in two models", "mean probability of the tag", "entity"),
+    "answers": ("Answers of two models", "score: p(start) p(end)", "answer"),
+    "words": ("Words at “{where}” in two models", "probability", "word"),
+    "surprise": ("Surprise in two models", "surprise, nats", "part of the text"),
+    "lens": ("Best word at “{where}” in every layer of two models", "probability of the best word", "hidden state"),
 }
-"""What the rows are -> start of the title."""
-AXES: Mapping[ComparedKind, str] = {
-    "classes": "probability",
-    "tags": "probability of the tag",
-    "entities": "mean probability of the tag",
-    "answers": "score: p(start) p(end)",
-    "words": "probability",
-    "surprise": "surprise, nats",
-    "lens": "probability of the best word",
-}
-"""What the rows are -> title of the axis of numbers."""
-ROW_NAMES: Mapping[ComparedKind, str] = {
-    "classes": "class",
-    "tags": "word",
-    "entities": "entity",
-    "answers": "answer",
-    "words": "word",
-    "surprise": "part of the text",
-    "lens": "hidden state",
-}
-"""What the rows are -> heading of their names."""
+"""What the rows are -> start of the title, title of the axis of numbers, heading of the names of the rows."""
 OUTSIDE = "O"
 """Tag of words outside all entities."""
 ABSENT = "–"
@@ -392,7 +372,7 @@ def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) ->
         scoring,
         comparison.kind in ("classes", "tags", "entities"),
     )
-    return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else AXES[comparison.kind]})
+    return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else KINDS[comparison.kind][1]})
 
 
 def two_model_bars(
@@ -423,7 +403,7 @@ def signed_difference(change: float) -> str:
 def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFrame:
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     compared = prediction_comparison
-    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
+    columns: dict[str, Any] = {KINDS[compared.kind][2]: list(compared.names)}
     if compared.kind == "entities":
         tags = zip(compared.first_answers, compared.second_answers, strict=True)
         columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
@@ -446,7 +426,7 @@ def predictions_compared_figure(prediction_comparison: PredictionComparison) -> 
     models = compared.first if compared.same_model else f"{compared.first} and {compared.second}"
     left = len(compared.names) - len(rows)
     part = f", {len(rows):,} of {len(compared.names):,} rows" if left and compared.kind != "tags" else ""
-    title = f"{TITLES[compared.kind].format(where=compared.where)}{part} — {models}"
+    title = f"{KINDS[compared.kind][0].format(where=compared.where)}{part} — {models}"
     scoring: Scoring = "number" if compared.unit == "value" else "softmax"
     listed = "; ".join(
         f"{escape_controls(compared.names[row])} {_beside(compared, row, 0, scoring)}, "
@@ -454,7 +434,7 @@ def predictions_compared_figure(prediction_comparison: PredictionComparison) -> 
         for row in rows
     )
     caption = f"{title}. Grey: the first model; in brackets: second − first"
-    return FigureSpec(title, f"{title}: {listed}", partial(compared_bars, compared, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, compared_bars, compared)
 
 
 def _beside(compared: PredictionComparison, row: int, side: int, scoring: Scoring) -> str:

@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -409,11 +408,12 @@ def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """Answers in their context (TEXT the question, --pair)."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
-    draw = partial(answer_text, (("", answer_prediction),), title)
     caption = (
         f"{title}. Below an answer: its place and its score; darker answers are likelier{_hidden(answer_prediction)}"
     )
-    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+    return FigureSpec.of(
+        title, f"{title}: {listed_answers(answer_prediction)}", caption, answer_text, (("", answer_prediction),)
+    )
 
 
 @figure("answer-map", "predictions_answer_map", reported=True, table=_logit_frame)
@@ -422,9 +422,9 @@ def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, l
     count = len(answer_prediction.windows)
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
-    draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
     caption = f"{title}. Framed: the listed answers. Grey: no answer, since it ends before it begins or is too long"
-    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+    alt = f"{title}: {listed_answers(answer_prediction)}"
+    return FigureSpec.of(title, alt, caption, answer_map, answer_prediction, answer_window, longest_answer)
 
 
 def _hidden(prediction: AnswerPrediction) -> str:

@@ -22,11 +22,11 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_gaps, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.marks import add_map
+from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import SHARE_OF_NAMES, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
-from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.figures.sentences.bars import named_score_bars
+from bertviz_core.figures.tokens import LONGEST_BAR, WRITTEN, coloured_strip, token_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import (
     ComparedWord,
@@ -117,8 +117,7 @@ def words_figure(
     state = MASKED if word_prediction.masked[word_position] else "not masked"
     title = f'Words at position {word_position} ("{token}", {state}) — {word_prediction.model}'
     alt = f"{title}: " + ", ".join(f"{word} {decimals(value)}" for word, _, value, _ in rows)
-    draw = partial(word_bars, rows, title)
-    return FigureSpec(title, alt, draw, f"{title}. Probabilities of the masked-LM head.")
+    return FigureSpec.of(title, alt, f"{title}. Probabilities of the masked-LM head.", word_bars, rows)
 
 
 WordRow = tuple[str, str, float, int | None]
@@ -148,17 +147,14 @@ def word_rows(
 
 def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
     """Draw horizontal bars of probabilities, the best word on top."""
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(rows), 4)))
-    hover, names = [], []
+    hover, names, colour = [], [], theme.colours["task head"]
     for word, kind, _, rank in rows:
         name = token_text(word)
         names.append(f"<b>{name}</b> ({kind})" if kind else name)
         place = f"rank {rank:,}, " if rank is not None else ""
         hover.append(f"<b>{name}</b>, {place}probability")
-    add_score_bars(figure, np.array([value for _, _, value, _ in rows]), hover, theme.colours["task head"], theme)
-    figure.update_xaxes(title="probability")
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False)
-    return figure
+    values = np.array([value for _, _, value, _ in rows])
+    return named_score_bars(names, values, hover, colour, "probability", title, theme)
 
 
 LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
@@ -225,7 +221,7 @@ def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[st
     last = [f"{words[0]}" for words in lens_words[-1]]
     alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
     caption = f"{title}. The head was trained on the last layer alone."
-    return FigureSpec(title, alt, partial(lens_map, logit_lens, lens_words, measure, title), caption)
+    return FigureSpec.of(title, alt, caption, lens_map, logit_lens, lens_words, measure)
 
 
 def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensColours:
@@ -328,19 +324,17 @@ def _add_words(
     size = _size([cell[0] for row in words for cell in row], across, down)
     if size is None:
         return
+    shares = (colours.cells - colours.low) / ((colours.high - colours.low) or 1.0)
     x, y, texts, inks = [], [], [], []
     for entry, row in enumerate(words):
         for place, cell in enumerate(row):
-            word = _fitted(cell[0], size, across)
+            word, share = _fitted(cell[0], size, across), float(shares[entry, place])
             if word:
-                share = float((colours.cells[entry, place] - colours.low) / ((colours.high - colours.low) or 1.0))
-                ground = theme.paper if np.isnan(share) else colour_at(colours.scale, share)
                 x.append(entry if turned else place)
                 y.append(place if turned else entry)
                 texts.append(token_text(word))
-                inks.append(text_on(ground))
-    font = {"size": size, "color": inks}
-    figure.add_scatter(x=x, y=y, mode="text", text=texts, textfont=font, hoverinfo="skip", showlegend=False)
+                inks.append(text_on(theme.paper if np.isnan(share) else colour_at(colours.scale, share)))
+    add_words(figure, x, y, texts, size, inks, None, cliponaxis=None, showlegend=False)
 
 
 def _size(words: Sequence[str], across: float, down: float) -> int | None:
@@ -358,14 +352,6 @@ def _fitted(word: str, size: int, room: float) -> str:
     while beginning and text_width(f"{beginning}…", size) > room:
         beginning = beginning[:-1]
     return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""
-
-
-BAR = 92
-"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
-LONGEST_BAR = 320
-"""Height in pixels of the colour bar of a long text, at its beginning."""
-STEPS = 24
-"""Number of shades, so that similar tokens share an outline."""
 
 
 def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
@@ -392,23 +378,12 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
     """Draw the coloured text with its scale."""
-    scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
-    values = dict(enumerate(result.surprise.tolist()))
-    fills = {
-        place: colour_at(scale, round(value / limit * STEPS) / STEPS)
-        for place, value in values.items()
-        if not np.isnan(value)
-    }
-    notes = ["" if np.isnan(value) else f"{value:.2f}" for value in values.values()]
-    beside = 0 if theme.narrow else BAR
-    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
-    if not beside:
-        return figure
-    marker = {"color": [0], "cmin": 0, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
+    limit = round_limit(float(np.nanmax(result.surprise)))
+    bar, values = colour_bar("nats", 0, limit), result.surprise.tolist()
+    figure = coloured_strip(pieces, values, (0, limit), "{:.2f}".format, bar, title, theme)
     plot = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     upright = {"lenmode": "pixels", "len": min(plot, LONGEST_BAR), "y": 1, "yanchor": "top"}
-    marker["colorbar"] = colour_bar("nats", 0, limit) | upright
-    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+    return figure.update_traces(selector=lambda trace: trace.marker.showscale, marker={"colorbar": upright})
 
 
 ROW, NARROW_ROW = 25, 38
@@ -450,8 +425,9 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
     names = [f"{token_text(word)} <i>from {token}</i>" for word, token in rows]
     weights = term_weights.weights[: len(rows)]
     alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for (word, _), value in zip(rows, weights, strict=True))
-    draw = partial(term_bars, names, weights, "weight", title)
-    return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
+    return FigureSpec.of(
+        title, alt, f"{title}. Each weight comes from one token of the text.", term_bars, names, weights, "weight"
+    )
 
 
 @figure("term-score", "predictions_score", reported=True, table=_score_frame)
@@ -468,8 +444,8 @@ def score_figure(
     ]
     shares = term_ledger.shares[: len(names)]
     alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for word, value in zip(ledger_words, shares, strict=True))
-    draw = partial(term_bars, names, shares, "share of the score", title)
-    return FigureSpec(title, alt, draw, f"{title}. Behind each word its token in the first and in the second text.")
+    caption = f"{title}. Behind each word its token in the first and in the second text."
+    return FigureSpec.of(title, alt, caption, term_bars, names, shares, "share of the score")
 
 
 def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -> list[tuple[str, str]]:
@@ -481,13 +457,9 @@ def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -
 def term_bars(
     names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
 ) -> go.Figure:
-    """Draw horizontal bars, the largest on top."""
+    """Draw horizontal bars, the largest on top, beside escaped names."""
     if theme.narrow:  # the tokens below their word
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]
-    row = NARROW_ROW if theme.narrow else ROW
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
-    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme, 2)
-    figure.update_xaxes(title=unit)
-    return figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False
-    )
+    row, colour = NARROW_ROW if theme.narrow else ROW, theme.colours["task head"]
+    hover = [f"{name}, {unit}" for name in names]
+    return named_score_bars(names, values, hover, colour, unit, title, theme, 2, row)

@@ -72,7 +72,7 @@ def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes
     accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
     alt = f"{title}: accuracy {accuracies}; most frequent {noun} {scores.majority:.1%}"
     parts = f"{scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: standard deviation"
-    return FigureSpec(title, alt, partial(accuracy_lines, scores, layer, title), f"{title}. {probes}, {parts}")
+    return FigureSpec.of(title, alt, f"{title}. {probes}, {parts}", accuracy_lines, scores, layer)
 
 
 def confusion_cells(

@@ -1,7 +1,6 @@
 """Draw tags and entities of a text."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 
@@ -125,6 +124,6 @@ def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], t
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"
-    draw = partial(marked_text, tagged_parts(tag_prediction, tag_entities), title)
     caption = f"{title}. {JOINED[tag_strategy].capitalize()}; the number is the probability of the tag"
-    return FigureSpec(title, f"{title}: {listed_entities(tag_entities)}", draw, caption)
+    alt = f"{title}: {listed_entities(tag_entities)}"
+    return FigureSpec.of(title, alt, caption, marked_text, tagged_parts(tag_prediction, tag_entities))

@@ -8,11 +8,32 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.marks import add_bars, add_words
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.text import decimals
 
 NUMBER_SIZE = TEXT_SIZE - 1
 PLOT = 0.5
+"""Minimum share of the figure's width for the plot."""
+
+
+def named_score_bars(
+    names: Sequence[str],
+    scores: Float[np.ndarray, " rows"],
+    hover: Sequence[str],
+    colour: str,
+    unit: str,
+    title: str,
+    theme: Theme,
+    places: int = 4,
+    row: int = 25,
+) -> go.Figure:
+    """Draw bars beside their names, the first at the top, in rows of this height; see `add_score_bars`."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
+    add_score_bars(figure, scores, hover, colour, theme, places).update_xaxes(title=unit)
+    rows = {"tickvals": list(range(len(names))), "ticktext": list(names), "showgrid": False}
+    return figure.update_yaxes(rows, autorange="reversed")
+
+
 """Minimum share of the figure's width for the plot."""
 
 

@@ -1,7 +1,6 @@
 """Poolings, and token pairs."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -156,7 +155,7 @@ def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> F
     """Sentences under every pooling and layer."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
-    return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
+    return FigureSpec.of(title, alt, "", pooling_lines, pooling_comparison)
 
 
 @figure("pooling-maps", "sentences_pooling_maps", table=_maps_frame)
@@ -164,7 +163,7 @@ def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) 
     """The same cosines as small maps."""
     title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
-    return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))
+    return FigureSpec.of(title, alt, "", pooling_maps, pooling_comparison)
 
 
 Unit = Literal["tokens", "words"]
@@ -235,4 +234,4 @@ def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str
     where = f"{pooling}, {state_name(shares.layer)}"
     title = f"Contributions of {unit[:-1]} pairs to {shares.total:.4f}, {where} — {model_name}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    return FigureSpec(title, alt, partial(pair_heatmap, shares, unit, title))
+    return FigureSpec.of(title, alt, "", pair_heatmap, shares, unit)

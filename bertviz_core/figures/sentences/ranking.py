@@ -1,6 +1,5 @@
 """Texts ranked by a query."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float,
     order, ranks, rises = ranking.order[:ROWS], ranking.cosine_rank, ranking.rise
     count, ends = len(order), []
     colours = {1: theme.colours["task head"], -1: theme.colours["embeddings"], 0: theme.muted}
-    usual = {"xaxis": "x2", "showlegend": False}
+    usual: dict[str, Any] = {"xaxis": "x2", "showlegend": False}
     words = {**usual, "mode": "markers+text", "textfont": {"size": SIZE, "color": theme.text}}
     for row, index in enumerate(order.tolist()):
         rise, place = int(rises[index]), int(ranks[index])
@@ -85,10 +84,10 @@ def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float,
     sizes, hues = [6 if label else 0 for _, label, _ in ends], [colour for _, _, colour in ends]
     labels = {"text": [f" {label}" for _, label, _ in ends], "textposition": "middle right"}
     add_points(figure, [width - COSINE] * count, [end for end, _, _ in ends], "", sizes, hues, **labels, **words)
-    place = {"domain": [share, 1], "anchor": "y", "range": [0, width], "tickmode": "array", "ticks": ""}
+    axis: dict[str, Any] = {"domain": [share, 1], "anchor": "y", "range": [0, width], "tickmode": "array", "ticks": ""}
     heading = ["by cosine" if theme.slim else "place by the cosine"]
-    place |= {"tickvals": [(RISE + width - COSINE) / 2], "ticktext": heading, "showgrid": False, "zeroline": False}
-    figure.update_layout(xaxis2={**place, "tickfont": {"size": TEXT_SIZE, "color": theme.text}})
+    axis |= {"tickvals": [(RISE + width - COSINE) / 2], "ticktext": heading, "showgrid": False, "zeroline": False}
+    figure.update_layout(xaxis2={**axis, "tickfont": {"size": TEXT_SIZE, "color": theme.text}})
 
 
 def scorer(ranking: Ranking) -> str:
@@ -137,7 +136,7 @@ def ranking_figure(ranking: Ranking) -> FigureSpec:
     query = shortened(" ".join(ranking.query.split()), LONGEST_QUERY)
     title = f"Ranked for “{query}” — {ranking.model}"
     about = f"{moved_words(ranking)} Cosines of {ranking.sentence_model}."
-    return FigureSpec(title, f"{title}: {about}", partial(ranking_bars, ranking, title), f"{title}. {about}")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", ranking_bars, ranking)
 
 
 TOKEN_ROW, SMALLEST, LARGEST = 24, 330, 640
@@ -242,4 +241,4 @@ def late_interaction_figure(interaction: LateInteraction) -> FigureSpec:
         "a row for each token of the query, a column for each of the document; framed is the largest of a row, and "
         f"the score is {score_words(interaction)}"
     )
-    return FigureSpec(title, f"{title}: {about}", partial(interaction_map, interaction, title), f"{title}: {about}.")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}: {about}.", interaction_map, interaction)

@@ -240,8 +240,9 @@ def pairs_figure(
     word = MEASURE_WORDS[similarity_measure]
     title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
-    draw = partial(similarity_heatmap, similarity, vectors.sentences, similarity_measure, title, clusters=clusters)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(
+        title, alt, "", similarity_heatmap, similarity, vectors.sentences, similarity_measure, clusters=clusters
+    )
 
 
 EVERY_PAIR = 150
@@ -264,7 +265,7 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
     """Many sentences as blocks (--pooling, --layer)."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
-    return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
+    return FigureSpec.of(title, alt, "", blocks_heatmap, block_summary, vectors.sentences)
 
 
 def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFrame:
@@ -280,8 +281,7 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
     """Sentences nearest to a query (--pooling, --layer)."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
-    draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
-    return FigureSpec(title, alt, draw, f"{title}. Query: {query}")
+    return FigureSpec.of(title, alt, f"{title}. Query: {query}", neighbour_bars, neighbours, vectors.sentences)
 
 
 def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
@@ -299,8 +299,7 @@ def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
     shown = slice(first_row, first_row + ROWS)
-    draw = partial(vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row, title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row)
 
 
 HEIGHT = 430
@@ -472,4 +471,4 @@ def dimensions_figure(dimension_curve: DimensionCurve) -> FigureSpec:
     numbers = counted(len(dimension_curve.dimensions), "number")
     over = f"over {numbers} of dimensions, {counted(len(dimension_curve.sentences), 'sentence')}"
     alt = f"{title}: neighbours kept and Spearman correlation {over}"
-    return FigureSpec(title, alt, partial(dimension_lines, dimension_curve, title))
+    return FigureSpec.of(title, alt, "", dimension_lines, dimension_curve)

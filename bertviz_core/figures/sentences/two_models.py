@@ -1,7 +1,6 @@
 """Figures of the same sentences in two models: cosines side by side with their difference, and where they lie."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,7 @@ def sentences_compared_figure(sentence_comparison: SentenceComparison) -> Figure
     count = counted(len(sentence_comparison.sentences), "sentence")
     title = f"Cosines of {count} — {_both(sentence_comparison)}"
     alt = f"{title}: two maps and their difference, a row and a column per sentence"
-    return FigureSpec(title, alt, partial(compared_maps, sentence_comparison, title))
+    return FigureSpec.of(title, alt, "", compared_maps, sentence_comparison)
 
 
 @figure("pair-cosines", "sentences_pair_cosines", table=range_frame)
@@ -181,7 +180,7 @@ def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
     count = len(off_diagonal(compared.first_cosines))
     title = f"Cosines of all {counted(count, 'pair')} — {_both(compared)}"
     ranges = f"first: {range_words(compared.first_range)}; second: {range_words(compared.second_range)}"
-    return FigureSpec(title, f"{title}: {ranges}", partial(pair_bars, compared, title), f"{title}: {ranges}")
+    return FigureSpec.of(title, f"{title}: {ranges}", f"{title}: {ranges}", pair_bars, compared)
 
 
 HEIGHT, BESIDE = 400, 64
@@ -254,4 +253,4 @@ def gold_cosines_figure(gold_pairs: GoldPairs) -> FigureSpec:
     names = " and ".join(dict.fromkeys(each.model for each in gold_pairs.models))
     title = f"Cosine and gold similarity of {counted(len(gold_pairs.gold), 'pair')} — {names}"
     about = "; ".join(f"{each.model}: {correlation_words(each)}" for each in gold_pairs.models)
-    return FigureSpec(title, f"{title}: {about}", partial(gold_scatter, gold_pairs, title), f"{title}: {about}")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}: {about}", gold_scatter, gold_pairs)
