@@ -25,9 +25,8 @@ from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.probes import accuracy_spec
-from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
-from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
+from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.text import counted, quoted
 
@@ -236,10 +235,6 @@ def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> Fi
     return accuracy_spec(scores, best_layer, title, "value", probes)
 
 
-HITS_ROW = 34
-"""Height of a hit in pixels."""
-HITS_AROUND = 104
-"""Margins for title and axis in pixels."""
 HITS_DRAWN = 25
 """Maximum number of drawn hits; the table contains all."""
 LONGEST_QUERY = 40
@@ -249,13 +244,9 @@ LONGEST_QUERY = 40
 def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     """Draw one bar per hit, nearest at the top, with its text and row number."""
     hits = corpus_hits.hits[:HITS_DRAWN]
-    texts, plot = [_words(hit) for hit in hits], HITS_ROW * max(len(hits), 3)
-    figure = go.Figure(layout=layout(theme, escape(title), height=HITS_AROUND + plot))
     scores = np.array([hit.score for hit in hits], dtype=np.float32)
-    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in texts], HUES[0], theme)
-    figure.update_xaxes(title="cosine with the query")
-    name_rows(figure, sentence_names([hit.row for hit in hits], texts, theme, HITS_ROW), plot)
-    return figure.update_layout(margin={"b": 56, "r": 16})
+    names = [hit.row for hit in hits], [_words(hit) for hit in hits]
+    return sentence_bars(scores, *names, "cosine with the query", title, theme)
 
 
 @figure("corpus-search", "corpus_search")

@@ -258,7 +258,7 @@ def _add_part(
     marker = {"color": colour, "line": {"color": theme.edge, "width": 1}}
     text = {"text": inside, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
     text |= {"constraintext": "none", "insidetextfont": {"color": text_on(colour), "size": size}}
-    add_bars(figure, list(counts), "", "", marker=marker, hoverinfo=None, hovertemplate=hover, **text, **named)
+    add_bars(figure, list(counts), "", marker, hoverinfo=None, hovertemplate=hover, **text, **named)
 
 
 BAR_HEIGHT, TALLEST_BARS, AROUND_BARS = 46, 330, 120

@@ -46,12 +46,14 @@ def add_points(
 
 
 def add_bars(
-    figure: go.Figure, lengths: Any, hover: str, colours: Any, lying: bool = True, /, **settings: Any
+    figure: go.Figure, lengths: Any, hover: str, look: Any, lying: bool = True, /, **settings: Any
 ) -> go.Figure:
-    """Add a bar for each number, at 0, 1, 2 ... on the other axis."""
+    """Add a bar for each number, at 0, 1, 2 ... on the other axis; the look is a colour, one for each, or a marker."""
     places = np.arange(len(lengths), dtype=np.int32) if isinstance(lengths, np.ndarray) else list(range(len(lengths)))
     ends = {"x": lengths, "y": places, "orientation": "h"} if lying else {"x": places, "y": lengths}
-    return figure.add_bar(**{**ends, "marker": {"color": colours}, **_hovered(hover), **settings})
+    return figure.add_bar(
+        **{**ends, "marker": look if isinstance(look, dict) else {"color": look}, **_hovered(hover), **settings}
+    )
 
 
 def add_words(
@@ -65,7 +67,7 @@ def add_words(
     /,
     **settings: Any,
 ) -> go.Figure:
-    """Add text beside points; None for text on them."""
+    """Add text beside points, or on them with None for the side."""
     font = {"size": size, "color": colour}
     usual = {"mode": "text", "textposition": side, "hoverinfo": "skip", "cliponaxis": False}
     return figure.add_scatter(x=x, y=y, text=list(words), textfont=font, **{**usual, **settings})
@@ -79,9 +81,9 @@ def add_heading(figure: go.Figure, text: str, x: Any, y: Any, size: int = TEXT_S
 
 def add_map(figure: go.Figure, cells: Any, hover: str, names: Any = None, /, **settings: Any) -> go.Figure:
     """Add a map with cells at 0, 1, 2 ... on both axes; `names` are those of its cells, for the hover."""
-    (rows, columns), numbers = cells.shape, cells.astype(np.float32) if cells.dtype == np.float64 else cells
+    rows, columns = cells.shape
     places = {"x": np.arange(columns, dtype=np.int32), "y": np.arange(rows, dtype=np.int32)}
-    return figure.add_heatmap(**{**places, "z": numbers, "customdata": names, **_hovered(hover), **settings})
+    return figure.add_heatmap(**{**places, "z": cells, "customdata": names, **_hovered(hover), **settings})
 
 
 def pair_names(rows: Sequence[str], columns: Sequence[str], between: str = " · ") -> list[list[str]]:

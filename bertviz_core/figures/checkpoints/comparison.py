@@ -59,11 +59,9 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
         add_line(figure, *_outline(histogram), hover, colour, 2.5, dash, mode="lines", name=escape(model))
     edges, half = histograms.difference.edges, (1 - GAP) / 2
     bars = {"color": theme.colours["feed_forward"], "line": {"width": 0}}
-    middles = {"x": (edges[1:] + edges[:-1]) / 2, "width": float(edges[1] - edges[0]), "marker": bars}
+    middles = {"x": (edges[1:] + edges[:-1]) / 2, "width": float(edges[1] - edges[0]), "showlegend": False}
     hover = "%{y:,} differences around %{x:.4g}"
-    add_bars(
-        figure, histograms.difference.counts, hover, "", False, **middles, xaxis="x2", yaxis="y2", showlegend=False
-    )
+    add_bars(figure, histograms.difference.counts, hover, bars, False, **middles, xaxis="x2", yaxis="y2")
     figure.update_layout(
         xaxis={"domain": [0, half], "title": "value"},
         yaxis={"title": "count", "rangemode": "tozero"},

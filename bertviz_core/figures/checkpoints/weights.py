@@ -212,8 +212,8 @@ def weight_histogram(
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure(layout=layout(theme, escape(title), height=360, bargap=0))
-    look = {"name": "values", "width": width, "marker": {"color": theme.colours[colour], "line": {"width": 0}}}
-    add_bars(figure, histogram.counts, "%{y:,} values around %{x:.4g}", "", False, x=middles, **look)
+    look, hover = {"color": theme.colours[colour], "line": {"width": 0}}, "%{y:,} values around %{x:.4g}"
+    add_bars(figure, histogram.counts, hover, look, False, x=middles, width=width, name="values")
     highest = float(histogram.counts.max(initial=0)) or 1.0
     if deviation is not None:
         x = np.linspace(edges[0], edges[-1], 401)

@@ -244,8 +244,8 @@ def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
     )
     for index, (values, colours, words, below) in enumerate(charts):
         number, place = "" if index == 0 else str(index + 1), index * 0.36
-        look = {"marker": {"color": colours, "line": {"width": 0}}, "xaxis": f"x{number}", "yaxis": f"y{number}"}
-        add_bars(figure, values, "%{x}: %{y:.5f}", "", False, **look)
+        look, axes = {"color": colours, "line": {"width": 0}}, {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        add_bars(figure, values, "%{x}: %{y:.5f}", look, False, **axes)
         left, across = (0, [0, 1]) if narrow else (place, [place, place + 0.28])
         top, down = (1 - place, [1 - place - 0.2, 1 - place]) if narrow else (1, [0, 1])
         side = {"domain": across, "anchor": f"y{number}", "title": below, "showgrid": False}

@@ -186,15 +186,22 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
+def sentence_bars(
+    scores: np.ndarray, numbers: Sequence[int], sentences: Sequence[str], unit: str, title: str, theme: Theme
+) -> go.Figure:
+    """Draw bars of scores beside sentences and their numbers, the first at the top."""
+    plot = ROW * max(len(sentences), 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
+    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
+    name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16})
+
+
 def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """Draw the sentences nearest to a query, nearest at the top, as bars of their scores."""
     numbers = neighbours.index.tolist()
-    shown, plot = [sentences[number] for number in numbers], ROW * max(len(numbers), 3)
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
-    add_score_bars(figure, neighbours.score, [f"{sentence_text(text, HOVERED)}:" for text in shown], HUES[0], theme)
-    figure.update_xaxes(title=MEASURE_WORDS[neighbours.measure])
-    name_rows(figure, sentence_names([number + 1 for number in numbers], shown, theme, ROW), plot)
-    return figure.update_layout(margin={"b": 56, "r": 16})
+    names = [number + 1 for number in numbers], [sentences[number] for number in numbers]
+    return sentence_bars(neighbours.score, *names, MEASURE_WORDS[neighbours.measure], title, theme)
 
 
 def vectors_heatmap(
