@@ -20,13 +20,13 @@ from bertviz_core.corpus.analysis.results import (
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text, tie_axes
 from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
+from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.probes import accuracy_spec
-from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
-from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
+from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.text import counted, quoted
 
@@ -46,55 +46,29 @@ def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: The
     usual = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000)
     # The tick below the upper end leaves its label room.
     ticks = [*(tick for tick in usual if np.log1p(tick) < CLEAR * top and tick < most), most]
-    bar = {
-        "title": {"text": "points in a cell", "side": "right"},
-        "thickness": THICKNESS,
-        "tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks],
-        "ticktext": tick_words(ticks),
-    }
-    figure.add_heatmap(
-        z=shades, zmin=0, zmax=STEPS, colorscale=sequential(theme), colorbar=bar, hoverinfo="skip", **_places(density)
-    )
+    bar = {"title": {"text": "points in a cell", "side": "right"}, "thickness": THICKNESS}
+    bar |= {"tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks], "ticktext": tick_words(ticks)}
+    scale = {"zmin": 0, "zmax": STEPS, "colorscale": sequential(theme), "colorbar": bar}
+    figure.add_heatmap(z=shades, **scale, hoverinfo="skip", **_places(density))
     return _framed(figure, density, axes, theme)
 
 
 def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Draw the most frequent value in each cell, one colour per value.
-
-    Args:
-        density: counts of a window with the values of a column.
-        column: name of the column.
-        axes: titles of the two axes.
-        title: title of the figure.
-        theme: theme of the figure.
-
-    Raises:
-        ValueError: the density was counted without a column.
-    """
+    """Draw the most frequent value in each cell, one colour per value."""
     if density.majority is None:
         raise ValueError("a density without values of a column")
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
-    hues = value_colours(len(density.values), theme)
+    hues, empty = value_colours(len(density.values), theme), "rgba(0, 0, 0, 0)"
     for place, (name, hue) in enumerate(zip(density.values, hues, strict=True)):
         mine = density.majority == place
         if mine.any():
-            figure.add_heatmap(
-                z=mine.astype(np.uint8),
-                zmin=0,
-                zmax=1,
-                colorscale=[[0, "rgba(0, 0, 0, 0)"], [0.5, "rgba(0, 0, 0, 0)"], [0.5, hue], [1, hue]],
-                showscale=False,
-                hoverinfo="skip",
-                **_places(density),
-            )
-        figure.add_scatter(  # legend entries: a heatmap has none
-            x=[None],
-            y=[None],
-            mode="markers",
-            marker={"color": hue, "size": 12, "symbol": "square"},
-            name=f"{sentence_text(name, 30)} ({density.value_counts[place]:,})",
-            hoverinfo="skip",
-        )
+            scale = {"zmin": 0, "zmax": 1, "colorscale": [[0, empty], [0.5, empty], [0.5, hue], [1, hue]]}
+            cells = {"z": mine.astype(np.uint8), **scale, **_places(density)}
+            figure.add_heatmap(**cells, showscale=False, hoverinfo="skip")
+        # A legend entry: a heatmap has none.
+        mark = {"color": hue, "size": 12, "symbol": "square"}
+        words = f"{sentence_text(name, 30)} ({density.value_counts[place]:,})"
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=mark, name=words, hoverinfo="skip")
     figure.update_layout(legend_title_text=sentence_text(column))
     return _framed(figure, density, axes, theme)
 
@@ -104,9 +78,9 @@ def value_colours(count: int, theme: Theme) -> list[str]:
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
-@figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
+@figure("corpus-map", "corpus_map")
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
-    """Plot the density of a corpus map, or of the most frequent value of a column."""
+    """All rows of a corpus in a plane, as density or coloured by a column (FOLDER)."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
     title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
     axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
@@ -115,7 +89,7 @@ def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column
     cells = int((map_density.counts > 0).sum())
     alt = f"{title}: {map_density.total:,} points in {counted(cells, 'cell')} of a grid"
     caption = f"{title}. {'PCA' if corpus_map.method == 'pca' else 'UMAP'}. {corpus_map.note}"
-    return FigureSpec(title, alt, partial(draw, axes, title), caption)
+    return FigureSpec.of(title, alt, caption, draw, axes)
 
 
 def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
@@ -155,14 +129,9 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
     """Draw the number of groups by size; large numbers on a logarithmic axis."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SIZES_HEIGHT))
     known_sizes, groups = np.unique(sizes, return_counts=True)
-    figure.add_bar(
-        x=[str(size) for size in known_sizes.tolist()],
-        y=groups.astype(np.int32),
-        width=min(0.7, BAR * len(known_sizes)),
-        marker={"color": HUES[0]},
-        customdata=[counted(count, "group") for count in groups.tolist()],
-        hovertemplate="%{customdata} of %{x} rows<extra></extra>",
-    )
+    named = {"customdata": [counted(count, "group") for count in groups.tolist()]}
+    places = {"x": [str(size) for size in known_sizes.tolist()], "width": min(0.7, BAR * len(known_sizes))}
+    add_bars(figure, groups.astype(np.int32), "%{customdata} of %{x} rows", HUES[0], False, **places, **named)
     figure.update_xaxes(title="rows of a group", type="category", showgrid=False)
     most = int(groups.max(initial=0))
     figure.update_yaxes(title="groups", type="log" if most > POWERS_FROM else "linear", rangemode="tozero")
@@ -177,41 +146,32 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     sizes, texts = clusters.sizes[:count], list(examples[:count])
     plot = ROW * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
-    figure.add_bar(
-        x=sizes.astype(np.int32),
-        y=np.arange(count, dtype=np.int32),
-        orientation="h",
-        marker={"color": HUES[0]},
-        text=[f"{size:,}" for size in sizes.tolist()],
-        textposition="outside",
-        textfont={"size": TEXT_SIZE - 1},
-        cliponaxis=False,
-        customdata=[sentence_text(text, HOVERED) for text in texts],
-        hovertemplate="cluster %{y}, %{x:,} rows: %{customdata}<extra></extra>",
-    )
+    words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
+    words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}
+    add_bars(figure, sizes.astype(np.int32), "cluster %{y}, %{x:,} rows: %{customdata}", HUES[0], **words)
     figure.update_xaxes(title="rows", range=[0, 1.25 * float(sizes.max(initial=1))])
     name_rows(figure, sentence_names(list(range(count)), texts, theme, ROW), plot)
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 
-@figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
+@figure("corpus-duplicates", "corpus_duplicates")
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
-    """Plot the number of groups of near duplicates by size."""
+    """Sizes of groups of near duplicates of a corpus (FOLDER)."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
     threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
     title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
     largest = int(duplicate_groups.sizes.max(initial=0))
     alt = f"{title}: {members:,} of {duplicate_groups.searched:,} rows, {largest:,} in the largest"
-    return FigureSpec(title, alt, partial(group_sizes, duplicate_groups.sizes, title), f"{alt}.")
+    return FigureSpec.of(title, alt, f"{alt}.", group_sizes, duplicate_groups.sizes)
 
 
-@figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
+@figure("corpus-clusters", "corpus_clusters")
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
-    """Plot clusters by size, each with its most typical sentence."""
+    """Clusters of a corpus by size (FOLDER)."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
-    draw = partial(cluster_bars, corpus_clusters, typical_texts, title)
-    return FigureSpec(title, f"{title}: {sizes or 'none'} rows", draw, f"{title}. {corpus_clusters.note}")
+    alt = f"{title}: {sizes or 'none'} rows"
+    return FigureSpec.of(title, alt, f"{title}. {corpus_clusters.note}", cluster_bars, corpus_clusters, typical_texts)
 
 
 MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {
@@ -245,11 +205,9 @@ def profile_maps(
     return head_panels(panels, pair_grid(profile.mean.shape[1], SIZES, theme), title, theme)
 
 
-@figure(
-    "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
-)
+@figure("corpus-heads", "corpus_heads")
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
-    """Plot mean and spread of a measure of every head, over all sampled sentences or those of one column value."""
+    """What every head does over sentences of a corpus (FOLDER; --set measure=entropy)."""
     name, unit = MEASURE_NAMES[profile_measure]
     part = f", {head_profiles.column}: {profile_part.name}" if profile_part.name else ""
     title = f"Attention {name} of every head{part} — {head_profiles.model}"
@@ -260,8 +218,7 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
         f"{title}. Mean and standard deviation over {counted(profile_part.sentences, 'sentence')} of "
         f"{head_profiles.corpus}, drawn by seed {head_profiles.seed}; raw attention, which is not importance."
     )
-    draw = partial(profile_maps, profile_part, head_profiles.measures, profile_measure, title)
-    return FigureSpec(title, alt, draw, caption)
+    return FigureSpec.of(title, alt, caption, profile_maps, profile_part, head_profiles.measures, profile_measure)
 
 
 @figure(
@@ -278,10 +235,6 @@ def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> Fi
     return accuracy_spec(scores, best_layer, title, "value", probes)
 
 
-HITS_ROW = 34
-"""Height of a hit in pixels."""
-HITS_AROUND = 104
-"""Margins for title and axis in pixels."""
 HITS_DRAWN = 25
 """Maximum number of drawn hits; the table contains all."""
 LONGEST_QUERY = 40
@@ -291,25 +244,21 @@ LONGEST_QUERY = 40
 def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     """Draw one bar per hit, nearest at the top, with its text and row number."""
     hits = corpus_hits.hits[:HITS_DRAWN]
-    texts, plot = [_words(hit) for hit in hits], HITS_ROW * max(len(hits), 3)
-    figure = go.Figure(layout=layout(theme, escape(title), height=HITS_AROUND + plot))
     scores = np.array([hit.score for hit in hits], dtype=np.float32)
-    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in texts], HUES[0], theme)
-    figure.update_xaxes(title="cosine with the query")
-    name_rows(figure, sentence_names([hit.row for hit in hits], texts, theme, HITS_ROW), plot)
-    return figure.update_layout(margin={"b": 56, "r": 16})
+    names = [hit.row for hit in hits], [_words(hit) for hit in hits]
+    return sentence_bars(scores, *names, "cosine with the query", title, theme)
 
 
-@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
+@figure("corpus-search", "corpus_search")
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
-    """Plot the rows of a corpus nearest to a text."""
+    """Rows of a corpus nearest to a query (FOLDER 'TEXT')."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:HITS_DRAWN]) or "none"
     way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
     where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
     caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
-    return FigureSpec(title, f"{title}: {listed}", partial(hit_bars, corpus_hits, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, hit_bars, corpus_hits)
 
 
 def _words(hit: CorpusHit) -> str:

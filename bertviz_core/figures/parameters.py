@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import text_width, wrapped_label
+from bertviz_core.figures.base.marks import add_bars, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.parameters.results import Ledger, TreeNode
@@ -27,11 +28,7 @@ ROOT_ID = "/"
 def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, theme: Theme) -> go.Figure:
     """Draw the module tree; areas are shares of the parameters, colours are components.
 
-    Args:
-        nodes: parents before children, with children that sum to their parent (bertviz_core.parameters.tree).
-        title: title of the figure.
-        form: sunburst, treemap or icicle.
-        theme: theme of the figure.
+    Parents come before children, with children that sum to their parent (bertviz_core.parameters.tree).
     """
     total = nodes[0].numel
     parents = {node.id: node.numel for node in nodes}
@@ -108,12 +105,7 @@ def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> li
 
 
 def centre_lines(name: str, diameter: float) -> tuple[str, ...]:
-    """Break the name of a class before its capitals into the fewest lines that fit into a circle.
-
-    Args:
-        name: such as GPT2LMHeadModel.
-        diameter: diameter of the circle in pixels.
-    """
+    """Break the name of a class before its capitals into the fewest lines that fit into a circle."""
     parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
     parts = parts if 0 < len(parts) <= MOST_PARTS else [name]
     broken = [_even_lines(parts, count) for count in range(1, min(MOST_LINES, len(parts)) + 1)]
@@ -196,15 +188,9 @@ def _tree_frame(ledger: Ledger) -> pd.DataFrame:
     return readable(parameters_frame(ledger.parameters))
 
 
-@figure(
-    "parameters",
-    "parameters_tree",
-    "the tree of modules by parameters (--form, --depth, --task)",
-    reported=True,
-    table=_tree_frame,
-)
+@figure("parameters", "parameters_tree", reported=True, table=_tree_frame)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
-    """Plot the module tree of a model."""
+    """The tree of modules by parameters (--form, --depth, --task)."""
     title = f"{ledger.total:,} parameters — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
@@ -212,6 +198,7 @@ def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> Fi
     return FigureSpec(title, alt, partial(parameter_tree_figure, nodes, title, form), caption)
 
 
+COMPONENTS = ("embeddings", "encoder", "decoder", "pooler", "task head")
 MAX_ARCS = 3
 NOTE_MARGINS = 32
 """Pixels beside the notes below the bars."""
@@ -246,33 +233,32 @@ def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
     for part in LAYER_PARTS:
         counts = [getattr(row, part) for row in rows]
         if any(counts):
-            colour = theme.colours[part]
-            figure.add_bar(
-                y=list(range(len(rows))),
-                x=counts,
-                orientation="h",
-                name=f"{words(part)} {share(sum(counts), whole)}",
-                marker={"color": colour, "line": {"color": theme.edge, "width": 1}},
-                hovertemplate=f"{words(part)}: %{{x:,}}<extra>layer %{{customdata}}</extra>",
-                customdata=[row.layer for row in rows],
-                text=[_inside(count, scale * count, height / len(rows)) for count in counts],
-                textposition="inside",
-                insidetextanchor="middle",
-                textangle=0,
-                constraintext="none",
-                insidetextfont={"color": text_on(colour), "size": INSIDE_SIZE},
-            )
+            inside = [_inside(count, scale * count, height / len(rows)) for count in counts]
+            hover = f"{words(part)}: %{{x:,}}<extra>layer %{{customdata}}</extra>"
+            named = {"name": f"{words(part)} {share(sum(counts), whole)}", "customdata": [row.layer for row in rows]}
+            _add_part(figure, counts, theme.colours[part], hover, inside, INSIDE_SIZE, theme, **named)
     step = max(1, -(-len(rows) * 17 // height))
     both = len({row.component for row in rows}) > 1
     ticks = [_layer_tick(row.component if both else "layer", row.layer, row.applications) for row in rows]
-    figure.update_xaxes(title="parameters", tickformat="~s")
-    figure.update_yaxes(
-        tickvals=list(range(0, len(rows), step)),
-        ticktext=ticks[::step],
-        showgrid=False,
-        range=[len(rows) - 0.5, -0.5],
-    )
+    figure.update_xaxes(title="parameters", tickformat="~s").update_yaxes(row_axis(ticks, step))
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.2)
+
+
+def _add_part(
+    figure: go.Figure,
+    counts: Sequence[int],
+    colour: str,
+    hover: str,
+    inside: Any,
+    size: int,
+    theme: Theme,
+    **named: Any,
+) -> None:
+    """Add a part of stacked bars, with text inside."""
+    marker = {"color": colour, "line": {"color": theme.edge, "width": 1}}
+    text = {"text": inside, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    text |= {"constraintext": "none", "insidetextfont": {"color": text_on(colour), "size": size}}
+    add_bars(figure, list(counts), "", marker, hoverinfo=None, hovertemplate=hover, **text, **named)
 
 
 BAR_HEIGHT, TALLEST_BARS, AROUND_BARS = 46, 330, 120
@@ -319,25 +305,15 @@ def _component_bars(ledgers: Sequence[Ledger], title: str, theme: Theme, written
     """Draw one bar per model, stacked by component; `written` formats the labels inside."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
     names = [escape(ledger.model) for ledger in ledgers]
-    for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
+    for component in COMPONENTS:
         counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
         if any(counts):
-            colour = theme.colours[component]
-            figure.add_bar(
-                y=list(range(len(ledgers))),
-                x=counts,
-                name=component,
-                orientation="h",
-                marker={"color": colour, "line": {"color": theme.edge, "width": 1}},
-                hovertemplate=f"{component}: %{{x:,}}<extra>%{{customdata}}</extra>",
-                customdata=names,
-                text=written.get(component, ""),
-                textposition="inside",
-                insidetextanchor="middle",
-                textangle=0,
-                constraintext="none",
-                insidetextfont={"color": text_on(colour), "size": TEXT_SIZE},
+            hover, named = (
+                f"{component}: %{{x:,}}<extra>%{{customdata}}</extra>",
+                {"name": component, "customdata": names},
             )
+            inside = written.get(component, "")
+            _add_part(figure, counts, theme.colours[component], hover, inside, TEXT_SIZE, theme, **named)
     figure.update_xaxes(title="parameters", tickformat="~s")
     figure.update_yaxes(tickvals=list(range(len(ledgers))), ticktext=names, autorange="reversed", showgrid=False)
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.35)
@@ -374,15 +350,8 @@ def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
         text = escape(f"tied: {row.name} = {owner.name}, {row.numel:,} counted once")
         notes += wrapped_label(text, theme.pixels - NOTE_MARGINS - FROM_AXIS, TEXT_SIZE)
     for line, note in enumerate(notes):
-        figure.add_annotation(
-            x=0,
-            y=NOTES_AT + 0.3 * line,
-            text=note,
-            showarrow=False,
-            xanchor="left",
-            xshift=FROM_AXIS,
-            font={"size": TEXT_SIZE},
-        )
+        look = {"showarrow": False, "xanchor": "left", "xshift": FROM_AXIS, "font": {"size": TEXT_SIZE}}
+        figure.add_annotation(x=0, y=NOTES_AT + 0.3 * line, text=note, **look)
     if notes:
         figure.update_yaxes(range=[NOTES_AT + 0.15 + 0.3 * len(notes), -0.5], autorange=False)
         figure.update_layout(height=310 + 30 * len(notes))
@@ -406,26 +375,15 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
 
 def layers_frame(layered_ledger: Ledger) -> pd.DataFrame:
     """A row per layer; parts that no layer has are left out."""
-    stacks = len({row.component for row in layered_ledger.layers}) > 1
-    parts = {
-        "attention": [row.attention for row in layered_ledger.layers],
-        "query": [row.query for row in layered_ledger.layers],
-        "key": [row.key for row in layered_ledger.layers],
-        "value": [row.value for row in layered_ledger.layers],
-        "query, key, value (fused)": [row.query_key_value for row in layered_ledger.layers],
-        "attention output": [row.attention_output for row in layered_ledger.layers],
-        "attention, other": [row.attention_other for row in layered_ledger.layers],
-        "feed-forward": [row.feed_forward for row in layered_ledger.layers],
-        "layer norm": [row.layer_norm for row in layered_ledger.layers],
-        "other": [row.other for row in layered_ledger.layers],
-    }
-    runs = [row.applications for row in layered_ledger.layers]
+    rows, stacks = layered_ledger.layers, len({row.component for row in layered_ledger.layers}) > 1
+    parts = {words(part): [getattr(row, part) for row in rows] for part in ("attention", *LAYER_PARTS)}
+    runs = [row.applications for row in rows]
     return pd.DataFrame(
         {
-            **({"stack": [row.component for row in layered_ledger.layers]} if stacks else {}),
-            "layer": [row.layer for row in layered_ledger.layers],
-            "parameters": [row.total for row in layered_ledger.layers],
-            "share": [row.total / layered_ledger.total for row in layered_ledger.layers],
+            **({"stack": [row.component for row in rows]} if stacks else {}),
+            "layer": [row.layer for row in rows],
+            "parameters": [row.total for row in rows],
+            "share": [row.total / layered_ledger.total for row in rows],
             **{part: counts for part, counts in parts.items() if any(counts)},
             **({"runs per pass": runs} if any(run > 1 for run in runs) else {}),
         }
@@ -448,16 +406,16 @@ def components_frame(ledger: Ledger) -> pd.DataFrame:
 def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     """A row per model."""
     first = ledgers[0]
-    parts = ("embeddings", "encoder", "decoder", "pooler", "task head")
-    counts = {part: [sum(c.total for c in each.components if c.name == part) for each in ledgers] for part in parts}
-    runs = [sum(row.applications for row in each.layers) for each in ledgers]
+    counts = {
+        part: [sum(c.total for c in each.components if c.name == part) for each in ledgers] for part in COMPONENTS
+    }
     return pd.DataFrame(
         {
             "model": [each.model for each in ledgers],
             "total": [each.total for each in ledgers],
             f"relative to {first.model}": [each.total / (first.total or 1) for each in ledgers],
             "tensors": [each.tensors for each in ledgers],
-            "layers run": runs,
+            "layers run": [sum(row.applications for row in each.layers) for each in ledgers],
             "layers stored": [len(each.layers) for each in ledgers],
             **{part: totals for part, totals in counts.items() if any(totals)},
             "MiB in float32": [each.total * 4 / 2**20 for each in ledgers],
@@ -465,30 +423,24 @@ def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
     )
 
 
-@figure("layers", "parameters_layers", "parameters of each layer by part (--task)", reported=True, table=layers_frame)
+@figure("layers", "parameters_layers", reported=True, table=layers_frame)
 def layers_figure(layered_ledger: Ledger) -> FigureSpec:
-    """Plot the layers of a model as stacked bars."""
+    """Parameters of each layer by part (--task)."""
     title = f"Parameters of each layer — {layered_ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
-    return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
+    return FigureSpec.of(title, alt, "", layer_bars, layered_ledger)
 
 
-@figure(
-    "components",
-    "parameters_components",
-    "the model as one bar of components (--task)",
-    reported=True,
-    table=components_frame,
-)
+@figure("components", "parameters_components", reported=True, table=components_frame)
 def components_figure(ledger: Ledger) -> FigureSpec:
-    """Plot a model as one bar, divided into components."""
+    """The model as one bar of components (--task)."""
     title = _components_title(ledger)
     alt = f"One bar of {ledger.model}, cut into its components"
     return FigureSpec(title, alt, partial(component_bar, ledger))
 
 
-@figure("models", "parameters_compare", "several models side by side, named behind the first", table=models_frame)
+@figure("models", "parameters_compare", table=models_frame)
 def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
-    """Plot several models side by side."""
+    """Several models side by side, named behind the first."""
     title = "Parameters by component"
-    return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))
+    return FigureSpec.of(title, "Bars of several models by component", "", model_bars, ledgers)

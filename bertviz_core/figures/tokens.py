@@ -1,10 +1,8 @@
 """Tokens of a text as boxes, and the neighbours of one."""
 
-import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,10 +10,22 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.axes import token_text as label
+from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
-from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.base.style import (
+    HUES,
+    TEXT_SIZE,
+    Theme,
+    diverging,
+    escape,
+    faint,
+    layout,
+    sequential,
+    text_on,
+)
+from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
@@ -193,13 +203,7 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
 
 
 def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
-    """Arrange the tokens in rows, at the largest font size that needs few of them.
-
-    Args:
-        parts: name of a tokenizer, "" for none, and its tokens of the text.
-        below: annotation below each token.
-        width: width of the plot in pixels.
-    """
+    """Arrange the tokens in rows, at the largest font size that needs few of them."""
     for size in SIZES:
         rows = TokenRows(size, below, width)
         for name, pieces in parts:
@@ -228,14 +232,8 @@ def token_strip(
 ) -> go.Figure:
     """Draw texts as tokens, one below another, each below its name.
 
-    Args:
-        parts: name of a tokenizer, "" for none, and its tokens of the text.
-        below: annotation below each token.
-        title: title of the figure.
-        theme: theme of the figure.
-        chosen: position of the selected token, in all texts.
-        fills: position -> colour of its box; the text on it is black or white.
-        beside: pixels reserved at the right for a colour bar.
+    The token at the position `chosen` is outlined; `fills` has the colour of the box at a position. At the right
+    `beside` pixels are free for a colour bar.
     """
     rows = token_rows(parts, below, theme.pixels - EDGES - beside)
     size = rows.size
@@ -254,6 +252,38 @@ def token_strip(
     figure.update_xaxes(visible=False, range=[-EDGE_LINE, rows.width + EDGE_LINE], fixedrange=True)
     figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
+
+
+BAR = 92
+"""Width in pixels of a colour bar; omitted on a phone, where the boxes contain the numbers."""
+LONGEST_BAR = 320
+"""Height in pixels of the colour bar of a long text, at its beginning."""
+SHADES = 24
+"""Number of shades, so that similar tokens share an outline."""
+
+
+def coloured_strip(
+    pieces: TextPieces,
+    values: Sequence[float],
+    ends: tuple[float, float],
+    written: Callable[[float], str],
+    bar: Mapping[str, Any],
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Draw a text as tokens coloured by their values, none for NaN, with the numbers below and a colour bar."""
+    (low, high), signed = ends, ends[0] < 0
+    scale, steps = (diverging(theme), SHADES // 2) if signed else (sequential(theme), SHADES)
+    known = {place: value for place, value in enumerate(values) if not np.isnan(value)}
+    shares = {place: round(value / high * steps) / steps for place, value in known.items()}
+    fills = {place: colour_at(scale, (each + 1) / 2 if signed else each) for place, each in shares.items()}
+    notes = [written(known[place]) if place in known else "" for place in range(len(values))]
+    beside = 0 if theme.narrow else BAR
+    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
+    if not beside:
+        return figure
+    marker = {"color": [0], "cmin": low, "cmax": high, "colorscale": scale, "showscale": True, "opacity": 0}
+    return figure.add_scatter(x=[None], y=[None], mode="markers", marker={**marker, "colorbar": bar}, hoverinfo="skip")
 
 
 def hover(piece: Piece) -> str:
@@ -314,53 +344,36 @@ def _add_words(
     figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Notes, theme: Theme, fills: Mapping[int, str]
 ) -> None:
     """Add the text in and between the boxes, and the points for hovering and selecting tokens."""
-    boxes, size = rows.boxes, rows.size
+    boxes, size, room = rows.boxes, rows.size, rows.width - 2 * PAD
     middles = [box.left + box.width / 2 for box in boxes]
     own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
     on_fill = [text_on(fills[at]) if (at := box.piece.position) in fills else "" for box in boxes]
-    figure.add_scatter(
-        x=middles,
-        y=[tops[box.row] + own for box in boxes],
-        mode="text",
-        text=[
-            _written(box.piece, size, rows.width - 2 * PAD, colour or theme.muted)
-            for box, colour in zip(boxes, on_fill, strict=True)
-        ],
-        textfont={"size": size, "color": [colour or theme.text for colour in on_fill] if fills else theme.text},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=middles,
-        y=[tops[box.row] + second for box in boxes],
-        mode="text",
-        text=[f"{_side(box.piece)}{escape(note(box.piece, below, rows.width - 2 * PAD))}" for box in boxes],
-        textfont={"size": TEXT_SIZE, "color": [colour or theme.muted for colour in on_fill] if fills else theme.muted},
-        hoverinfo="skip",
-    )
+    texts = [_written(box.piece, size, room, ink or theme.muted) for box, ink in zip(boxes, on_fill, strict=True)]
+    notes = [f"{_side(box.piece)}{escape(note(box.piece, below, room))}" for box in boxes]
+    heights = [tops[box.row] + own for box in boxes]
+    for levels, words, letters, colour in (
+        (heights, texts, size, theme.text),
+        ([tops[box.row] + second for box in boxes], notes, TEXT_SIZE, theme.muted),
+    ):
+        inks = [ink or colour for ink in on_fill] if fills else colour
+        add_words(figure, middles, levels, words, letters, inks, None, cliponaxis=None)
     for name in rows.labels:
-        figure.add_annotation(
-            x=name.left,
-            y=tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own),
-            text=f"<b>{escape(name.text)}</b>" if name.heading else name.text,
-            font={
-                "size": TEXT_SIZE + (1 if name.heading else 0),
-                "color": theme.text if name.heading else theme.muted,
-            },
-            xanchor="left",
-            yanchor="middle",
-            showarrow=False,
-        )
+        text = f"<b>{escape(name.text)}</b>" if name.heading else name.text
+        font = {"size": TEXT_SIZE + name.heading, "color": theme.text if name.heading else theme.muted}
+        place = {"xanchor": "left", "yanchor": "middle", "showarrow": False}
+        y = tops[name.row] + (TEXT_SIZE * 0.95 if name.heading else own)
+        figure.add_annotation(x=name.left, y=y, text=text, font=font, **place)
+    unseen = {"marker": {"opacity": 0}}  # a click must neither fade unselected points nor show the selected one
     figure.add_scatter(
         x=middles,
-        y=[tops[box.row] + own for box in boxes],
+        y=heights,
         mode="markers",
         marker={"size": 40, "symbol": "square", "opacity": 0},
         customdata=[box.piece.position for box in boxes],
         hovertext=[hover(box.piece) for box in boxes],
         hovertemplate="%{hovertext}<extra></extra>",
-        # A click must neither fade unselected points nor show the selected one.
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
+        selected=unseen,
+        unselected=unseen,
     )
 
 
@@ -410,20 +423,20 @@ def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second
     return pd.DataFrame(rows, columns=["tokenizer", "position", "token", "id"])
 
 
-@figure("tokens", "tokens_text", "the text cut into its tokens", reported=True, table=tokens_frame)
+@figure("tokens", "tokens_text", reported=True, table=tokens_frame)
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
-    """Plot the tokens of a text as boxes; position is the selected token."""
+    """The text cut into its tokens."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
-    draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
-    return FigureSpec(title, alt, draw, f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}.")
+    caption = f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}."
+    return FigureSpec.of(title, alt, caption, token_strip, (("", text_pieces),), below, chosen=position)
 
 
-@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", reported=True, table=_frame_of_two)
+@figure("tokenizers", "tokens_second", reported=True, table=_frame_of_two)
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:
-    """Plot the text as tokens of two tokenizers, one below the other."""
+    """The same text under a second tokenizer."""
     title = f"One text, two tokenizers — {model_name} and {second_name}"
     parts = tuple(
         (f"{name}: {counted(len(pieces), 'token')}", pieces)
@@ -431,25 +444,14 @@ def tokenizers_figure(
     )
     alt = f"{title}: {'; '.join(name for name, _ in parts)}"
     caption = f"{title}. {WRITTEN} Below each token is its id."
-    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), caption)
+    return FigureSpec.of(title, alt, caption, token_strip, parts, "id")
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
-    """Draw horizontal bars of cosines, nearest row on top, each with its number.
-
-    Args:
-        names: escaped labels of the rows (bertviz_core.figures.base.axes.visible).
-        cosines: cosine of each row to the chosen row, in the order of the names.
-        norms: norm of each row.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
-    figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
+    """Draw horizontal bars of cosines, nearest row on top, each with its number."""
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
-    add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
-    figure.update_xaxes(title="cosine of static embeddings")
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False)
-    return figure
+    unit = "cosine of static embeddings"
+    return named_score_bars(names, cosines, hover, theme.colours["embeddings"], unit, title, theme)
 
 
 NEAREST_LONGEST = 24
@@ -467,13 +469,11 @@ def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.Data
     )
 
 
-@figure(
-    "nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", reported=True, table=_nearest_frame
-)
+@figure("nearest", "tokens_neighbours", reported=True, table=_nearest_frame)
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
-    """Plot the rows of the embedding table nearest to a token's."""
+    """Rows of the vocabulary nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), NEAREST_LONGEST)}" in the vocabulary — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"
-    draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)
-    return FigureSpec(title, alt, draw, f"{title}. Cosines of static embeddings.")
+    caption = f"{title}. Cosines of static embeddings."
+    return FigureSpec.of(title, alt, caption, neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms)

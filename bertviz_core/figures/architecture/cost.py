@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from bertviz_core.architecture.results import (
     Crossover,
     MultiplyAdds,
 )
+from bertviz_core.figures.base.marks import add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
@@ -35,47 +37,26 @@ def cost_curves(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles.
-
-    Args:
-        costs: the formula for many lengths, or PyTorch's count for a few.
-        counted: PyTorch's count for a few lengths.
-        crossing: length at which attention scores cost as much as the feed-forward blocks.
-        limit: maximum number of tokens of the model; None for no limit.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles."""
     figure = go.Figure(layout=layout(theme, escape(title)))
-    words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
+    hover = "%{x:,} tokens: %{y:,} multiply-adds"
     rest = [REST] if (costs.other > REST_DRAWN_FROM * costs.total).any() else []
-    for field, name, colour, dash, width in (*LINES, *rest):
-        values = getattr(costs, field)
-        style = {"color": theme.colours[colour], "dash": dash, "width": width}
-        figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
+    lines: list[tuple[str, Any, str, str, int]] = [
+        (name, getattr(costs, field), theme.colours[colour], dash, width)
+        for field, name, colour, dash, width in (*LINES, *rest)
+    ]
     windowed = bool((costs.every_pair != costs.attention).any())
-    sums = [("sum", costs.total, "dashdot")]
     if windowed:
-        style = {"color": theme.colours["attention"], "dash": "dash", "width": 2}
-        name = "scores and mixing of every pair"
-        figure.add_scatter(
-            x=costs.lengths, y=costs.every_pair, name=name, mode="lines", line=style, hovertemplate=words
-        )
-        sums = [
-            ("sum, pairs inside the windows only", costs.total, "dashdot"),
-            ("sum, every pair", costs.whole, "solid"),
-        ]
-    for name, values, dash in sums:
-        style = {"color": theme.text, "dash": dash, "width": 2}
-        figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
-    figure.add_scatter(
-        x=counted.lengths,
-        y=counted.whole,
-        name="counted by PyTorch" + (" (every pair)" if windowed else ""),
-        cliponaxis=False,
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": theme.text, "line": {"width": 2}},
-        hovertemplate=words,
-    )
+        every = "scores and mixing of every pair"
+        lines += [(every, costs.every_pair, theme.colours["attention"], "dash", 2)]
+        lines += [("sum, pairs inside the windows only", costs.total, theme.text, "dashdot", 2)]
+    lines += [("sum, every pair" if windowed else "sum", costs.whole if windowed else costs.total, theme.text, "", 2)]
+    for name, values, colour, dash, width in lines:
+        style = dash or ("solid" if windowed else "dashdot")
+        add_line(figure, costs.lengths, values, hover, colour, width, style, mode="lines", name=name)
+    named = {"name": "counted by PyTorch" + (" (every pair)" if windowed else ""), "cliponaxis": False}
+    circles = {"symbol": "circle-open", "line": {"width": 2}}
+    add_points(figure, counted.lengths, counted.whole, hover, 12, theme.text, circles, **named)
     last = int(costs.lengths[-1]) if len(costs.lengths) else 1
     _mark_limit(figure, limit, last, theme)
     _mark_crossing(figure, costs, crossing, last, theme)
@@ -186,7 +167,7 @@ def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
     )
 
 
-@figure("cost", "architecture_cost", "multiply-adds by length, of a text", reported=True, table=_cost_frame)
+@figure("cost", "architecture_cost", reported=True, table=_cost_frame)
 def cost_figure(
     costs: MultiplyAdds,
     counts: MultiplyAdds,
@@ -195,7 +176,7 @@ def cost_figure(
     model_name: str,
     by_formula: bool,
 ) -> FigureSpec:
-    """Plot multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
+    """Multiply-adds by length, of a text."""
     title = f"Multiply-adds of one text — {model_name}"
     at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
@@ -219,9 +200,9 @@ def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
     return frame
 
 
-@figure("memory", "architecture_memory", "memory of activations", reported=True, table=_memory_frame)
+@figure("memory", "architecture_memory", reported=True, table=_memory_frame)
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
-    """Plot activation memory by batch and length."""
+    """Memory of activations."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
@@ -232,4 +213,4 @@ def memory_figure(memory: ActivationMemory) -> FigureSpec:
     )
     caption = f"{title}: {what}; float32, attention step by step, without the weights."
     alt = f"{title}: texts in a batch by tokens of each{ends}"
-    return FigureSpec(title, alt, partial(memory_map, memory, title), caption)
+    return FigureSpec.of(title, alt, caption, memory_map, memory)

@@ -68,13 +68,7 @@ def design_title(model: str, design: Design) -> str:
 
 
 def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
-    """Draw the three designs side by side; the model's own is marked and shows its numbers.
-
-    Args:
-        design: design of the model, with its layers and outputs.
-        model: name of the model.
-        theme: theme of the figure.
-    """
+    """Draw the three designs side by side; the model's own is marked and shows its numbers."""
     drawing = Drawing(theme)
     kinds = list(SHARES) if theme.pixels >= ALL_THREE else [design.kind]
     unit = (drawing.width - 12 * (len(kinds) - 1)) / sum(SHARES[kind] for kind in kinds)
@@ -324,9 +318,9 @@ def _design_frame(class_ledger: Ledger) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["component", "parameters", "share"])
 
 
-@figure("design", "architecture_encoder", "encoder, decoder or both (--task)", reported=True, table=_design_frame)
+@figure("design", "architecture_encoder", reported=True, table=_design_frame)
 def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
-    """Plot the three designs, the model's own marked; the ledger is that of its class."""
+    """Encoder, decoder or both (--task)."""
     title = design_title(class_ledger.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""

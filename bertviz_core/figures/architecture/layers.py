@@ -263,15 +263,9 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
     return pd.DataFrame([*steps, *others]).fillna("")
 
 
-@figure(
-    "layer",
-    "architecture_layer",
-    "the way through one layer (--layer, --task), of a text",
-    reported=True,
-    table=flow_frame,
-)
+@figure("layer", "architecture_layer", reported=True, table=flow_frame)
 def layer_figure(flow: LayerFlow) -> FigureSpec:
-    """Plot the data flow through one layer."""
+    """The way through one layer (--layer, --task), of a text."""
     title = layer_title(flow)
     steps = ", ".join(step.name for step in flow.steps)
     alt = f"{title}, top to bottom with the sizes of each step: {steps}"
@@ -522,9 +516,9 @@ def _sum(rows: Sequence[Parameter]) -> int:
     return sum(row.numel for row in rows)
 
 
-@figure("overview", "overview_stack", "the stack of the model's blocks", reported=True)
+@figure("overview", "overview_stack", reported=True)
 def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
-    """Plot the blocks of a model, from its token ids to its outputs."""
+    """The stack of the model's blocks."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
     caption = f"{ledger.model}: {ledger.total:,} parameters."
     draw = partial(model_stack, architecture, ledger)

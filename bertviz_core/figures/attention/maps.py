@@ -1,7 +1,6 @@
 """Attention of a head as a map and as lines, and of all heads."""
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,29 +55,16 @@ def all_heads_title(options: MapOptions, model: str) -> str:
 
 
 def one_map(draw: Callable[..., go.Figure], description: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """Build the figure of one map.
-
-    Args:
-        draw: draws a map, given the positions of special tokens, a title and a theme.
-        description: alternative text.
-        attention_map: the map.
-        trace: run of the map.
-    """
+    """Build the figure of one map."""
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    drawn = partial(draw, attention_map, special, title, second=trace.tokens.second_start)
-    return FigureSpec(title, f"{title}: {description}", drawn)
+    return FigureSpec.of(
+        title, f"{title}: {description}", "", draw, attention_map, special, second=trace.tokens.second_start
+    )
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
-    """Return a bar with labelled ends for cells from 0 to `full` that represent 0 to `top`.
-
-    Args:
-        unit: unit of the values.
-        top: largest value.
-        full: cell value of the largest value.
-        root: whether cells contain the square root of their share.
-    """
+    """Return a bar with labelled ends for cells from 0 to `full` that represent 0 to `top`, or the roots of it."""
     bar = colour_bar(unit, 0, top, (0, full))
     if root:
         places = [(full * place) ** 0.5 for place in bar["tickvals"]]
@@ -123,13 +109,6 @@ def attention_readings(
     """Draw several readings of one head, each on its own scale from 0 to its largest cell.
 
     They are side by side, four of them two by two in narrow places, and stacked on a phone.
-
-    Args:
-        maps: maps over the same tokens.
-        special: positions of special tokens, drawn in italics.
-        title: title of the figure.
-        theme: theme of the figure.
-        second: position of the first token of the second text, for a pair.
     """
     across = 1 if theme.narrow else 2 if theme.pixels < ABREAST and len(maps) == 4 else len(maps)
     down = -(-len(maps) // across)
@@ -154,15 +133,7 @@ def attention_readings(
 def attention_heatmap(
     attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """Draw queries as rows and keys as columns.
-
-    Args:
-        attention_map: the map.
-        special: positions of special tokens, drawn in italics.
-        title: title of the figure.
-        theme: theme of the figure.
-        second: position of the first token of the second text, for a pair.
-    """
+    """Draw queries as rows and keys as columns."""
     names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
     figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
     room = (theme.pixels - BESIDE[theme.narrow], HEIGHT - BELOW)
@@ -212,31 +183,29 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
-@figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)", reported=True)
+@figure("attention", "attention_figure", reported=True)
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """Plot one attention map, queries by keys."""
+    """What one head looks at (--layer, --head, --words)."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
-@figure("readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)")
+@figure("readings", "attention_beside_chart")
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
-    """Plot raw weights, value-weighted attention, rollout and value zeroing, side by side."""
+    """Raw, value-weighted, rollout, value zeroing (--layer, --head)."""
     first = reading_maps[0]
     names = ", ".join(READ[each.options.weights] for each in reading_maps)
     title = f"Layer {first.layer}, head {first.head or 0}: {names} — {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, {len(reading_maps)} maps"
-    return FigureSpec(
-        title, alt, partial(attention_readings, reading_maps, special, title, second=trace.tokens.second_start)
-    )
+    return FigureSpec.of(title, alt, "", attention_readings, reading_maps, special, second=trace.tokens.second_start)
 
 
-@figure("long", "attention_long", "one head of a long text (--layer, --head)", reported=True)
+@figure("long", "attention_long", reported=True)
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
-    """Plot one head of a long text, with the largest weight of every block of cells."""
+    """One head of a long text (--layer, --head)."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
-    return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title, second=trace.tokens.second_start))
+    return FigureSpec.of(title, alt, "", pooled_heatmap, pooled_map, second=trace.tokens.second_start)
 
 
 ROW, LEAST, MOST, AROUND = 24, 320, 1400, 120
@@ -250,15 +219,7 @@ LONG_TEXT = 48
 def attention_lines(
     attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """Draw one line per cell with more than a small share of the largest weight.
-
-    Args:
-        attention_map: the map.
-        special: positions of special tokens, drawn in italics.
-        title: title of the figure.
-        theme: theme of the figure.
-        second: position of the first token of the second text, for a pair.
-    """
+    """Draw one line per cell with more than a small share of the largest weight."""
     most = max(attention_map.weights.shape)
     top, least = float(attention_map.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
     height = min(MOST, max(LEAST, AROUND + ROW * most))
@@ -309,9 +270,9 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
     }
 
 
-@figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)", reported=True)
+@figure("lines", "attention_figure", reported=True)
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
-    """Plot one attention map as lines from queries to keys."""
+    """One head as lines (--layer, --head, --words)."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)
 
 
@@ -383,10 +344,10 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
     }
 
 
-@figure("atlas", "attention_atlas", "what all heads look at (--words)", reported=True)
+@figure("atlas", "attention_atlas", reported=True)
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
-    """Plot all heads, one small map each."""
+    """What all heads look at (--words)."""
     layers, heads = atlas.thumbnails.shape[:2]
     title = all_heads_title(atlas.options, trace.model)
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
-    return FigureSpec(title, alt, partial(atlas_heatmap, atlas, title))
+    return FigureSpec.of(title, alt, "", atlas_heatmap, atlas)

@@ -1,6 +1,5 @@
 """Draw the attention of a head in two models with the difference, and which heads changed most."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.attention.maps import APART, KINDS, PART_HEIGHT, STACKED, UNITS, WORDS, axis_labels, divide
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis, token_text
 from bertviz_core.figures.base.colour_bars import THICKNESS, colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_heading
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import divergence_map
@@ -82,42 +82,21 @@ def _add_map(figure: go.Figure, attention_map: AttentionMap, top: float, theme: 
 
 
 def _add_difference(
-    figure: go.Figure,
-    change: Float[np.ndarray, "queries keys"],
-    unit: str,
-    theme: Theme,
-    where: dict[str, int],
+    figure: go.Figure, change: Float[np.ndarray, "queries keys"], unit: str, theme: Theme, where: dict[str, int]
 ) -> None:
     limit = round_limit(float(np.nanmax(np.abs(change), initial=0)))
-    hover = f"query %{{y}}, key %{{x}}: %{{z:.5f}}<extra>{DIFFERENCE}</extra>"
     domain = figure.layout["yaxis" + (str(len(figure.data) + 1) if figure.data else "")].domain
     bar: dict[str, Any] = {**colour_bar(unit, -limit, limit), "thickness": THICKNESS, "lenmode": "fraction"}
     bar |= {"len": domain[1] - domain[0], "y": domain[0], "yanchor": "bottom"}
-    figure.add_heatmap(
-        z=change.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=diverging(theme),
-        colorbar=bar,
-        hovertemplate=hover,
-        **where,
-    )
+    scale = {"zmin": -limit, "zmax": limit, "colorscale": diverging(theme), "colorbar": bar}
+    hover = f"query %{{y}}, key %{{x}}: %{{z:.5f}}<extra>{DIFFERENCE}</extra>"
+    figure.add_heatmap(z=change.astype(np.float32), hovertemplate=hover, **scale, **where)
 
 
 def _name_map(figure: go.Figure, place: int, name: str) -> None:
     """Write the name of a map above its left corner."""
     number = str(place + 1) if place else ""
-    figure.add_annotation(
-        text=name,
-        x=0,
-        y=1,
-        xref=f"x{number} domain",
-        yref=f"y{number} domain",
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": TEXT_SIZE},
-    )
+    add_heading(figure, name, 0, 1, xref=f"x{number} domain", yref=f"y{number} domain")
 
 
 def compared_title(comparison: AttentionComparison) -> str:
@@ -132,13 +111,9 @@ def compared_title(comparison: AttentionComparison) -> str:
     return f"{KINDS[weights]} — {comparison.models[0]}, {places[0]}, and {comparison.models[1]}, {places[1]}"
 
 
-@figure(
-    "attention-compared",
-    "attention_compared",
-    "what one head looks at in two models (--layer, --head, --words, --set other=, other_layer=, other_head=)",
-)
+@figure("attention-compared", "attention_compared")
 def attention_compared_figure(attention_comparison: AttentionComparison) -> FigureSpec:
-    """Plot the attention of a head in two models, and the difference where their tokens are the same."""
+    """What one head looks at in two models (--layer, --head, --words, --set other=, other_layer=, other_head=)."""
     compared, change = attention_comparison, attention_comparison.difference
     title = compared_title(compared)
     caption, alt = title, f"{title}: two maps of queries by keys"
@@ -148,20 +123,12 @@ def attention_compared_figure(attention_comparison: AttentionComparison) -> Figu
         largest = signed_difference(float(change[query, key]))
         alt = f"{title}: two maps and their difference, largest from {names[0]} to {names[1]}: {largest}"
         caption = f"{title}. Third map: {DIFFERENCE}."
-    return FigureSpec(title, alt, partial(compared_heatmaps, compared, title), caption)
+    return FigureSpec.of(title, alt, caption, compared_heatmaps, compared)
 
 
-@figure(
-    "attention-changed",
-    "attention_changed",
-    "how far the attention of every head is apart in two models (--set other=)",
-)
+@figure("attention-changed", "attention_changed")
 def attention_changed_figure(run_comparison: Behaviour) -> FigureSpec:
-    """Plot the divergence of every head's attention in two models, layers by heads.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """How far the attention of every head is apart in two models (--set other=)."""
     values = run_comparison.divergences
     if values is None:
         raise ValueError("no divergences")
@@ -171,4 +138,4 @@ def attention_changed_figure(run_comparison: Behaviour) -> FigureSpec:
     largest = float(values[layer, head])
     most = f"largest for layer {layer}, head {head}: {digits(largest, 2)} nats" if largest else "0 for every head"
     caption = f"{title}. Jensen-Shannon divergence, mean over the queries; {most}."
-    return FigureSpec(title, f"{title}: {most}", partial(divergence_map, values, title), caption)
+    return FigureSpec.of(title, f"{title}: {most}", caption, divergence_map, values)

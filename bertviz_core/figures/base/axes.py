@@ -25,12 +25,7 @@ MARKUP = re.compile(r"<[^<>]*>")
 
 
 def text_width(text: str, size: float) -> float:
-    """Return an upper bound of the width of a line of plain text, in pixels.
-
-    Args:
-        text: one line.
-        size: font size in pixels.
-    """
+    """Return an upper bound of the width of a line of plain text, in pixels."""
     return size * sum(_letter(each) for each in text)
 
 
@@ -45,13 +40,7 @@ def plain(label: str) -> str:
 
 
 def wrapped(text: str, pixels: float, size: float) -> list[str]:
-    """Break text into lines of a width; long words are broken.
-
-    Args:
-        text: one line.
-        pixels: width of the lines.
-        size: font size in pixels.
-    """
+    """Break text into lines of a width; long words are broken."""
     lines, room = [""], pixels
     for word in text.split(" "):
         width = text_width(word, size)
@@ -75,13 +64,7 @@ def wrapped(text: str, pixels: float, size: float) -> list[str]:
 def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
     """Break a label into lines of a width; words are broken only after dots, slashes and underscores.
 
-    Markup is preserved.
-
-    Args:
-        label: one line with markup around words or parts of words.
-        pixels: width of the lines.
-        size: font size in pixels.
-        beside: occupied pixels of the first line.
+    Markup is preserved. On the first line `beside` pixels are occupied.
     """
     lines, room = [""], pixels - beside
     for word in re.findall(r"(?:<[^<>]*>|[^ ])+", label):
@@ -97,13 +80,7 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
 
 
 def lined_label(label: str, pixels: float, size: float) -> str:
-    """Break a label into at most two lines; the last is cut.
-
-    Args:
-        label: one line.
-        pixels: width of the lines.
-        size: font size in pixels.
-    """
+    """Break a label into at most two lines; the last is cut."""
     lines = wrapped_label(label, pixels, size)
     lines = lines if len(lines) <= 2 else [lines[0], " ".join(lines[1:])]
     return "<br>".join(shortened_label(line, pixels, size) for line in lines)
@@ -168,12 +145,9 @@ def token_text(token: str) -> str:
 
 
 def token_axis(names: Sequence[str], pixels: int, theme: Theme | None = None) -> dict[str, Any]:
-    """Return settings of an axis with token labels: all, or every k-th if they would overlap.
+    """Return settings of an axis with token labels: all, or every k-th if they would overlap on an axis of this length.
 
-    Args:
-        names: labels of the drawn tokens.
-        pixels: length of the axis.
-        theme: theme with the width that determines the font size; None for the default size.
+    The width of the theme determines the font size; without one it is the default.
     """
     label = SMALL_LABEL_PIXELS if theme is not None and theme.pixels < WIDE else LABEL_PIXELS
     step = max(1, -(-len(names) * label // max(pixels, 1)))
@@ -214,13 +188,7 @@ def name_thinned(figure: go.Figure) -> None:
 
 
 def names_lie(axis: Any, unit: float, size: float) -> bool:
-    """Return whether all labels of an axis fit side by side without rotation.
-
-    Args:
-        axis: axis with ticks and labels.
-        unit: pixels per unit of the axis.
-        size: font size in pixels.
-    """
+    """Return whether all labels of an axis fit side by side without rotation."""
     words, places = [str(each) for each in axis.ticktext], [float(each) for each in axis.tickvals]
     gap = BESIDE if max(len(plain(each)) for each in words) > SHORT_NAME else BESIDE_SHORT
     widths = itertools.pairwise(label_width(each, size) for each in words)
@@ -280,13 +248,8 @@ def same_scale(
     """Return the pixels between the outermost points of a map, across and down, with equal scales on both axes.
 
     Units are equally long on both axes at every width and zoom; if the aspect ratios of plot and points differ, the
-    longer side shows more of the plane.
-
-    Args:
-        figure: figure of the map; its axes are changed.
-        points: all points that must be visible.
-        plot: width and height of the plot in pixels, in the narrowest layout of its width class.
-        free: horizontal and vertical margin in pixels around the outermost points.
+    longer side shows more of the plane. `plot` is the narrowest plot of its width class in pixels, `free` the margin
+    around the outermost points.
     """
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
     room = np.maximum(np.array(plot) - 2 * np.array(free), 1.0)
@@ -312,14 +275,7 @@ def label_sides(
     plot: Float[np.ndarray, "2"],
     beside: float = math.inf,
 ) -> list[str]:
-    """Return the side of the label of each end of a path; "" if it would overlap a label, an end or an edge.
-
-    Args:
-        points: paths with ends to label.
-        names: labels of the ends.
-        plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
-        beside: free pixels at the left and right of the outermost points.
-    """
+    """Return the side of the label of each end of a path; "" if it would overlap a label, an end or an edge."""
     return [side for _, side in point_labels(points, [[name] for name in names], plot, beside)]
 
 
@@ -331,11 +287,9 @@ def point_labels(
 ) -> list[tuple[str, str]]:
     """Return, for each end of a path, the longest label that fits and its side; ("", "") if none fits.
 
-    Args:
-        points: paths with ends to label.
-        names: labels of each end, from the shortest to the longest form.
-        plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
-        beside: free pixels at the left and right of the outermost points.
+    `names` has the labels of each end, from the shortest to the longest form; `plot` is the distance of the outermost
+    points in pixels in the narrowest plot, so that nothing overlaps in a wider one, and `beside` what is free beside
+    them.
     """
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     spots = ((points[-1] - low) / np.where(high > low, high - low, 1) * plot).tolist()
@@ -391,13 +345,7 @@ NEAR_THE_END = 0.25
 
 
 def second_text_start(tokens: Tokens, first: int = 0, count: int | None = None) -> int | None:
-    """Return the index of the second text's first token among the drawn tokens; None if it is not among them.
-
-    Args:
-        tokens: the text, or the pair.
-        first: position of the first drawn token.
-        count: number of drawn tokens; by default all that follow.
-    """
+    """Return the index of the second text's first token among the drawn tokens; None if it is not among them."""
     shown = tokens.sequence[first : None if count is None else first + count]
     place = next((place for place, sequence in enumerate(shown) if sequence == 1), 0)
     return place or None
@@ -415,14 +363,8 @@ def mark_second_text(
 ) -> go.Figure:
     """Add a line at the start of the second text, if there is one.
 
-    Args:
-        figure: figure with an axis of tokens at 0, 1, 2 ...
-        place: output of second_text_start.
-        count: number of drawn tokens.
-        theme: theme of the figure.
-        axis: name of the axis of tokens; a horizontal one begins with x, a vertical one with y.
-        across: name of the perpendicular axis.
-        inside: whether the label is inside the plot, at its upper edge, since there is a legend above it.
+    The tokens are at 0, 1, 2 ... on `axis`, and `across` is the perpendicular one. With a legend above the plot the
+    label is inside, at its upper edge.
     """
     if place is None:
         return figure

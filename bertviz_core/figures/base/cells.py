@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.style import text_on
 
 SIZES = (14, 13, 12, 11)
@@ -36,13 +37,7 @@ def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
 
 
 def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> int | None:
-    """Return the font size at which every number fits its cell; None if none is legible.
-
-    Args:
-        words: formatted numbers, rows of columns.
-        across: total width of the cells in pixels.
-        down: total height of the cells in pixels.
-    """
+    """Return the font size at which every number fits its cell; None if none is legible."""
     rows, columns = len(words), max((len(row) for row in words), default=0)
     if not 0 < rows * columns <= MOST_NUMBERS:
         return None
@@ -72,17 +67,9 @@ def cell_numbers(
 ) -> go.Figure:
     """Add numbers to the cells of a map if all of them fit.
 
-    The cells are those of a heatmap, one unit of an axis each, the first at 0. NaN cells stay empty.
-
-    Args:
-        figure: figure of the map.
-        values: numbers of the map.
-        form: number format, such as ".2f"; more digits are used for nearly equal numbers if they fit.
-        scale: colour scale, from 0 to 1.
-        ends: numbers with the first and the last colour.
-        room: width and height of the map in pixels, in the narrowest layout of its width class.
-        axes: names of the axes.
-        first_column: position of the first column on its axis.
+    The cells are those of a heatmap, one unit of an axis each, the first at 0. NaN cells stay empty. Nearly equal
+    numbers have more digits than `form` says if they fit. `ends` are the numbers with the first and the last colour,
+    `room` is the size of the map in pixels in the narrowest layout of its width class.
     """
     if values.size > MOST_NUMBERS:
         return figure
@@ -96,25 +83,16 @@ def cell_numbers(
     low, high = ends
     shares = (values - low) / ((high - low) or 1.0)
     places = [(row, column) for row, line in enumerate(words) for column, word in enumerate(line) if word]
-    trace: dict[str, Any] = {
-        "x": [first_column + column for _, column in places],
-        "y": [row for row, _ in places],
-        "text": [words[row][column] for row, column in places],
-        "textfont": {"size": size, "color": [text_on(colour_at(scale, float(shares[place]))) for place in places]},
-    }
-    return figure.add_scatter(
-        **trace, mode="text", xaxis=axes[0], yaxis=axes[1], hoverinfo="skip", showlegend=False, cliponaxis=False
-    )
+    x, y = [first_column + column for _, column in places], [row for row, _ in places]
+    numbers = [words[row][column] for row, column in places]
+    inks = [text_on(colour_at(scale, float(shares[place]))) for place in places]
+    return add_words(figure, x, y, numbers, size, inks, None, xaxis=axes[0], yaxis=axes[1], showlegend=False)
 
 
 def cell_gaps(room: tuple[float, float], shape: tuple[int, int]) -> dict[str, int]:
     """Gaps between the cells of a heatmap in pixels: 1 where a cell is wide or high enough, else 0.
 
     plotly takes the gap from the cell, so a map of a long text on a narrow screen would have no colour left.
-
-    Args:
-        room: width and height of the map in pixels.
-        shape: rows and columns.
     """
     rows, columns = shape
     return {"xgap": int(room[0] >= LEAST_CELL * columns), "ygap": int(room[1] >= LEAST_CELL * rows)}
@@ -130,28 +108,20 @@ def add_cells(
     unit: str,
     hover: str | None = None,
     axes: tuple[str, str] = ("x", "y"),
+    first_column: int = 0,
+    /,
     **settings: Any,
 ) -> go.Figure:
-    """Add a heatmap with a colour bar in its unit, and numbers in the cells if all of them fit.
+    """Add a heatmap with a colour bar in its unit, and numbers in the cells if all of them fit, see `cell_numbers`.
 
-    Args:
-        figure: figure to add the map to.
-        values: numbers of the map; cells are at 0, 1, 2 ... on both axes.
-        form: number format, see `cell_numbers`.
-        scale: colour scale, from 0 to 1.
-        ends: numbers with the first and the last colour.
-        room: width and height of the map in pixels, in the narrowest layout of its width class.
-        unit: title of the colour bar.
-        hover: plotly hovertemplate of the cells.
-        axes: names of the axes.
-        settings: settings of the heatmap that add to or override the defaults.
+    Cells are at 0, 1, 2 ... on both axes; further settings of the heatmap add to the defaults or override them.
     """
     rows, columns = values.shape
     usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), **cell_gaps(room, values.shape)}
     usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
     usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
-    figure.add_heatmap(z=values, **{**usual, **settings})
-    return cell_numbers(figure, values, form, scale, ends, room, axes)
+    figure.add_heatmap(**{"z": values, **usual, **settings})
+    return cell_numbers(figure, values, form, scale, ends, room, axes, first_column)
 
 
 def _written(value: float, form: str) -> str:

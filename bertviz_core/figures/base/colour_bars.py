@@ -20,11 +20,7 @@ THICKNESS = 14
 
 
 def round_limit(limit: float) -> float:
-    """Return the smallest round number that is at least the limit, as the end of a scale.
-
-    Args:
-        limit: largest magnitude; 0 and NaN are replaced by 1.
-    """
+    """Return the smallest round number that is at least the limit, as the end of a scale; 1 for 0 and NaN."""
     if not math.isfinite(limit) or limit <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(limit))
@@ -32,13 +28,7 @@ def round_limit(limit: float) -> float:
 
 
 def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return multiples of one round number from low to high, as many as allowed.
-
-    Args:
-        low: lower end of the scale.
-        high: upper end.
-        most: maximum number of ticks.
-    """
+    """Return multiples of one round number from low to high, as many as allowed."""
     if not low < high:
         return [low]
     power = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -66,11 +56,6 @@ def bar_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list
     """Return ticks of a scale and their labels: both ends, and round numbers between that leave the ends room.
 
     An end that is no round number is labelled to a ten-thousandth of the scale or finer.
-
-    Args:
-        low: lower end of the scale.
-        high: upper end.
-        most: maximum number of round ticks.
     """
     ticks = round_ticks(low, high, most)
     near = 1e-6 * (high - low)
@@ -100,12 +85,7 @@ def colour_bar(
 ) -> dict[str, Any]:
     """Return settings of a colour bar with a tick at each end and round ticks between.
 
-    Args:
-        unit: unit of the colours, for the title.
-        low: lower end of the scale.
-        high: upper end.
-        drawn: cell values of the two ends, for cells drawn as steps; None for cells with the numbers themselves.
-        most: maximum number of round ticks.
+    `drawn` are the cell values of the two ends, for cells drawn as steps.
     """
     ticks, words = bar_ticks(low, high, most)
     start, stop = drawn or (low, high)
@@ -149,14 +129,8 @@ def tick_number(word: str) -> float | None:
 def spacing(words: Sequence[str], places: Sequence[float]) -> tuple[str, Callable[[float], float]] | None:
     """Determine the spacing of a bar's ticks, one of SPACINGS, and the function from positions on the bar to numbers.
 
-    A logarithmic bar may have a tick for 0 below all others.
-
-    Args:
-        words: labels of the ticks.
-        places: positions of the ticks.
-
-    Returns:
-        Spacing and function; None for ticks that are not numbers or have another spacing.
+    A logarithmic bar may have a tick for 0 below all others. None for ticks that are not numbers or have another
+    spacing.
     """
     numbers = [tick_number(word) for word in words]
     values = [number for number in numbers if number is not None]
@@ -187,14 +161,7 @@ def _number_at(place: float, origin: float, start: float, slope: float, inverse:
 
 
 def scale_words(unit: str, low: str, high: str, how: str = "") -> str:
-    """Describe a scale, the same in a figure, its caption and its table: "weight, 0 to 0.946".
-
-    Args:
-        unit: unit of the colours.
-        low: the formatted lower end.
-        high: the formatted upper end.
-        how: spacing of the numbers or meaning of the ends; empty for a linear scale.
-    """
+    """Describe a scale, the same in a figure, its caption and its table: "weight, 0 to 0.946, logarithmic"."""
     return f"{unit}, {low} to {high}{f', {how}' if how else ''}"
 
 

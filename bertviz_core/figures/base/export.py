@@ -59,11 +59,7 @@ def caption_of(
 ) -> Caption:
     """Build the caption of a figure; the colour range is read from the figure.
 
-    Args:
-        figure: the drawn figure.
-        words: description; the title of the figure and the names of the models are removed from it.
-        models: (name, revision) of the models.
-        texts: texts of the models; empty ones and None are left out.
+    The title of the figure and the names of the models are removed from the words; empty texts and None are left out.
     """
     description = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
     return Caption(description, tuple(models), tuple(text for text in texts if text), colour_range(figure))
@@ -219,19 +215,12 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
-    Its `document.picture(font)` returns the current drawing as SVG.
+    The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font)` returns the current
+    drawing as SVG. The message begins with the length of its header in four bytes and the header as JSON with the
+    colours as `look`; the numbers follow.
 
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
     the page allows only its own code and style.
-
-    Args:
-        payload: the message: the length of its header in four bytes, the header as JSON with the colours as `look`, and
-            the numbers.
-        view: HTML of the empty drawing.
-        style: its style sheet.
-        script: its code, which defines `startAlone()`; that also sets `document.picture`.
-        title: title and heading.
-        caption: text below the drawing.
     """
     length = int.from_bytes(payload[:4], "little")
     look = json.loads(payload[4 : 4 + length])["look"]
@@ -263,15 +252,7 @@ def _digest(text: str) -> str:
 
 
 def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
-    """Build one HTML page with the figure, its caption and plotly's code; it makes no request.
-
-    Args:
-        figure: figure drawn in this theme; static for print.
-        title: title of the page.
-        caption: caption below the figure.
-        theme: theme of the figure.
-        alt: alternative text.
-    """
+    """Build one HTML page with the figure, its caption and plotly's code; it makes no request."""
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
     body = without_selection(figure).to_html(
@@ -319,20 +300,10 @@ def _face(weights: str, file: Path) -> str:
 
 
 def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "") -> str:
-    """Add a caption below a drawing, title and description inside; all text is escaped.
+    """Add a caption below a drawing by plotly, title and description inside; all text is escaped.
 
-    On a slide the texts stand above the drawing, in larger letters, and not in the caption.
-
-    Args:
-        drawing: SVG of plotly, with width and height in pixels.
-        title: title of the drawing.
-        caption: caption below, in as many lines as it needs.
-        theme: theme of the drawing.
-        alt: alternative text.
-        medium: "slide" or "column"; "" for none.
-
-    Raises:
-        ValueError: the drawing has no size.
+    On a slide the texts stand above the drawing, in larger letters, and not in the caption. The medium is "slide",
+    "column", or "" for none.
     """
     size = re.match(r"<svg\b[^>]*?\bwidth=\"([\d.]+)\"[^>]*?\bheight=\"([\d.]+)\"", drawing)
     if size is None:
@@ -374,14 +345,6 @@ def for_medium(svg: str, medium: str, theme: Theme) -> str:
 
     A slide is 16:9, 1600 x 900 pixels, with the drawing in its middle, as large as fits. A column of a paper is 85 mm
     wide, and as high as the drawing.
-
-    Args:
-        svg: drawing by captioned_svg.
-        medium: "slide" or "column".
-        theme: theme of the drawing.
-
-    Raises:
-        ValueError: the drawing has no size.
     """
     width, height = _size(svg)
     if medium == COLUMN:
@@ -429,11 +392,7 @@ def _size(svg: str) -> tuple[float, float]:
 
 
 def described_png(png: bytes, words: str) -> bytes:
-    """Add an iTXt chunk "Description" to a PNG after its header (PNG specification, 11.3.4.5).
-
-    Raises:
-        ValueError: the bytes are no PNG.
-    """
+    """Add an iTXt chunk "Description" to a PNG after its header (PNG specification, 11.3.4.5)."""
     if not png.startswith(b"\x89PNG\r\n\x1a\n"):
         raise ValueError("these bytes are no PNG")
     content = b"iTXt" + b"Description\0\0\0\0\0" + words.encode("utf-8", "replace")

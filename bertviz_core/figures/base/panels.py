@@ -71,26 +71,14 @@ class PanelGrid:
     """Whether colour bars are aligned with the top of their maps, or with the bottom."""
 
     def place(self, index: int, count: int) -> tuple[float, float, float]:
-        """Return left edge, lower edge and width of a map.
-
-        Args:
-            index: index of the map.
-            count: number of maps.
-        """
+        """Return left edge, lower edge and width of a map."""
         line, column = divmod(index, self.columns)
         width = (1 - (self.columns - 1) * self.between) / self.columns
         return column * (width + self.between), (count // self.columns - 1 - line) * (self.tall + self.below), width
 
 
 def head_panels(panels: Sequence[Panel], grid: PanelGrid, title: str, theme: Theme) -> go.Figure:
-    """Draw maps of layers by heads.
-
-    Args:
-        panels: the maps, row by row; all of one size, and as many as the grid has positions.
-        grid: positions of the maps.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw maps of layers by heads, row by row; all are of one size, and as many as the grid has positions."""
     figure = go.Figure(layout=layout(theme, escape(title), height=grid.height))
     for index, panel in enumerate(panels):
         left, bottom, width = grid.place(index, len(panels))

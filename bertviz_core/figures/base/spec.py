@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Generic, ParamSpec
+from typing import Any, Generic, ParamSpec, Self
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -374,6 +374,11 @@ class FigureSpec:
     table: Callable[[], pd.DataFrame] | None = None
     """Computes its numbers, the same on a page, in a file and in the library; None for a figure without a table."""
 
+    @classmethod
+    def of(cls, title: str, alt: str, caption: str, draw: Callable[..., go.Figure], *args: Any, **more: Any) -> Self:
+        """Build a figure that `draw` draws of these arguments, the title and the theme."""
+        return cls(title, alt, partial(draw, *args, title, **more), caption)
+
     def drawn(self, theme: Theme) -> go.Figure:
         """Draw the figure in a theme, fitted to its width."""
         key = (theme.name, theme.pixels, theme.tall)
@@ -386,11 +391,7 @@ class FigureSpec:
         return self.cache[key]
 
     def frame(self) -> pd.DataFrame:
-        """Compute the numbers of the figure.
-
-        Raises:
-            TextError: it has no table.
-        """
+        """Compute the numbers of the figure."""
         if self.table is None:
             raise TextError(f"The figure {self.title!r} has no table; write an image, or .html.")
         return self.table()
@@ -452,7 +453,7 @@ DECLARED: dict[str, DeclaredFigure[...]] = {}
 def figure(
     name: str,
     chart: str,
-    description: str,
+    description: str = "",
     reported: bool = False,
     table: Callable[..., pd.DataFrame] | None = None,
 ) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
@@ -461,7 +462,7 @@ def figure(
     Args:
         name: name in the command.
         chart: key of its chart, prefixed with the name of the page.
-        description: content and options, for `figure --list`.
+        description: content and options, for `figure --list`; by default the first line of the docstring.
         reported: whether reports offer it: it is of a single model and its text, without further names, files or lists.
         table: computes its numbers from results that the figure, or the answer to its question, has by these names.
     """
@@ -469,11 +470,16 @@ def figure(
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description, reported, table, make)
+        spec = DeclaredFigure(name, chart, description or _first_line(make), reported, table, make)
         DECLARED[name] = spec
         return spec
 
     return declared
+
+
+def _first_line(make: Callable[..., FigureSpec]) -> str:
+    line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
+    return line if line[1:2].isupper() else line[:1].lower() + line[1:]
 
 
 def write_minus(figure: go.Figure) -> None:

@@ -263,3 +263,8 @@ def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
         },
     )
     return base.update(more)
+
+
+def of_two(theme: Theme) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return colour and dash of the first and of the second of two models."""
+    return (theme.colours["embeddings"], "solid"), (theme.colours["task head"], "dot")

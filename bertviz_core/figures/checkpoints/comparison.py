@@ -31,8 +31,9 @@ from bertviz_core.checkpoints.tables import (
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
+from bertviz_core.figures.base.marks import add_bars, add_line, add_points, row_axis, state_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, of_two, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 from bertviz_core.figures.predictions.probes import confusion_cells
 from bertviz_core.predictions.probing.results import LEAST, AnswerComparison, ScorePair, SlicedAnswers, TextSlice
@@ -52,34 +53,15 @@ LEAST_DISTANCE = 1e-3
 def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """Draw one tensor in two checkpoints: values on the left, differences on the right."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
-    for model, histogram, colour, dash in zip(
-        models,
-        (histograms.first, histograms.second),
-        (theme.colours["embeddings"], theme.colours["task head"]),
-        ("solid", "dot"),
-        strict=True,
-    ):
-        x, y = _outline(histogram)
-        figure.add_scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            name=escape(model),
-            line={"color": colour, "width": 2.5, "dash": dash},
-            hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
-        )
-    edges = histograms.difference.edges
-    figure.add_bar(
-        x=(edges[1:] + edges[:-1]) / 2,
-        y=histograms.difference.counts,
-        width=float(edges[1] - edges[0]),
-        xaxis="x2",
-        yaxis="y2",
-        marker={"color": theme.colours["feed_forward"], "line": {"width": 0}},
-        showlegend=False,
-        hovertemplate="%{y:,} differences around %{x:.4g}<extra></extra>",
-    )
-    half = (1 - GAP) / 2
+    both = (histograms.first, histograms.second)
+    for model, histogram, (colour, dash) in zip(models, both, of_two(theme), strict=True):
+        hover = "%{y:,} values around %{x:.4g}"
+        add_line(figure, *_outline(histogram), hover, colour, 2.5, dash, mode="lines", name=escape(model))
+    edges, half = histograms.difference.edges, (1 - GAP) / 2
+    bars = {"color": theme.colours["feed_forward"], "line": {"width": 0}}
+    middles = {"x": (edges[1:] + edges[:-1]) / 2, "width": float(edges[1] - edges[0]), "showlegend": False}
+    hover = "%{y:,} differences around %{x:.4g}"
+    add_bars(figure, histograms.difference.counts, hover, bars, False, **middles, xaxis="x2", yaxis="y2")
     figure.update_layout(
         xaxis={"domain": [0, half], "title": "value"},
         yaxis={"title": "count", "rangemode": "tozero"},
@@ -140,23 +122,23 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", table=changes_frame)
+@figure("changes", "checkpoint_changes", table=changes_frame)
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
-    """Plot the change of each tensor."""
+    """How far each tensor moved to another checkpoint."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
     draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-@figure("change", "checkpoint_change", "one tensor in two checkpoints", table=change_frame)
+@figure("change", "checkpoint_change", table=change_frame)
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
-    """Plot one tensor in both checkpoints."""
+    """One tensor in two checkpoints."""
     title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
-    return FigureSpec(title, alt, partial(histogram_pair, value_histograms, names, title))
+    return FigureSpec.of(title, alt, "", histogram_pair, value_histograms, names)
 
 
 def most_changed(comparison: CheckpointComparison) -> str:
@@ -166,13 +148,9 @@ def most_changed(comparison: CheckpointComparison) -> str:
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
 
 
-@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", table=cosines_frame)
+@figure("cosines", "checkpoint_cosines", table=cosines_frame)
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
-    """Plot the cosine of both models' hidden states, token by token.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Two models' hidden states of a text."""
     if state_behaviour.cosines is None:
         raise ValueError("no cosines")
     title = f"Cosine of hidden states — {state_behaviour.first} to {state_behaviour.second}"
@@ -180,18 +158,13 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-@figure("divergences", "checkpoint_divergences", "two models' attention on a text", table=divergences_frame)
+@figure("divergences", "checkpoint_divergences", table=divergences_frame)
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
-    """Plot the divergence of both models' attention, head by head.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Two models' attention on a text."""
     if attention_behaviour.divergences is None:
         raise ValueError("no divergences")
     title = f"Divergence of attention — {attention_behaviour.first} to {attention_behaviour.second}"
-    draw = partial(divergence_map, attention_behaviour.divergences, title)
-    return FigureSpec(title, f"{title}, layers by heads", draw)
+    return FigureSpec.of(title, f"{title}, layers by heads", "", divergence_map, attention_behaviour.divergences)
 
 
 SCORES_HEIGHT = 360
@@ -204,41 +177,16 @@ BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
 def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """Draw accuracy and macro-F1 of two models above their differences with the 95 % interval."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SCORES_HEIGHT))
-    colours = (theme.colours["embeddings"], theme.colours["task head"])
     columns = ([each.first for each in scores], [each.second for each in scores])
-    for place, (model, values) in enumerate(zip(models, columns, strict=True)):
-        figure.add_scatter(
-            x=[100 * value for value in values],
-            y=[0, 1],
-            name=escape(f"{('first', 'second')[place]}: {model}"),
-            mode="markers",
-            marker={
-                "size": 13,
-                "color": colours[place],
-                "symbol": ("circle", "diamond-open")[place],
-                "line": {"color": colours[place], "width": 2.5},
-            },
-            customdata=MEASURES,
-            hovertemplate="%{customdata}: %{x:.1f}%<extra></extra>",
-        )
-    points, bars = difference_bars(scores, theme)
-    figure.add_scatter(
-        x=points,
-        y=[0, 1],
-        name="difference",
-        mode="markers",
-        marker={"size": 11, "color": theme.text},
-        error_x=bars,
-        customdata=[f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)],
-        hovertemplate="%{customdata}<extra></extra>",
-        showlegend=False,
-        xaxis="x2",
-        yaxis="y2",
-    )
-    zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
-    figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, xref="x2", yref="y2 domain", line=zero, layer="below")
+    for place, (model, values, (colour, _)) in enumerate(zip(models, columns, of_two(theme), strict=True)):
+        look = {"symbol": ("circle", "diamond-open")[place], "line": {"color": colour, "width": 2.5}}
+        name, shares = escape(f"{('first', 'second')[place]}: {model}"), [100 * value for value in values]
+        hover = "%{customdata}: %{x:.1f}%"
+        add_points(figure, shares, [0, 1], hover, 13, colour, look, name=name, customdata=MEASURES)
+    words = [f"{name}: {interval_words(each)}" for name, each in zip(MEASURES, scores, strict=True)]
+    _add_differences(figure, scores, words, theme, "2", name="difference")
     end = round_limit(max(abs(100 * limit) for each in scores for limit in (each.low, each.high)) * 1.05)
-    rows: dict[str, Any] = {"tickvals": [0, 1], "ticktext": list(MEASURES), "range": [1.5, -0.5], "showgrid": False}
+    rows = row_axis(MEASURES)
     figure.update_layout(
         xaxis={"title": "score, %", "range": [-2, 102], "anchor": "y"},
         yaxis={**rows, "domain": [BOTTOM_OF_SCORES, 1]},
@@ -248,12 +196,29 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
     return even_axes(figure, theme)
 
 
-def difference_bars(scores: Sequence[ScorePair], theme: Theme) -> tuple[list[float], dict[str, Any]]:
-    """The differences of scores in points, and plotly's error bars of their intervals."""
+def _add_differences(
+    figure: go.Figure, scores: Sequence[ScorePair], words: Sequence[str], theme: Theme, axes: str = "", **settings: Any
+) -> None:
+    """Add the differences of scores in points with their intervals, a row each, and the line of 0."""
     points = [100 * each.difference for each in scores]
     above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
     below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
-    return points, {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+    bars = {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
+    _add_rows(figure, points, words, theme, error_x=bars, **_on(axes), **settings)
+    zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
+    ends = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": f"x{axes}" if axes else None, "yref": f"y{axes} domain"}
+    figure.add_shape(type="line", **ends, line=zero, layer="below")
+
+
+def _on(axes: str) -> dict[str, str]:
+    return {"xaxis": f"x{axes}", "yaxis": f"y{axes}"} if axes else {}
+
+
+def _add_rows(
+    figure: go.Figure, points: Sequence[float], words: Sequence[str], theme: Theme, look: Any = None, **settings: Any
+) -> None:
+    rows, usual = list(range(len(points))), {"customdata": list(words), "showlegend": False}
+    add_points(figure, points, rows, "%{customdata}", 11, theme.text, look, **usual, **settings)
 
 
 def interval_words(score: ScorePair) -> str:
@@ -268,11 +233,7 @@ def points(share: float) -> str:
 
 
 def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
-    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1.
-
-    Raises:
-        ValueError: there are no gold labels.
-    """
+    """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1."""
     gold = answer_comparison.gold
     if gold is None:
         raise ValueError("there are no gold labels")
@@ -294,11 +255,7 @@ def confusion_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
     table=score_frame,
 )
 def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
-    """Plot the scores of two models against the same gold labels, above their differences and intervals.
-
-    Raises:
-        ValueError: the answers are not compared with gold labels.
-    """
+    """Plot the scores of two models against the same gold labels, above their differences and intervals."""
     compared = answer_comparison
     if compared.gold is None:
         raise ValueError("there are no gold labels")
@@ -312,14 +269,9 @@ def scores_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     return FigureSpec(title, f"{title}: {numbers}", draw, f"{title}: {numbers}. {about}")
 
 
-@figure(
-    "answers-compared",
-    "checkpoint_answers",
-    "answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)",
-    table=confusion_frame,
-)
+@figure("answers-compared", "checkpoint_answers", table=confusion_frame)
 def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
-    """Plot the number of texts by answer of the first model (row) and of the second (column)."""
+    """Answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)."""
     compared = answer_comparison
     title = f"Answers to {counted(len(compared.texts), 'text')} — {compared.first} and {compared.second}"
     agreement = f"the same answer to {compared.agreement:.1%}"
@@ -363,59 +315,37 @@ def cosine_lines(
 ) -> go.Figure:
     """Draw the mean cosine of two different texts at every hidden state, a line for each model of any depth."""
     figure = go.Figure(layout=layout(theme, escape(title), height=LINES_HEIGHT))
-    colours = (theme.colours["embeddings"], theme.colours["task head"])
-    for name, values, colour, dash in zip(models, cosines, colours, ("solid", "dot"), strict=True):
-        figure.add_scatter(
-            x=list(range(len(values))),
-            y=values,
-            name=escape(name),
-            mode="lines+markers",
-            line={"color": colour, "width": 2.5, "dash": dash},
-            customdata=state_names(len(values)),
-            hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
-        )
+    for name, values, (colour, dash) in zip(models, cosines, of_two(theme), strict=True):
+        named, hover = {"name": escape(name), "customdata": state_names(len(values))}, "%{customdata}: %{y:.4f}"
+        add_line(figure, list(range(len(values))), values, hover, colour, 2.5, dash, **named)
     figure.update_xaxes(_ticks(max(map(len, cosines))), title="layer")
     lowest = min(0.0, *(float(np.min(values)) for values in cosines))
     return figure.update_yaxes(title="mean cosine", range=[-round_limit(-lowest) if lowest < 0 else 0, 1.02])
 
 
 def _ticks(count: int) -> dict[str, Any]:
-    """Axis settings that name the hidden states: "emb." for the embeddings, then the numbers of the layers."""
-    step = -(-count // MOST_TICKS)
-    places = [0, *range(step, count, step)]
-    return {"tickvals": places, "ticktext": ["emb.", *(str(place - 1) for place in places[1:])]}
+    return state_axis(range(count), -(-count // MOST_TICKS))
 
 
-@figure(
-    "layer-similarity",
-    "checkpoint_layers",
-    "how alike the layers of two models are over many texts",
-    table=similarity_frame,
-)
+@figure("layer-similarity", "checkpoint_layers", table=similarity_frame)
 def layer_similarity_figure(layer_similarity: LayerSimilarity, layer_measure: str) -> FigureSpec:
-    """Plot CKA, or the share of nearest texts, of every layer of one model with every layer of the other."""
+    """How alike the layers of two models are over many texts."""
     compared = layer_similarity
     both = f"{compared.first} and {compared.second}"
     title = f"{'CKA of the layers' if layer_measure == CKA else 'Nearest texts shared'} — {both}"
     values = compared.cka if layer_measure == CKA else compared.shared_neighbours
-    draw = partial(layer_map, values, (compared.first, compared.second), layer_measure, title)
     alt = f"{title}, over {counted(compared.texts, 'text')}, layers of the first by layers of the second"
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", layer_map, values, (compared.first, compared.second), layer_measure)
 
 
-@figure(
-    "text-cosines",
-    "checkpoint_text_cosines",
-    "how alike different texts are at every layer of two models",
-    table=text_cosines_frame,
-)
+@figure("text-cosines", "checkpoint_text_cosines", table=text_cosines_frame)
 def text_cosines_figure(layer_similarity: LayerSimilarity) -> FigureSpec:
-    """Plot the mean cosine of two different texts, by layer and model."""
+    """How alike different texts are at every layer of two models."""
     compared = layer_similarity
     title = f"Mean cosine of two different texts — {compared.first} and {compared.second}"
     names = (f"first: {compared.first}", f"second: {compared.second}")
-    draw = partial(cosine_lines, (compared.first_cosine, compared.second_cosine), names, title)
-    return FigureSpec(title, f"{title}, a line for each model over its layers", draw)
+    alt = f"{title}, a line for each model over its layers"
+    return FigureSpec.of(title, alt, "", cosine_lines, (compared.first_cosine, compared.second_cosine), names)
 
 
 SLICES_ROW_HEIGHT, MARGINS = 34, 150
@@ -427,33 +357,19 @@ def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
     """Draw a row per slice: the difference of the accuracies with its interval, or the share of same answers."""
     shown = _shown(sliced)
     figure = go.Figure(layout=layout(theme, escape(title), height=MARGINS + SLICES_ROW_HEIGHT * len(shown)))
-    marker: dict[str, Any] = {"size": 11, "color": theme.text}
+    words = [escape(_words(each)) for each in shown]
     scores = [each.accuracy for each in shown if each.accuracy is not None]
     if scores:
-        points, bars = difference_bars(scores, theme)
         ends = [end for each in scores for end in (each.difference, each.low, each.high) if not isnan(end)]
         end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
-        marker["symbol"] = ["circle-open" if isnan(each.low) else "circle" for each in scores]
-        zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
-        figure.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="y domain", line=zero, layer="below")
+        look = {"symbol": ["circle-open" if isnan(each.low) else "circle" for each in scores]}
+        _add_differences(figure, scores, words, theme, look=look)
         x_axis = {"title": "accuracy, second − first, points; bar: 95 % interval", "range": [-end, end]}
     else:
-        points, bars = [100 * each.agreement for each in shown], None
+        _add_rows(figure, [100 * each.agreement for each in shown], words, theme)
         x_axis = {"title": "same answer of both models, %", "range": [-2, 102]}
-    figure.add_scatter(
-        x=points,
-        y=list(range(len(shown))),
-        mode="markers",
-        marker=marker,
-        error_x=bars,
-        customdata=[escape(_words(each)) for each in shown],
-        hovertemplate="%{customdata}<extra></extra>",
-        showlegend=False,
-    )
     names = [f"{escape(shortened(each.name, LONGEST_NAME))} · {each.compared or len(each.places):,}" for each in shown]
-    ticks = {"tickvals": list(range(len(shown))), "ticktext": names, "showgrid": False}
-    figure.update_layout(xaxis=x_axis, yaxis={**ticks, "range": [len(shown) - 0.5, -0.5]})
-    return even_axes(figure, theme)
+    return even_axes(figure.update_layout(xaxis=x_axis, yaxis=row_axis(names)), theme)
 
 
 def _shown(sliced: SlicedAnswers) -> tuple[TextSlice, ...]:
@@ -508,8 +424,7 @@ def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
     if compared.gold is not None:
         samples = f"{compared.gold.resamples:,} samples"
         about = f" Interval: paired bootstrap over the {LEAST} texts or more of a slice, {samples}; fewer: open circle"
-    draw = partial(slice_rows, sliced_answers, title)
-    return FigureSpec(title, f"{title}: {rows}", draw, f"{title}: {rows}.{about}")
+    return FigureSpec.of(title, f"{title}: {rows}", f"{title}: {rows}.{about}", slice_rows, sliced_answers)
 
 
 def _divided(by: str) -> str:

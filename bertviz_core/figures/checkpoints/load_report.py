@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
 from bertviz_core.checkpoints.results import TensorGrid
 from bertviz_core.checkpoints.tables import adapter_frame, head_frame, report_frame
+from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
@@ -130,18 +131,8 @@ def _words(
     theme: Theme,
     hover: list[str] | None = None,
 ) -> None:
-    figure.add_scatter(
-        x=x,
-        y=y,
-        text=text,
-        mode="text",
-        textposition=position,
-        textfont={"size": TEXT_SIZE, "color": theme.text},
-        cliponaxis=False,
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>" if hover else None,
-        hoverinfo=None if hover else "skip",
-    )
+    hovers = {"customdata": hover, "hovertemplate": "%{customdata}<extra></extra>", "hoverinfo": None} if hover else {}
+    add_words(figure, x, y, text, TEXT_SIZE, theme.text, position, **hovers)
 
 
 def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
@@ -150,23 +141,23 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-@figure("load-report", "checkpoint_report", "what loads from the file (--task)", reported=True, table=report_frame)
+@figure("load-report", "checkpoint_report", reported=True, table=report_frame)
 def report_figure(report: LoadReport) -> FigureSpec:
-    """Plot the parameters of each component that are loaded from the file."""
+    """What loads from the file (--task)."""
     title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.expected:,} tensors"
-    return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
+    return FigureSpec.of(title, alt, caption, share_bars, report.shares)
 
 
-@figure("task-head", "checkpoint_head", "what a task's head adds (--task)", table=head_frame)
+@figure("task-head", "checkpoint_head", table=head_frame)
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
-    """Plot the module tree of a class with a head, compared with the base model."""
+    """What a task's head adds (--task)."""
     difference = head_difference
     title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"
     caption = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
-    return FigureSpec(title, alt, partial(head_tree, difference, title), caption)
+    return FigureSpec.of(title, alt, caption, head_tree, difference)
 
 
 RELATIVE, STABLE = "norm of the update", "stable rank"
@@ -179,20 +170,13 @@ TITLES = {
 
 
 def update_numbers(updates: AdapterUpdates, measure: str) -> list[float]:
-    """Return one number of every update.
-
-    Args:
-        updates: the updates.
-        measure: one of UPDATE_MEASURES.
-    """
+    """Return one number of every update."""
     return [each.relative_norm if measure == RELATIVE else each.stable_rank for each in updates.updates]
 
 
-@figure(
-    "adapter-updates", "checkpoint_adapter", "how much an adapter adds to each matrix of its base", table=adapter_frame
-)
+@figure("adapter-updates", "checkpoint_adapter", table=adapter_frame)
 def adapter_updates_figure(update_grid: TensorGrid, adapter_updates: AdapterUpdates, update_measure: str) -> FigureSpec:
-    """Plot the norm or the stable rank of every update, by place and layer."""
+    """How much an adapter adds to each matrix of its base."""
     words, unit = TITLES[update_measure]
     title = f"{words} — {adapter_updates.adapter}"
     largest = _largest(adapter_updates, update_measure)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,14 @@ from bertviz_core.checkpoints.training.results import (
     TrainingMovement,
 )
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis
-from bertviz_core.figures.base.cells import add_cells, cell_gaps
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
+from bertviz_core.figures.base.marks import add_bars, add_heading, add_line, add_points, row_axis
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names
-from bertviz_core.figures.checkpoints.weights import add_numbers, number_scale
-from bertviz_core.text import counted, digits, escape_controls, shortened
+from bertviz_core.figures.checkpoints.weights import number_cells, number_scale
+from bertviz_core.text import counted, escape_controls, shortened
 
 FIRST, PREVIOUS = "the first checkpoint", "the previous checkpoint"
 MOVED_FROM = (FIRST, PREVIOUS)
@@ -101,20 +101,11 @@ def log_curves(log: TrainingLog, panels: Sequence[LogPanel], title: str, theme: 
 
 def _add_curve(figure: go.Figure, log: TrainingLog, name: str, place: int, axis: str, theme: Theme) -> None:
     rows = [entry for entry in log.entries if name in entry.values]
-    figure.add_scatter(
-        x=[entry.step for entry in rows],
-        y=[entry.values[name] if np.isfinite(entry.values[name]) else None for entry in rows],
-        yaxis=axis,
-        name=escape(name),
-        mode="lines+markers" if len(rows) <= MOST_MARKS else "lines",
-        line={
-            "color": theme.colours[COLOURS[place % len(COLOURS)]],
-            "width": 2,
-            "dash": DASHES[place // len(COLOURS) % len(DASHES)],
-        },
-        marker={"size": 5},
-        hovertemplate=f"{escape(name)}, step %{{x:,}}: %{{y:.5g}}<extra></extra>",
-    )
+    values = [entry.values[name] if np.isfinite(entry.values[name]) else None for entry in rows]
+    look = theme.colours[COLOURS[place % len(COLOURS)]], 2, DASHES[place // len(COLOURS) % len(DASHES)]
+    mode, hover = "lines+markers" if len(rows) <= MOST_MARKS else "lines", f"{escape(name)}, step %{{x:,}}: %{{y:.5g}}"
+    steps, named = [entry.step for entry in rows], {"name": escape(name), "yaxis": axis}
+    add_line(figure, steps, values, hover, *look, mode=mode, marker={"size": 5}, **named)
 
 
 def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: float, theme: Theme) -> go.Figure:
@@ -122,23 +113,19 @@ def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: 
     number = str(panels + 1) if panels else ""
     bare = {"showticklabels": False, "showgrid": False, "ticks": "", "range": [-1, 1], "fixedrange": True}
     figure.update_layout({f"yaxis{number}": {**bare, "domain": [0, height], "anchor": "x"}})
-    figure.add_scatter(
-        x=log.steps,
-        y=np.zeros(len(log.steps)),
-        yaxis=f"y{number}",
-        name="checkpoint",
-        mode="markers",
-        marker={"symbol": "diamond", "size": 10, "color": theme.text},
-        customdata=[escape(name) for name in log.checkpoints],
-        hovertemplate="%{customdata}, step %{x:,}<extra></extra>",
-    )
+    named = {"name": "checkpoint", "customdata": [escape(name) for name in log.checkpoints], "yaxis": f"y{number}"}
+    hover, diamond = "%{customdata}, step %{x:,}", {"symbol": "diamond"}
+    add_points(figure, log.steps, np.zeros(len(log.steps)), hover, 10, theme.text, diamond, **named)
     if len(log.steps) <= MOST_MARKS:
         for step in dict.fromkeys(log.steps.tolist()):
-            line = {"color": theme.muted, "width": 1, "dash": "dot"}
-            figure.add_shape(
-                type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line, layer="between"
-            )
+            _add_step_line(figure, step, theme, layer="between")
     return figure.update_xaxes(title="step", rangemode="tozero", anchor=f"y{number}", position=0)
+
+
+def _add_step_line(figure: go.Figure, step: float, theme: Theme, **settings: Any) -> None:
+    """Add a dotted line through all plots at a step."""
+    line, ends = {"color": theme.muted, "width": 1, "dash": "dot"}, {"x0": step, "x1": step, "y0": 0, "y1": 1}
+    figure.add_shape(type="line", **ends, xref="x", yref="paper", line=line, **settings)
 
 
 def movement_map(
@@ -150,61 +137,35 @@ def movement_map(
     theme: Theme,
 ) -> go.Figure:
     """Draw the movement of every layer and component at every checkpoint; a cell that is not finite stays empty."""
+    axis, room = StepAxis(movement.checkpoints, movement.steps), max(theme.pixels - BESIDE, 1)
     pixels = max(ROW * len(places), LEAST_ROWS)
     unit = "relative change" if logarithmic else "relative change, linear"  # the other scale is named by `fitted`
     scale = number_scale(values.reshape(-1).tolist(), unit, theme, logarithmic=logarithmic)
     figure = go.Figure(layout=layout(theme, escape(title), height=110 + pixels))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
-    named = [f"{name}, step {step:,}" for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)]
-    room = max(theme.pixels - BESIDE, 1)
-    figure.add_heatmap(
-        z=scale.drawn(values),
-        x=list(range(len(named))),
-        y=list(range(len(places))),
-        customdata=[
-            [[escape(f"{place}, {name}"), digits(value, 5)] for name, value in zip(named, row, strict=True)]
-            for place, row in zip(places, values.tolist(), strict=True)
-        ],
-        coloraxis="coloraxis",
-        **cell_gaps((room, pixels), values.shape),
-        hoverongaps=False,
-        hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
-    )
-    add_numbers(figure, values, scale, range(len(named)), (room, pixels))
-    steps = [
-        f"{step:,}{' final' if name == FINAL else ''}"
-        for name, step in zip(movement.checkpoints, movement.steps.tolist(), strict=True)
-    ]
-    figure.update_xaxes(token_axis(steps, room, theme=theme), title="step of the checkpoint", showgrid=False)
-    rows = {"tickvals": list(range(len(places))), "ticktext": [escape(place) for place in places]}
-    figure.update_yaxes(**rows, range=[len(places) - 0.5, -0.5], showgrid=False)
-    return even_axes(figure, theme)
+    names = [[f"{place}, {name}" for name in axis.named] for place in places]
+    number_cells(figure, values, range(values.shape[1]), names, scale, (room, pixels), ": ", 5)
+    figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
+    return even_axes(figure.update_yaxes(row_axis([escape(place) for place in places])), theme)
 
 
-@figure(
-    "training-log", "checkpoint_training_log", "what a trainer logged, with the checkpoints marked", table=log_frame
-)
+@figure("training-log", "checkpoint_training_log", table=log_frame)
 def training_log_figure(training_log: TrainingLog) -> FigureSpec:
-    """Plot the logged numbers over the steps, with the checkpoints marked."""
+    """What a trainer logged, with the checkpoints marked."""
     panels = log_panels(training_log.metrics)
     title = f"Training log — {training_log.run}"
     measured = ", ".join(panel.title for panel in panels) or "no numbers"
     alt = f"{title}: {measured} over the steps, {counted(len(training_log.steps), 'checkpoint')} marked"
     undrawn = undrawn_text(training_log, panels)
     caption = f"{title}; {undrawn}" if undrawn else ""
-    return FigureSpec(title, alt, partial(log_curves, training_log, panels, title), caption)
+    return FigureSpec.of(title, alt, caption, log_curves, training_log, panels)
 
 
-@figure(
-    "training-movement",
-    "checkpoint_training_movement",
-    "how far each layer moved by each checkpoint of a run",
-    table=movement_frame,
-)
+@figure("training-movement", "checkpoint_training_movement", table=movement_frame)
 def training_movement_figure(
     training_movement: TrainingMovement, moved_from: str, moved_part: str, movement_logarithmic: bool
 ) -> FigureSpec:
-    """Plot the movement of layers and components, from the first checkpoint, or the base, or the previous one."""
+    """How far each layer moved by each checkpoint of a run."""
     movement = training_movement
     whole = movement.from_first if moved_from == FIRST else movement.from_previous
     values = whole[:, :, movement.parts.index(moved_part)].T
@@ -213,8 +174,8 @@ def training_movement_figure(
     of_what = "Movement" if moved_part == ALL_PARTS else f"Movement of {moved_part}"
     start = f"the base {movement.base}" if movement.base and moved_from == FIRST else moved_from
     title = f"{of_what} from {start} — {movement.run}"
-    draw = partial(movement_map, values[has_part], places, movement, movement_logarithmic, title)
-    return FigureSpec(title, f"{title}: layers and components by checkpoints", draw)
+    alt = f"{title}: layers and components by checkpoints"
+    return FigureSpec.of(title, alt, "", movement_map, values[has_part], places, movement, movement_logarithmic)
 
 
 PLOT_HEIGHT, STEP_LINES_BETWEEN, STEP_LINES_AROUND, NAMES_HEIGHT = 170, 24, 110, 24
@@ -255,10 +216,15 @@ class StepAxis:
     """Index of a checkpoint, and a name that is drawn above the plots from there on."""
 
     @property
+    def named(self) -> list[str]:
+        """Name and step of each checkpoint."""
+        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
+        return [f"{escape_controls(name)}, step {step:,}" for name, step in both]
+
+    @property
     def hovered(self) -> list[str]:
         """Name and step of each checkpoint, escaped."""
-        both = zip(self.checkpoints, self.steps.tolist(), strict=True)
-        return [escape(f"{escape_controls(name)}, step {step:,}") for name, step in both]
+        return list(map(escape, self.named))
 
     def labels(self) -> list[str]:
         """Step of each checkpoint, as text."""
@@ -267,14 +233,7 @@ class StepAxis:
 
 
 def step_plots(plots: Sequence[StepPlot], axis: StepAxis, title: str, theme: Theme) -> go.Figure:
-    """Draw plots below one another over the steps of the checkpoints, with names above from the steps where they begin.
-
-    Args:
-        plots: the plots, from top to bottom.
-        axis: the checkpoints.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw plots below one another over the steps of the checkpoints, with names above where they begin."""
     above = NAMES_HEIGHT if axis.names else 0
     inside = above + PLOT_HEIGHT * len(plots) + STEP_LINES_BETWEEN * (len(plots) - 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=STEP_LINES_AROUND + inside))
@@ -310,28 +269,17 @@ def _add_line(
     place: int,
     theme: Theme,
 ) -> None:
-    shown = escape(escape_controls(name))
-    same: dict[str, Any] = {
-        "x": axis.steps,
-        "y": [value if np.isfinite(value) else None for value in values.tolist()],
-        "yaxis": y_axis,
-        "name": shown,
-        "customdata": axis.hovered,
-        "hovertemplate": f"{shown}, %{{customdata}}: %{{y:{plot.form}}}<extra></extra>",
-    }
-    colour = HUES[place % len(HUES)]
+    shown, colour = escape(escape_controls(name)), HUES[place % len(HUES)]
+    numbers = [value if np.isfinite(value) else None for value in values.tolist()]
+    hover = f"{shown}, %{{customdata}}: %{{y:{plot.form}}}"
+    named: dict[str, Any] = {"yaxis": y_axis, "name": shown, "customdata": axis.hovered}
     if plot.as_bars:
-        figure.add_bar(**same, marker={"color": colour}, width=_bar_width(axis.steps))
+        add_bars(figure, numbers, hover, colour, False, x=axis.steps, width=_bar_width(axis.steps), **named)
         return
-    figure.add_scatter(
-        **same,
-        mode="lines+markers" if len(axis.steps) <= MOST_MARKS else "lines",
-        line={"color": colour, "width": 2.5, "dash": DASHES[place // len(HUES) % len(DASHES)]},
-        marker={
-            "size": [11 if name == FINAL else 7 for name in axis.checkpoints],
-            "symbol": ["diamond" if name == FINAL else "circle" for name in axis.checkpoints],
-        },
-    )
+    final = [each == FINAL for each in axis.checkpoints]
+    marks = {"size": [11 if each else 7 for each in final], "symbol": ["diamond" if x else "circle" for x in final]}
+    mode, dash = "lines+markers" if len(final) <= MOST_MARKS else "lines", DASHES[place // len(HUES) % len(DASHES)]
+    add_line(figure, axis.steps, numbers, hover, colour, 2.5, dash, mode=mode, marker=marks, **named)
 
 
 def _range(steps: Int[np.ndarray, " checkpoints"]) -> tuple[float, float]:
@@ -364,16 +312,13 @@ def _add_names(figure: go.Figure, axis: StepAxis, bottom: float, theme: Theme) -
     for (place, name), end in zip(axis.names, ends, strict=True):
         step = float(axis.steps[place])
         if place:
-            line = {"color": theme.muted, "width": 1, "dash": "dot"}
-            figure.add_shape(type="line", x0=step, x1=step, y0=0, y1=1, xref="x", yref="paper", line=line)
+            _add_step_line(figure, step, theme)
         pixels = min((float(end) - step) / (high - low) * room - GAP, LONGEST)
         label = shortened_label(escape(escape_controls(name)), pixels, TEXT_SIZE - 2) if pixels >= LEAST else ""
         if not label or label_width(label, TEXT_SIZE - 2) > pixels:
             continue
-        figure.add_annotation(
-            text=label, x=step, xref="x", xanchor="left", y=bottom, yref="paper", yanchor="bottom", showarrow=False,
-            font={"size": TEXT_SIZE - 2, "color": theme.text}, xshift=2 if place else 0, borderpad=0,
-        )  # fmt: skip
+        look = {"font": {"size": TEXT_SIZE - 2, "color": theme.text}, "xshift": 2 if place else 0, "borderpad": 0}
+        add_heading(figure, label, step, bottom, xref="x", **look)
 
 
 OF_STEP, CHANGE = "at each step", "change from the first checkpoint"
@@ -387,18 +332,13 @@ MOST_LAYERS = 30
 """Number of layers above which not each is named."""
 
 
-@figure(
-    "training-cka",
-    "checkpoint_training_cka",
-    "CKA of each layer with that of the first checkpoint of a run",
-    table=cka_frame,
-)
+@figure("training-cka", "checkpoint_training_cka", table=cka_frame)
 def training_cka_figure(followed_states: FollowedStates) -> FigureSpec:
-    """Plot the CKA of every hidden state of every checkpoint with the same state of the first."""
+    """CKA of each layer with that of the first checkpoint of a run."""
     followed = followed_states
     title = f"CKA with the first checkpoint — {followed.run}"
     alt = f"{title}, over {counted(followed.texts, 'text')}: hidden states by {_count(followed)}"
-    return FigureSpec(title, alt, partial(cka_map, followed, title))
+    return FigureSpec.of(title, alt, "", cka_map, followed)
 
 
 def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
@@ -409,22 +349,12 @@ def cka_map(followed: FollowedStates, title: str, theme: Theme) -> go.Figure:
     names = state_names(len(values))
     pixels = max(STATES_ROW * len(names), STATES_LEAST_ROWS)
     figure = _step_map(followed, values, names, (pixels, "CKA", ".2f"), (sequential(theme), ends), title, theme)
-    rows = {"tickvals": list(range(len(names))), "ticktext": names}
-    return even_axes(figure.update_yaxes(**rows, range=[len(names) - 0.5, -0.5]), theme)
+    return even_axes(figure.update_yaxes(row_axis(names)), theme)
 
 
-@figure(
-    "training-entropy",
-    "checkpoint_training_entropy",
-    "attention entropy of each head by checkpoint of a run",
-    table=entropy_frame,
-)
+@figure("training-entropy", "checkpoint_training_entropy", table=entropy_frame)
 def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str) -> FigureSpec:
-    """Plot the mean attention entropy of every head at every checkpoint, or its change from the first.
-
-    Raises:
-        ValueError: there is no entropy.
-    """
+    """Attention entropy of each head by checkpoint of a run."""
     followed = followed_states
     if followed.entropy is None:
         raise ValueError("the attention is not known")
@@ -432,7 +362,7 @@ def training_entropy_figure(followed_states: FollowedStates, entropy_drawn: str)
     title = f"{what} — {followed.run}"
     alt = f"{title}, over {counted(followed.texts, 'text')}: heads of each layer by {_count(followed)}"
     is_change = entropy_drawn == CHANGE
-    return FigureSpec(title, alt, partial(entropy_map, followed, followed.entropy, is_change, title))
+    return FigureSpec.of(title, alt, "", entropy_map, followed, followed.entropy, is_change)
 
 
 def entropy_map(
@@ -469,35 +399,13 @@ def _step_map(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw a map of rows by checkpoints.
-
-    Args:
-        followed: the checkpoints.
-        values: numbers of the map.
-        names: name of each row, for the hovers.
-        form: height of all rows in pixels, unit, and format of the numbers in the cells.
-        scale: colour scale, and the numbers at its ends.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw a map of rows by checkpoints; the form is height of all rows, unit, and format of the numbers."""
     (pixels, unit, digits), (colours, ends) = form, scale
-    axis = StepAxis(followed.checkpoints, followed.steps)
+    axis, room = StepAxis(followed.checkpoints, followed.steps), max(theme.pixels - STATES_BESIDE, 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=STATES_AROUND + pixels))
-    room = max(theme.pixels - STATES_BESIDE, 1)
-    hovered = [[[f"{name}, {checkpoint}"] for checkpoint in axis.hovered] for name in names]
+    words = {"customdata": [[[f"{name}, {each}"] for each in axis.hovered] for name in names], "hoverongaps": False}
     hover = "%{customdata[0]}: %{z:.4f}"
-    add_cells(
-        figure,
-        values,
-        digits,
-        colours,
-        ends,
-        (room, pixels),
-        unit,
-        hover,
-        customdata=hovered,
-        hoverongaps=False,
-    )
+    add_cells(figure, values, digits, colours, ends, (room, pixels), unit, hover, **words)
     figure.update_xaxes(token_axis(axis.labels(), room, theme=theme), title="step of the checkpoint", showgrid=False)
     return figure.update_yaxes(showgrid=False)
 
@@ -512,14 +420,9 @@ MOST_QUOTED = 60
 """Maximum length of the text in a title."""
 
 
-@figure(
-    "training-text",
-    "checkpoint_training_text",
-    "what each checkpoint of a run answers to a text (TEXT, --pair)",
-    table=text_frame,
-)
+@figure("training-text", "checkpoint_training_text", table=text_frame)
 def training_text_figure(followed_text: FollowedText) -> FigureSpec:
-    """Plot the probability of the answer, the surprise and the cosine over the steps, with the answers named."""
+    """What each checkpoint of a run answers to a text (TEXT, --pair)."""
     followed = followed_text
     title = f"“{shortened(followed.text, MOST_QUOTED)}” through the steps — {followed.run}"
     named = (0, *followed.changes) if any(followed.answers) else ()
@@ -527,7 +430,7 @@ def training_text_figure(followed_text: FollowedText) -> FigureSpec:
     axis = StepAxis(followed.checkpoints, followed.steps, names)
     plots = text_plots(followed)
     alt = f"{title}: {', '.join(plot.title for plot in plots)} over the steps of {_counted(followed.checkpoints)}"
-    return FigureSpec(title, alt, partial(step_plots, plots, axis, title))
+    return FigureSpec.of(title, alt, "", step_plots, plots, axis)
 
 
 def text_plots(followed: FollowedText) -> list[StepPlot]:
@@ -559,14 +462,9 @@ def drawn_classes(followed: FollowedText) -> list[int]:
     return sorted(order[:MOST_CLASSES])
 
 
-@figure(
-    "training-scores",
-    "checkpoint_training_scores",
-    "accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)",
-    table=labels_frame,
-)
+@figure("training-scores", "checkpoint_training_scores", table=labels_frame)
 def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
-    """Plot accuracy and macro-F1 over the steps, above the number of texts whose answer changed."""
+    """Accuracy and macro-F1 of each checkpoint of a run (--set with_gold=true; texts: TEXT LABEL ...)."""
     followed = followed_labels
     count = counted(sum(map(bool, followed.gold)), "text")
     title = f"Scores of {count} with gold labels — {followed.run}"
@@ -577,8 +475,7 @@ def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
         StepPlot("answers that changed", changed, ".0f", as_bars=True),
     )
     alt = f"{title}: accuracy, macro-F1 and answers that changed over the steps of {_counted(followed.checkpoints)}"
-    draw = partial(step_plots, plots, StepAxis(followed.checkpoints, followed.steps), title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", step_plots, plots, StepAxis(followed.checkpoints, followed.steps))
 
 
 def _counted(checkpoints: tuple[str, ...]) -> str:

@@ -24,6 +24,7 @@ from bertviz_core.checkpoints.tables import histogram_frame, parts_frame, statis
 from bertviz_core.figures.base.axes import even_axes, label_width
 from bertviz_core.figures.base.cells import cell_gaps, colour_at, number_size
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
+from bertviz_core.figures.base.marks import add_bars, add_line, add_words, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential, text_on
 from bertviz_core.text import digits
@@ -67,13 +68,6 @@ def number_scale(
 
     A linear scale ends at Tukey's fence, the third quartile plus one and a half times the interquartile range (1977,
     Exploratory Data Analysis), if a number lies far beyond; the bar then says "and more".
-
-    Args:
-        numbers: all drawn numbers.
-        unit: unit of the numbers, for the colour bar.
-        theme: theme of the figure.
-        signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
     largest = float(sizes.max(initial=0)) or 1.0
@@ -158,14 +152,6 @@ def tensor_map(
 
     That column is beside the map if there is room, else above it; a click in it returns column -1. Grey marks missing
     tensors, the colour of the paper 0. Numbers are drawn in the cells if they fit.
-
-    Args:
-        grid: the numbers.
-        title: title of the figure.
-        unit: unit of the numbers, for the colour bar.
-        theme: theme of the figure.
-        signed: whether the scale is symmetric around 0.
-        logarithmic: whether the scale is logarithmic; for nonnegative numbers.
     """
     scale = number_scale(
         [*grid.values.reshape(-1).tolist(), *grid.outside_values.tolist()], unit, theme, signed, logarithmic
@@ -184,7 +170,14 @@ def tensor_map(
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     if outside:
         across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
-        number_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
+        number_cells(
+            figure,
+            grid.outside_values[:, None],
+            [-1],
+            [[name] for name in grid.outside],
+            scale,
+            (cell, float(ROW * outside)),
+        )
         bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
         axis_title = {"title": "outside<br>layers"} if beside else {}
         figure.update_layout(
@@ -200,7 +193,8 @@ def tensor_map(
             "domain": (0.0, min(cell * len(grid.layers) / width, 1.0)),
             "anchor": f"y{number}",
         }
-        number_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, cell, **axes)
+        room = cell * len(grid.layers), float(ROW * inside)
+        number_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, room, **axes)
         rows_of_layers = {**_rows(grid.places, down, theme), "anchor": f"x{number}"}
         figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": rows_of_layers})
     return even_axes(figure, theme)
@@ -214,43 +208,21 @@ def _names_width(names: Sequence[str], theme: Theme) -> float:
 def weight_histogram(
     histogram: Histogram, deviation: float | None, numel: int, title: str, theme: Theme, colour: str = "embeddings"
 ) -> go.Figure:
-    """Draw the histogram of a tensor's values, with the density of its initialisation.
-
-    Args:
-        histogram: the values.
-        deviation: standard deviation of the initial normal distribution; None for no curve.
-        numel: number of values of the tensor, the scale of the curve.
-        title: title of the figure.
-        theme: theme of the figure.
-        colour: key of the colour of the bars.
-    """
+    """Draw the histogram of a tensor's values, with the density of its initialisation unless `deviation` is None."""
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure(layout=layout(theme, escape(title), height=360, bargap=0))
-    figure.add_bar(
-        x=middles,
-        y=histogram.counts,
-        width=width,
-        name="values",
-        marker={"color": theme.colours[colour], "line": {"width": 0}},
-        hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
-    )
+    look, hover = {"color": theme.colours[colour], "line": {"width": 0}}, "%{y:,} values around %{x:.4g}"
+    add_bars(figure, histogram.counts, hover, look, False, x=middles, width=width, name="values")
     highest = float(histogram.counts.max(initial=0)) or 1.0
     if deviation is not None:
         x = np.linspace(edges[0], edges[-1], 401)
         curve = numel * width * np.exp(-((x / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-        figure.add_scatter(
-            x=x,
-            y=curve,
-            mode="lines",
-            name=f"newly initialised: normal, mean 0, standard deviation {deviation:g}",
-            line={"color": theme.colours["task head"], "width": 2.5, "dash": "dash"},
-            hoverinfo="skip",
-        )
+        name = f"newly initialised: normal, mean 0, standard deviation {deviation:g}"
+        add_line(figure, x, curve, "", theme.colours["task head"], 2.5, "dash", mode="lines", name=name)
         highest = min(max(highest, float(curve.max())), CAP * highest)
     figure.update_xaxes(title="value")
-    figure.update_yaxes(title="count", range=[0, highest * 1.05])
-    return figure
+    return figure.update_yaxes(title="count", range=[0, highest * 1.05])
 
 
 SHORTER = {
@@ -272,8 +244,7 @@ def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
 
 def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
     """Return an axis with a name at every row, the first on top."""
-    ticks = {"tickvals": list(range(len(names))), "ticktext": _row_names(names, theme)}
-    return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
+    return {**row_axis(_row_names(names, theme)), "domain": domain}
 
 
 def _layers(names: Sequence[str]) -> dict[str, Any]:
@@ -289,73 +260,33 @@ def number_cells(
     places: Sequence[int],
     names: Sequence[Sequence[str]],
     scale: NumberScale,
-    width: float,
+    room: tuple[float, float],
+    between: str = "<br>",
+    precision: int = 6,
+    /,
     **axes: str,
 ) -> None:
-    """Add a map of numbers in rows of ROW pixels, with the numbers in the cells if they fit.
+    """Add a map of numbers, with the numbers in the cells if they fit; the hover has a cell's name and its number.
 
-    Args:
-        figure: figure to add the map to; its colour axis is that of the scale.
-        values: the numbers.
-        places: places of the columns on their axis.
-        names: name of each cell, for the hover.
-        scale: scale of the colours.
-        width: width of a column in pixels.
-        axes: names of the axes.
+    The colour axis of the figure is that of the scale.
     """
     words = [
-        [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
+        [[escape(name), digits(value, precision)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
     ]
-    room = width * len(places), float(ROW * len(values))
-    figure.add_heatmap(
-        z=scale.drawn(values),
-        x=list(places),
-        y=list(range(len(values))),
-        customdata=words,
-        coloraxis="coloraxis",
-        **cell_gaps(room, values.shape),
-        hoverongaps=False,
-        hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
-        **axes,
-    )
-    add_numbers(figure, values, scale, places, room, **axes)
-
-
-def add_numbers(
-    figure: go.Figure,
-    values: Float[np.ndarray, "rows columns"],
-    scale: NumberScale,
-    places: Sequence[int],
-    room: tuple[float, float],
-    **axes: str,
-) -> None:
-    """Add the numbers to the cells of a map if all of them fit.
-
-    Args:
-        figure: figure of the map.
-        values: the numbers.
-        scale: scale of the colours.
-        places: places of the columns on their axis.
-        room: width and height of the map in pixels.
-        axes: names of the axes.
-    """
+    hover = f"%{{customdata[0]}}{between}%{{customdata[1]}}<extra></extra>"
+    hovers = {"customdata": words, "hoverongaps": False, "hovertemplate": hover}
+    where = {"x": list(places), "y": list(range(len(values))), **cell_gaps(room, values.shape)}
+    figure.add_heatmap(z=scale.drawn(values), coloraxis="coloraxis", **where, **hovers, **axes)
     written = [[number_word(value) for value in row] for row in values.tolist()]
     size = number_size(written, *room)
     cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
     if size is None or not cells:
         return
     colours = scale.colours(values)
-    figure.add_scatter(
-        x=[places[x] for x, _ in cells],
-        y=[y for _, y in cells],
-        text=[written[y][x] for x, y in cells],
-        mode="text",
-        textfont={"size": size, "color": [text_on(colours[y][x]) for x, y in cells]},
-        hoverinfo="skip",
-        showlegend=False,
-        **axes,
-    )
+    inks = [text_on(colours[y][x]) for x, y in cells]
+    at, numbers = ([places[x] for x, _ in cells], [y for _, y in cells]), [written[y][x] for x, y in cells]
+    add_words(figure, *at, numbers, size, inks, None, cliponaxis=None, showlegend=False, **axes)
 
 
 def number_word(value: float) -> str:
@@ -381,11 +312,11 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor", reported=True, table=statistics_frame)
+@figure("weights", "checkpoint_weights", reported=True, table=statistics_frame)
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
-    """Plot one statistic of every tensor; statistic is a key of STATISTICS."""
+    """One number of every tensor."""
     _, words, signed = STATISTICS[statistic]
     title = f"{words.capitalize()} of every tensor — {model_name}"
     powers = statistic_logarithmic and not signed
@@ -403,14 +334,14 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
     return [float(getattr(each, field)) for each in statistics.tensors]
 
 
-@figure("values", "checkpoint_values", "the values of one tensor", table=histogram_frame)
+@figure("values", "checkpoint_values", table=histogram_frame)
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:
-    """Plot the values of one tensor; the deviation is that of its initialisation, None for no curve."""
+    """The values of one tensor."""
     title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
-    return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
+    return FigureSpec.of(title, alt, "", weight_histogram, histogram, initial_deviation, tensor.numel)
 
 
 def first_matrix(statistics: CheckpointStatistics) -> str:
@@ -446,12 +377,7 @@ MOST_NUMBERED = 32
 
 
 def drawn_parts(rounded: RoundedFormat, by: str) -> tuple[RoundedPart, ...]:
-    """Return the parts that are drawn of a format.
-
-    Args:
-        rounded: the format.
-        by: one of PARTS.
-    """
+    """Return the parts that are drawn of a format."""
     return rounded.by_layer() if by == LAYER else rounded.by_component()
 
 
@@ -467,15 +393,14 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
     figure = go.Figure(layout=layout(theme, escape(title), height=FORMATS_AROUND + max(ROW * len(rows), LEAST_ROWS)))
     figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
     names = [[f"{each.name}, {part.name}" for part in row] for each, row in zip(formats, rows, strict=True)]
-    number_cells(figure, values, range(columns), names, scale, cell)
+    number_cells(figure, values, range(columns), names, scale, (cell * columns, float(ROW * len(rows))))
     every = max(1, -(-columns // MOST_NUMBERED))
     ticks = [_column(part, by) for part in rows[0]]
     figure.update_xaxes(
         tickvals=list(range(0, columns, every)), ticktext=ticks[::every], showgrid=False, title=by,
         tickangle=-40 if max(map(len, ticks)) * 8 > cell else 0,
     )  # fmt: skip
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=labels, range=[len(rows) - 0.5, -0.5], showgrid=False)
-    return even_axes(figure, theme)
+    return even_axes(figure.update_yaxes(row_axis(labels)), theme)
 
 
 def _label(rounded: RoundedFormat, theme: Theme) -> str:
@@ -498,15 +423,13 @@ def _column(part: RoundedPart, by: str) -> str:
     return f"{'d' if part.component == 'decoder' else ''}{part.layer}"
 
 
-@figure(
-    "number-formats", "checkpoint_formats", "the error of a model's weights in formats of fewer bits", table=parts_frame
-)
+@figure("number-formats", "checkpoint_formats", table=parts_frame)
 def number_formats_figure(number_formats: NumberFormats, rounded_by: str) -> FigureSpec:
-    """Plot the relative error of the weights, by format and layer or component."""
+    """The error of a model's weights in formats of fewer bits."""
     title = f"Relative error of rounded weights — {number_formats.model}"
     summary = "; ".join(
         f"{each.name} {digits(each.whole.relative_error, 2)} in {mebibytes(each.whole.rounded_nbytes)}"
         for each in number_formats.formats
     )
     alt = f"{title}, by format and {rounded_by}; of all weights: {summary}"
-    return FigureSpec(title, alt, partial(format_map, number_formats.formats, rounded_by, title))
+    return FigureSpec.of(title, alt, "", format_map, number_formats.formats, rounded_by)

@@ -16,6 +16,7 @@ from bertviz_core.figures.base.axes import (
     token_axis,
     token_labels,
 )
+from bertviz_core.figures.base.marks import add_bars, add_heading
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, text_on
 from bertviz_core.figures.heads.weights import LONGEST_IN_TITLE
@@ -39,16 +40,9 @@ class _Box(NamedTuple):
 
 
 def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, theme: Theme) -> None:
-    """Draw two rows of boxes, query above key, that join at the score and end at the weight.
+    """Draw two rows of boxes, query above key, that join at the score and end at the weight, on the third pair of axes.
 
     On a phone the chain is vertical, with the query's boxes left of the key's.
-
-    Args:
-        figure: figure to draw into, on its third pair of axes.
-        cell: breakdown of the attention weight.
-        names: labels of the tokens.
-        bottom: lower end of the chain, as a share of the figure's height.
-        theme: theme of the figure.
     """
     columns, down = _columns(cell, names, theme), theme.narrow
     along, across = [-0.5, len(columns) - 0.5], [-0.5, 1.5]
@@ -168,65 +162,39 @@ def cell_arithmetic(
     """Draw the computation of a weight: the steps with shapes and numbers above, the products and the row below.
 
     On a phone everything is stacked.
-
-    Args:
-        cell: breakdown of the attention weight.
-        names: labels of the tokens.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
     """
-    places = _places(cell, theme)
+    places, score = _places(cell, theme), cell.score
     figure = go.Figure(layout=layout(theme, escape(title), height=places.height, showlegend=False))
-    score = cell.score
-    dimensions = np.arange(len(score.products))
-    figure.add_bar(
-        x=dimensions,
-        y=score.products,
-        marker={"color": signs(score.products, theme)},
-        customdata=np.stack([score.query, score.key], axis=1),
-        hovertemplate="%{x}: %{customdata[0]:.5f} × %{customdata[1]:.5f} = <b>%{y:.5f}</b><extra></extra>",
-        unselected={"marker": {"opacity": 1}},
-    )
+    shown = {"unselected": {"marker": {"opacity": 1}}}
+    vectors = {"customdata": np.stack([score.query, score.key], axis=1), **shown}
+    hover = "%{x}: %{customdata[0]:.5f} × %{customdata[1]:.5f} = <b>%{y:.5f}</b>"
+    add_bars(figure, score.products, hover, signs(score.products, theme), False, **vectors)
     colours = [theme.colours["attention"] if key == cell.key_position else theme.muted for key in range(len(names))]
-    figure.add_bar(
-        x=np.arange(len(names)),
-        y=score.weights,
-        xaxis="x2",
-        yaxis="y2",
-        marker={"color": colours},
-        customdata=[[name, decimals(one)] for name, one in zip(names, score.scores.tolist(), strict=True)],
-        hovertemplate="%{x} %{customdata[0]}: score %{customdata[1]}, weight <b>%{y:.5f}</b><extra></extra>",
-        unselected={"marker": {"opacity": 1}},
+    scores = [[name, decimals(one)] for name, one in zip(names, score.scores.tolist(), strict=True)]
+    hover, second = (
+        "%{x} %{customdata[0]}: score %{customdata[1]}, weight <b>%{y:.5f}</b>",
+        {"xaxis": "x2", "yaxis": "y2"},
     )
+    add_bars(figure, score.weights, hover, colours, False, customdata=scores, **second, **shown)
     add_chain(figure, cell, names, places.chain, theme)
     _name_bar(figure, cell, names, theme)
     across = theme.pixels * (places.row_across[1] - places.row_across[0]) - 40
+    keys = {**token_axis(names, int(across)), "tickangle": -90 if len(names) * 60 > across else 0, "showgrid": False}
+    below = f"dimension d of the head's {len(score.products)}"
+    weights = [0, HEADROOM * (float(score.weights.max()) or 1.0)]
     figure.update_layout(
-        xaxis={"domain": places.products_across, "title": f"dimension d of the head's {len(dimensions)}"},
+        xaxis={"domain": places.products_across, "title": below, "showgrid": False},
         yaxis={"domain": places.products_down},
-        xaxis2={
-            **token_axis(names, int(across)),
-            "domain": places.row_across,
-            "anchor": "y2",
-            "title": "key",
-            "tickangle": -90 if len(names) * 60 > across else 0,
-        },
-        yaxis2={
-            "domain": places.row_down,
-            "anchor": "x2",
-            "range": [0, HEADROOM * (float(score.weights.max()) or 1.0)],
-        },
+        xaxis2={**keys, "domain": places.row_across, "anchor": "y2", "title": "key"},
+        yaxis2={"domain": places.row_down, "anchor": "x2", "range": weights},
         bargap=0.15,
     )
-    figure.update_layout(xaxis={"showgrid": False}, xaxis2={"showgrid": False})
     mark_second_text(figure, second_text, len(names), theme, "x2", "y2")
-    heading = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    raised = 0 if second_text is None else ROOM
     sums = f"<b>products q<sub>d</sub> k<sub>d</sub></b>, sum {signed(score.total)}"
     row = f"<b>weights of the row</b>, sum {float(score.weights.sum()):.3f}"
-    figure.add_annotation(text=sums, x=places.products_across[0], y=places.products_down[1] + 0.01, **heading)
-    figure.add_annotation(text=row, x=places.row_across[0], y=places.row_down[1] + 0.01, yshift=raised, **heading)
+    raised = {"yshift": 0 if second_text is None else ROOM, "font": None}
+    add_heading(figure, sums, places.products_across[0], places.products_down[1] + 0.01, font=None)
+    add_heading(figure, row, places.row_across[0], places.row_down[1] + 0.01, **raised)
     return even_axes(figure, theme).update_yaxes(zeroline=True, zerolinecolor=theme.muted)
 
 
@@ -267,34 +235,22 @@ def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
     """Draw the weighted values, the output of the head, and its norm beside the other heads'."""
     mix, narrow = cell.output, theme.slim
     figure = go.Figure(layout=layout(theme, escape(title), height=760 if narrow else 340, showlegend=False))
-    heads = np.arange(len(mix.head_norms))
-    chosen = [theme.colours["attention"] if head == cell.head else theme.muted for head in heads]
+    chosen = [theme.colours["attention"] if x == cell.head else theme.muted for x in range(len(mix.head_norms))]
+    through = f"<b>through W<sub>o</sub></b> ({len(mix.head_output)},)"
     charts = (
         (mix.mix, signs(mix.mix, theme), f"<b>mix of the values</b> ({len(mix.mix)},)", "dimension of the value"),
-        (
-            mix.head_output,
-            signs(mix.head_output, theme),
-            f"<b>through W<sub>o</sub></b> ({len(mix.head_output)},)",
-            "dimension of the output",
-        ),
+        (mix.head_output, signs(mix.head_output, theme), through, "dimension of the output"),
         (mix.head_norms, chosen, "<b>length of each head's output</b>", "head"),
     )
     for index, (values, colours, words, below) in enumerate(charts):
         number, place = "" if index == 0 else str(index + 1), index * 0.36
-        figure.add_bar(
-            x=np.arange(len(values)),
-            y=values,
-            xaxis=f"x{number}",
-            yaxis=f"y{number}",
-            marker={"color": colours, "line": {"width": 0}},
-            hovertemplate="%{x}: %{y:.5f}<extra></extra>",
-        )
+        look, axes = {"color": colours, "line": {"width": 0}}, {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        add_bars(figure, values, "%{x}: %{y:.5f}", look, False, **axes)
         left, across = (0, [0, 1]) if narrow else (place, [place, place + 0.28])
         top, down = (1 - place, [1 - place - 0.2, 1 - place]) if narrow else (1, [0, 1])
         side = {"domain": across, "anchor": f"y{number}", "title": below, "showgrid": False}
         figure.update_layout({f"xaxis{number}": side, f"yaxis{number}": {"anchor": f"x{number}", "domain": down}})
-        spot = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "y": top}
-        figure.add_annotation(text=words, showarrow=False, x=left, **spot)
+        add_heading(figure, words, left, top, font=None)
     return even_axes(figure, theme).update_layout(bargap=0.08, margin={"t": 82})
 
 
@@ -324,9 +280,9 @@ def _mix_frame(cell: CellBreakdown) -> pd.DataFrame:
     return pd.DataFrame({"number": range(len(output)), "part of the output": output})
 
 
-@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", reported=True, table=_cell_frame)
+@figure("cell", "heads_cell", reported=True, table=_cell_frame)
 def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Plot the computation of one weight from two vectors."""
+    """One cell by hand (--layer, --head)."""
     query, key = cell.query_position, cell.key_position
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
@@ -338,12 +294,12 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     return FigureSpec(title, alt, partial(cell_arithmetic, cell, names, second, drawn))
 
 
-@figure("mix", "heads_mix", "the output of a head (--layer, --head)", reported=True, table=_mix_frame)
+@figure("mix", "heads_mix", reported=True, table=_mix_frame)
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
-    """Plot the output of a head for one query."""
+    """The output of a head (--layer, --head)."""
     title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
-    return FigureSpec(title, alt, partial(head_output, cell, title))
+    return FigureSpec.of(title, alt, "", head_output, cell)
 
 
 def mix_place(cell: CellBreakdown, trace: Trace) -> str:

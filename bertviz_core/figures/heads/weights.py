@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from bertviz_core.figures.base.axes import (
     token_labels,
 )
 from bertviz_core.figures.base.colour_bars import THICKNESS, round_limit, tick_words
+from bertviz_core.figures.base.marks import add_bars, add_heading
 from bertviz_core.figures.base.panels import Panel, PanelGrid, head_panels
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
@@ -114,17 +114,7 @@ def projection_heatmap(
     """Draw a projection's weights with outputs as rows: W_q, W_k, W_v are divided into heads by rows, W_o by columns.
 
     The file has no mark at the boundaries of heads. With drawn boundaries, bars beside the blocks show the norm of each
-    head's weights.
-
-    Args:
-        matrix: the whole matrix.
-        block: name of the projection.
-        heads: number of blocks.
-        size: rows (or columns) of a block; the remainder belongs to no head.
-        head: index of the outlined block.
-        cut: whether to draw the matrix whole, with boundaries, or with separate blocks.
-        title: title of the figure.
-        theme: theme of the figure.
+    head's weights. A block has `size` rows or columns; the remainder belongs to no head.
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)
@@ -181,36 +171,22 @@ def _add_norms(
 ) -> None:
     """Add bars of the heads' norms on their own axes, each beside its block."""
     colours = [theme.colours["attention"] if each == head else theme.muted for each in range(len(norms))]
-    along = [1 - place if by_rows else place for place in places]
+    along = {"y": [1 - place for place in places]} if by_rows else {"x": list(places)}
     room = BAR_NUMBER if not by_rows else TEXT_SIZE + 4
     shown = len(norms) * room <= (theme.pixels - 160 if not by_rows else HEIGHT - 80)
-    figure.add_bar(
-        **({"y": along, "x": norms, "orientation": "h"} if by_rows else {"x": along, "y": norms}),
-        width=0.7 / max(len(norms), 1),
-        marker={"color": colours},
-        text=[f"{norm:.2f}" for norm in norms] if shown else None,
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        customdata=list(range(len(norms))),
-        hovertemplate=f"head %{{customdata}}: norm %{{{'x' if by_rows else 'y'}:.4f}}<extra></extra>",
-        xaxis="x99",
-        yaxis="y99",
-    )
+    numbers = {"text": [f"{norm:.2f}" for norm in norms] if shown else None, "textposition": "outside", "textangle": 0}
+    where = {"xaxis": "x99", "yaxis": "y99", "width": 0.7 / max(len(norms), 1), "customdata": list(range(len(norms)))}
+    hover = f"head %{{customdata}}: norm %{{{'x' if by_rows else 'y'}:.4f}}"
+    add_bars(figure, norms, hover, colours, by_rows, cliponaxis=False, **along, **numbers, **where)
     share = _bars(theme)
     room_of_bars = share * (theme.pixels - BESIDE)
     longest = room_of_bars / (room_of_bars - BAR_NUMBER) if by_rows else 1.45
-    bars, hidden = (
-        {"domain": [1 - share, 1], "range": [0, longest * float(norms.max(initial=0)) or 1]},
-        {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}},
-    )
+    hidden = {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}}
+    bars = {"domain": [1 - share, 1], "range": [0, longest * float(norms.max(initial=0)) or 1], **hidden}
     place = {"range": [0, 1], **hidden}
-    across, own = ({**bars, **hidden}, place) if by_rows else (place, {**bars, **hidden})
+    across, own = (bars, place) if by_rows else (place, bars)
     figure.update_layout(xaxis99={**across, "anchor": "y99"}, yaxis99={**own, "anchor": "x99"})
-    spot = {"x": 1 - share, "y": 1, "xanchor": "left", "yanchor": "bottom"}
-    spot = spot if by_rows else {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
-    words = {"text": "norm of each head", "font": {"color": theme.muted}, "showarrow": False}
-    figure.add_annotation(**words, xref="paper", yref="paper", **spot)
+    add_heading(figure, "norm of each head", 1 - share if by_rows else 0, 1, font={"color": theme.muted})
 
 
 def subscript(symbol: str) -> str:
@@ -243,19 +219,12 @@ def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
 
 
 def _add_part(figure: go.Figure, cells: Any, part: _Part, index: int, step: int, by_rows: bool) -> None:
-    number = "" if index == 0 else str(index + 1)
-    first = (step - 1) / 2
+    number, first = "" if index == 0 else str(index + 1), (step - 1) / 2
     rows, columns = (part.low, 0) if by_rows else (0, part.low)
-    figure.add_heatmap(
-        z=cells,
-        y0=rows + first,
-        dy=step,
-        x0=columns + first,
-        dx=step,
-        coloraxis="coloraxis",
-        hovertemplate="row %{y}, column %{x}<extra></extra>",
-        **{"yaxis" if by_rows else "xaxis": f"{'y' if by_rows else 'x'}{number}"},
-    )
+    places = {"y0": rows + first, "dy": step, "x0": columns + first, "dx": step}
+    axis = {"yaxis": f"y{number}"} if by_rows else {"xaxis": f"x{number}"}
+    hover = "row %{y}, column %{x}<extra></extra>"
+    figure.add_heatmap(z=cells, coloraxis="coloraxis", hovertemplate=hover, **places, **axis)
 
 
 def _part_axis(figure: go.Figure, part: _Part, index: int, ticks: dict[str, Any], by_rows: bool) -> None:
@@ -333,14 +302,14 @@ def block_frame(projections: HeadProjections, head: int, block: Block) -> pd.Dat
     return pd.DataFrame({"row": range(len(own)), **{str(index): column for index, column in enumerate(own.T)}})
 
 
-@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", reported=True, table=_matrix_frame)
+@figure("matrix", "heads_matrix", reported=True, table=_matrix_frame)
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
-    """Plot one projection of a layer, with the rows or columns of one head marked."""
+    """Weights of a projection (--layer, --head)."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"
     alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
-    return FigureSpec(title, alt, partial(projection_heatmap, matrix, block, len(blocks), size, place, cut, title))
+    return FigureSpec.of(title, alt, "", projection_heatmap, matrix, block, len(blocks), size, place, cut)
 
 
 def block_place(parts: HeadProjections, head: int, block: Block) -> int:
@@ -464,20 +433,19 @@ def _norms_frame(head_norms: Float[np.ndarray, "layers heads blocks"]) -> pd.Dat
     return pd.DataFrame(rows, columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)])
 
 
-@figure("products", "heads_products", "one product beside one per head (--layer)", reported=True, table=_products_frame)
+@figure("products", "heads_products", reported=True, table=_products_frame)
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
-    """Plot one split product beside one product per head."""
+    """One product beside one per head (--layer)."""
     heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    draw = partial(product_maps, products, token_labels(tokens), second_text_start(tokens), title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", product_maps, products, token_labels(tokens), second_text_start(tokens))
 
 
-@figure("heads", "heads_norms", "norms of the heads' blocks of all layers", reported=True, table=_norms_frame)
+@figure("heads", "heads_norms", reported=True, table=_norms_frame)
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
-    """Plot the norms of the blocks of all heads of all layers."""
+    """Norms of the heads' blocks of all layers."""
     title = f"How large each head's weights are: norms in {counted(len(head_norms), 'layer')} — {model_name}"
-    return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))
+    return FigureSpec.of(title, f"{title}: four maps of layers by heads", "", norm_maps, head_norms)

@@ -18,8 +18,9 @@ from bertviz_core.figures.base.axes import (
     token_axis,
     token_labels,
 )
-from bertviz_core.figures.base.cells import add_cells, cell_gaps, cell_numbers
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import pair_names
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.hidden_states.results import state_name
@@ -73,39 +74,23 @@ def values_heatmap(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0.
-
-    Args:
-        values: one row per token.
-        names: labels of the tokens.
-        first: index of the first drawn dimension.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw one entry of the hidden states, tokens by dimensions, on a scale symmetric around 0."""
     seq, window = values.shape
     coded = coded_values(values)
-    exact = coded.cells.dtype == np.float32
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     figure.update_layout(height=max(figure.layout.height, min(TALLEST, ABOVE + LABEL_PIXELS * seq)))
-    figure.add_heatmap(
-        x=np.arange(first, first + window, dtype=np.int32),
-        y=np.arange(seq, dtype=np.int32),
-        z=coded.cells,
-        zmin=-coded.top,
-        zmax=coded.top,
-        colorscale=diverging(theme),
-        colorbar={**colour_bar("value", -coded.limit, coded.limit), **coded.ticks},
-        hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
-    )
+    ends, bar = (-coded.limit, coded.limit), {**colour_bar("value", -coded.limit, coded.limit), **coded.ticks}
+    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - ABOVE))
+    places = {"x": np.arange(first, first + window, dtype=np.int32), "y": np.arange(seq, dtype=np.int32)}
+    shades = {"z": coded.cells, "zmin": -coded.top, "zmax": coded.top, "colorbar": bar, "xgap": None, "ygap": None}
+    hover = "token %{y}, dimension %{x}" + (": %{z:.6f}" if coded.cells.dtype == np.float32 else "")
+    scale = diverging(theme)
+    add_cells(figure, values, ".2f", scale, ends, room, "value", hover, ("x", "y"), first, **places, **shades)
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, figure.layout.height - ABOVE), autorange="reversed")
     # Margins are set explicitly: measuring lays the figure out twice, and this one is redrawn at every switch.
     left = 16 + _label_room(names)
     figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
-    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - ABOVE))
-    ends = (-coded.limit, coded.limit)
-    cell_numbers(figure, values, ".2f", diverging(theme), ends, room, first_column=first)
     return mark_second_text(figure.update_yaxes(automargin=False), second_text, seq, theme, "y", "x")
 
 
@@ -118,17 +103,7 @@ def layer_map(
     unit: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw one number per token and layer, the first layer on top; cosines on a scale up to 1, others from 0.
-
-    Args:
-        values: a row per layer, or per hidden state.
-        names: labels of the tokens.
-        rows: labels of the rows.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        unit: unit of the numbers; "cosine" for cosines.
-        theme: theme of the figure.
-    """
+    """Draw one number per token and layer, the first layer on top; cosines on a scale up to 1, others from 0."""
     count, seq = values.shape
     finite = values[np.isfinite(values)]
     top = float(finite.max(initial=0))
@@ -149,37 +124,19 @@ def layer_map(
 def similarity_heatmap(
     cosines: Float[np.ndarray, "seq seq"], names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """Draw the cosine of all pairs of tokens, on a scale from -1 to 1.
-
-    Args:
-        cosines: a row and a column per token.
-        names: labels of the tokens.
-        second_text: index of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw the cosine of all pairs of tokens, on a scale from -1 to 1."""
     seq = len(cosines)
     exact = bytes_per_cell(cosines.size) == 4
     top = 1.0 if exact else 32767.0
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     across = theme.pixels - BESIDE - _label_room(names)
-    room = (float(across), float(figure.layout.height - 120))
-    figure.add_heatmap(
-        x=list(range(seq)),
-        y=list(range(seq)),
-        z=similarity_cells(cosines),
-        zmin=-top,
-        zmax=top,
-        colorscale=diverging(theme),
-        colorbar=colour_bar("cosine", -1, 1, (-top, top)),
-        **cell_gaps(room, cosines.shape),
-        customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
-        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
-        hoverinfo=None if exact else "skip",
-    )
+    room, bar = (float(across), float(figure.layout.height - 120)), colour_bar("cosine", -1, 1, (-top, top))
+    shades = {"z": similarity_cells(cosines), "zmin": -top, "zmax": top, "colorbar": bar}
+    named = {"customdata": pair_names(names, names)} if exact else {"hoverinfo": "skip"}
+    hover = "%{customdata}: %{z:.4f}" if exact else None
+    add_cells(figure, cosines, ".2f", diverging(theme), (-1, 1), room, "cosine", hover, **shades, **named)
     name_columns(figure, names, across, theme)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
-    cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)
     mark_second_text(figure, second_text, seq, theme)
     return mark_second_text(figure, second_text, seq, theme, "y", "x")
 
@@ -241,38 +198,20 @@ def _similarity_frame(
     return frame
 
 
-@figure(
-    "hidden",
-    "representations_values",
-    "hidden states of one entry (--layer, --first, --window)",
-    reported=True,
-    table=_values_frame,
-)
+@figure("hidden", "representations_values", reported=True, table=_values_frame)
 def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
-    """Plot one entry of the hidden states, for a window of dimensions."""
+    """Hidden states of one entry (--layer, --first, --window)."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     last = first_dimension + values.shape[1] - 1
     title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
     alt = f"{title}: tokens by dimensions, symmetric scale"
     names, second = token_labels(trace.tokens), second_text_start(trace.tokens)
-    return FigureSpec(title, alt, partial(values_heatmap, values, names, first_dimension, second, title))
+    return FigureSpec.of(title, alt, "", values_heatmap, values, names, first_dimension, second)
 
 
-@figure(
-    "norms",
-    "representations_change",
-    "one number per token and layer (--map length, change, before, input)",
-    reported=True,
-    table=_measures_frame,
-)
+@figure("norms", "representations_change", reported=True, table=_measures_frame)
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
-    """Plot one number per token and layer.
-
-    Args:
-        token_measures: the numbers; one row per layer for changes by a layer, else per hidden state.
-        trace: the run.
-        measure: CHANGE, LENGTH, BEFORE or INPUT.
-    """
+    """One number per token and layer (--map length, change, before, input)."""
     words, unit = WORDS[measure]
     title = f"{words} — {trace.model}"
     rows = measure_rows(measure, len(token_measures))
@@ -288,27 +227,14 @@ def measure_rows(measure: str, count: int) -> list[str]:
     return [state_name(entry) for entry in range(count)]
 
 
-@figure(
-    "similarity",
-    "representations_similarity",
-    "cosine of every token to every other (--layer)",
-    reported=True,
-    table=_similarity_frame,
-)
+@figure("similarity", "representations_similarity", reported=True, table=_similarity_frame)
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Plot the cosines of all pairs of tokens in one entry of the hidden states.
-
-    Args:
-        token_cosines: cosines of consecutive tokens, at every entry.
-        trace: the run.
-        first_token: position of the first token.
-        state: entry of the hidden states.
-    """
+    """Cosine of every token to every other (--layer)."""
     count = token_cosines.shape[1]
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"Cosine of every token to every other, {state_name(state)} — {trace.model}"
     second = second_text_start(trace.tokens, first_token, count)
-    draw = partial(similarity_heatmap, token_cosines[state], names, second, title)
-    return FigureSpec(title, f"{title}: a map of {count} by {count} tokens", draw)
+    alt = f"{title}: a map of {count} by {count} tokens"
+    return FigureSpec.of(title, alt, "", similarity_heatmap, token_cosines[state], names, second)

@@ -1,7 +1,6 @@
 """Lines and bars of tokens: paths through the layers, input parts, the pooler, one word in two texts."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from bertviz_core.figures.base.axes import (
     token_labels,
 )
 from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.marks import add_bars, add_heading, add_line
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
@@ -53,14 +53,6 @@ def path_lines(
 
     The legend names all tokens; a label is at the end of a path if it fits. Markers darken from the embeddings to the
     last layer, as in the colour bar.
-
-    Args:
-        paths: points of the drawn tokens.
-        names: labels of the tokens.
-        positions: positions of the tokens in the text.
-        second_text: index among them of the first token of the second text; None for a single text.
-        title: title of the figure.
-        theme: theme of the figure.
     """
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
@@ -69,21 +61,16 @@ def path_lines(
     free = (OUTSIDE[0] * across, OUTSIDE[1])
     extent = same_scale(figure, paths.points.reshape(-1, 2), (across, float(LOWEST)), free)
     sides = label_sides(paths.points, names, extent, (across - float(extent[0])) / 2)
+    named = [state_name(state) for state in range(states)]
     for token, (name, side) in enumerate(zip(names, sides, strict=True)):
         colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
         mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}
-        figure.add_scatter(
-            x=paths.points[:, token, 0],
-            y=paths.points[:, token, 1],
-            name=f"{positions[token]} {name}",
-            mode="lines+markers+text" if side else "lines+markers",
-            text=[""] * (states - 1) + [name],
-            textposition=side or "middle right",
-            line={"color": colour, "width": 1.5, "dash": DASHES[token // len(HUES) % len(DASHES)]},
-            marker={**marks, **mark, "color": [-at for at in range(states)]},
-            customdata=[state_name(state) for state in range(states)],
-            hovertemplate=f"{name}, %{{customdata}}<extra></extra>",
-        )
+        label = {"text": [""] * (states - 1) + [name], "textposition": side or "middle right"}
+        label |= {"mode": "lines+markers+text" if side else "lines+markers", "name": f"{positions[token]} {name}"}
+        look = {"marker": {**marks, **mark, "color": [-at for at in range(states)]}, "customdata": named}
+        dash, hover = DASHES[token // len(HUES) % len(DASHES)], f"{name}, %{{customdata}}"
+        x, y = paths.points[:, token].T
+        add_line(figure, x, y, hover, colour, 1.5, dash, **label, **look)
     figure.add_scatter(x=[None], y=[None], mode="markers", showlegend=False, marker={**marks, **_state_bar(states)})
     for words, symbol in zip(("first text", "second text"), SYMBOLS, strict=True) if second_text is not None else ():
         key = {"symbol": symbol, "size": 8, "color": theme.muted}
@@ -118,14 +105,8 @@ def embedding_norms(
     """Draw the norms of the vectors that form each token's input, side by side."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 20))
     for name, values in lengths.items():
-        figure.add_bar(
-            x=list(range(len(names))),
-            y=values,
-            name=name,
-            marker={"color": _input_colour(name, theme)},
-            customdata=list(names),
-            hovertemplate=f"%{{customdata}}, {name}: %{{y:.4f}}<extra></extra>",
-        )
+        hover, named = f"%{{customdata}}, {name}: %{{y:.4f}}", {"name": name, "customdata": list(names)}
+        add_bars(figure, values, hover, _input_colour(name, theme), False, **named)
     across = theme.pixels - 80
     figure.update_xaxes(token_axis(names, across), tickangle=-90 if len(names) * 60 > across else 0)
     figure.update_yaxes(title="length of the vector")
@@ -147,36 +128,21 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
     rows = ((f"{first_token} after the last layer", check.cls), ("pooler output", check.output))
-    for row, (colour, (name, vector)) in enumerate(zip((theme.text, theme.colours["pooler"]), rows, strict=True)):
-        figure.add_scatter(
-            x=list(range(len(vector))),
-            y=vector,
-            name=name,
-            mode="lines",
-            line={"color": colour, "width": 1.2},
-            hovertemplate="dimension %{x}: %{y:.5f}<extra></extra>",
-            yaxis="y2" if row else "y",
-        )
-        figure.add_annotation(
-            **{"text": f"<b>{name}</b>", "x": 0, "xref": "paper", "xanchor": "left", "showarrow": False},
-            **{"y": 1, "yref": "y2 domain" if row else "y domain", "yanchor": "bottom"},
-        )
+    colours = (theme.text, theme.colours["pooler"])
+    for axis, colour, (name, vector) in zip(("y", "y2"), colours, rows, strict=True):
+        places, hover = list(range(len(vector))), "dimension %{x}: %{y:.5f}"
+        add_line(figure, places, vector, hover, colour, 1.2, mode="lines", name=name, yaxis=axis)
+        add_heading(figure, f"<b>{name}</b>", 0, 1, yref=f"{axis} domain", font=None)
     peak = int(np.abs(check.cls).argmax())
-    if abs(float(check.cls[peak])) > FAR_OUT * float(check.cls.std()):
-        left = peak > len(check.cls) / 2
-        figure.add_annotation(
-            **{
-                "text": f"dimension {peak}: {decimals(float(check.cls[peak]), 2)}",
-                "x": peak,
-                "y": float(check.cls[peak]),
-            },
-            **{"showarrow": False, "xanchor": "right" if left else "left", "xshift": -6 if left else 6},
-        )
-    axis = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
+    value, left = float(check.cls[peak]), peak > len(check.cls) / 2
+    if abs(value) > FAR_OUT * float(check.cls.std()):
+        side = {"xanchor": "right" if left else "left", "xshift": -6 if left else 6, "showarrow": False}
+        figure.add_annotation(text=f"dimension {peak}: {decimals(value, 2)}", x=peak, y=value, **side)
+    scale = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
     figure.update_layout(
         xaxis={"title": "dimension", "anchor": "y2"},
         yaxis={"title": "value", "domain": [0.57, 1]},
-        yaxis2={**axis, "domain": [0, 0.43], "anchor": "x", "range": [-1.05, 1.05]},
+        yaxis2={**scale, "domain": [0, 0.43], "anchor": "x", "range": [-1.05, 1.05]},
         margin={"t": 72},
     )
     return figure
@@ -191,18 +157,10 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     labels = [*(["word<br>table"] if table else []), "embeddings", *map(str, range(len(curve) - 1))]
     words = [*(["row of the word table"] if table else []), *(state_name(state) for state in range(len(curve)))]
     every = max(1, -(-len(values) * NUMBER_PIXELS // (theme.pixels - 80)))
-    figure.add_scatter(
-        x=list(range(len(values))),
-        y=values,
-        mode="lines+markers+text",
-        text=["" if place % every else f"{value:.4f}" for place, value in enumerate(values)],
-        textposition="top center",
-        textfont={"size": TEXT_SIZE - 1},
-        line={"color": HUES[0], "width": 2.5},
-        marker={"size": 9},
-        customdata=words,
-        hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
-    )
+    numbers = ["" if place % every else f"{value:.4f}" for place, value in enumerate(values)]
+    look = {"textposition": "top center", "textfont": {"size": TEXT_SIZE - 1}, "marker": {"size": 9}}
+    named = {"mode": "lines+markers+text", "text": numbers, "customdata": words}
+    add_line(figure, list(range(len(values))), values, "%{customdata}: %{y:.4f}", HUES[0], 2.5, **named, **look)
     shown = [place for place, label in enumerate(labels) if not label.isdigit() or int(label) % every == 0]
     ticks = {"tickvals": shown, "ticktext": [labels[place] for place in shown]}
     figure.update_xaxes(title="hidden state: embeddings, then after layer 0, 1, ...", **ticks)
@@ -263,31 +221,25 @@ def compared_states_frame(run_comparison: Behaviour) -> pd.DataFrame:
     return frame
 
 
-@figure("word", "representations_word", "one word in two texts, layer by layer", table=_word_frame)
+@figure("word", "representations_word", table=_word_frame)
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
-    """Plot one word in two texts, layer by layer."""
+    """One word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
     alt = f"{title}: cosine of the two occurrences in every hidden state"
-    return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
+    return FigureSpec.of(title, alt, "", word_curve, word_comparison)
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers", reported=True, table=_paths_frame)
+@figure("paths", "representations_paths", reported=True, table=_paths_frame)
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
-    """Plot the paths of some tokens through the layers in the plane of largest variance.
-
-    Args:
-        token_paths: points of these tokens.
-        trace: the run.
-        picked_tokens: positions of the tokens.
-    """
+    """The tokens' paths over the layers."""
     labels = token_labels(trace.tokens)
     names = [labels[position] for position in picked_tokens]
     sequences = [trace.tokens.sequence[position] for position in picked_tokens]
     second = sequences.index(1) if 1 in sequences else None
     title = f"Tokens' paths over the layers — {trace.model}"
     alt = f"{title}: a line per token, from the embeddings to the last layer"
-    draw = partial(path_lines, token_paths, names, list(picked_tokens), second, title)
-    return FigureSpec(title, alt, draw, f"{title}. The marks darken from the embeddings to the last layer")
+    caption = f"{title}. The marks darken from the embeddings to the last layer"
+    return FigureSpec.of(title, alt, caption, path_lines, token_paths, names, list(picked_tokens), second)
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
@@ -303,43 +255,29 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
-@figure("input", "representations_embedding", "what each token's input is made of", reported=True, table=_input_frame)
+@figure("input", "representations_embedding", reported=True, table=_input_frame)
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
-    """Plot the norms of the vectors that form the tokens' input; first_token is the position of the first."""
+    """What each token's input is made of."""
     count = len(next(iter(input_lengths.values())))
     names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"What each token's input is made of — {trace.model}"
     alt = f"{title}: lengths of the vectors that are added"
     second = second_text_start(trace.tokens, first_token, count)
-    return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
+    return FigureSpec.of(title, alt, "", embedding_norms, input_lengths, names, second)
 
 
-@figure(
-    "pooler",
-    "representations_pooler",
-    "the first token's vector and the pooler's output",
-    reported=True,
-    table=_pooler_frame,
-)
+@figure("pooler", "representations_pooler", reported=True, table=_pooler_frame)
 def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
-    """Plot the first token's last vector and the pooler's output."""
+    """The first token's vector and the pooler's output."""
     title = f"First token and pooler output — {trace.model}"
-    draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
-    return FigureSpec(title, f"{title}, dimension by dimension", draw)
+    return FigureSpec.of(
+        title, f"{title}, dimension by dimension", "", pooler_bars, pooler_check, token_labels(trace.tokens)[0]
+    )
 
 
-@figure(
-    "states-compared",
-    "representations_compared",
-    "cosine of each token's hidden states in two models, by layer (--set other=)",
-    table=compared_states_frame,
-)
+@figure("states-compared", "representations_compared", table=compared_states_frame)
 def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
-    """Plot the cosine of each token's vectors in two models, a row per hidden state.
-
-    Raises:
-        ValueError: the comparison contains none.
-    """
+    """Cosine of each token's hidden states in two models, by layer (--set other=)."""
     cosines = run_comparison.cosines
     if cosines is None:
         raise ValueError("no cosines")
@@ -348,4 +286,4 @@ def states_compared_figure(run_comparison: Behaviour) -> FigureSpec:
     state, token = np.unravel_index(int(cosines.argmin()), cosines.shape)
     where = f"{state_names(len(cosines))[state]}, token {token}"
     alt = f"{title}: a row per hidden state, a column per token; smallest {where}: {decimals(float(cosines.min()))}"
-    return FigureSpec(title, alt, partial(token_cosine_map, cosines, token_labels(run_comparison.tokens), title))
+    return FigureSpec.of(title, alt, "", token_cosine_map, cosines, token_labels(run_comparison.tokens))

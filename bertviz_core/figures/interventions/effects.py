@@ -13,6 +13,7 @@ from bertviz_core.figures.base.axes import even_axes, shortened_label, token_axi
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import SELECTION
+from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential
@@ -75,20 +76,9 @@ def _heads_frame(patches: ActivationPatching) -> pd.DataFrame:
     return _patched_frame(patches.heads, [f"head {head}" for head in range(patches.heads.shape[1])])
 
 
-@figure(
-    "effects",
-    "causes_effects",
-    "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
-    reported=True,
-    table=_effects_frame,
-)
+@figure("effects", "causes_effects", reported=True, table=_effects_frame)
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None) -> FigureSpec:
-    """Plot the effect of every head, feed-forward block and layer, all kinds on one scale.
-
-    Args:
-        effect_comparison: one result per kind.
-        place: layer and head to mark; None for those of the largest effect.
-    """
+    """Change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated."""
     first = effect_comparison.effects[0]
     layer, head, largest = first.ranked()[0]
     title = f"Change of the {first.title} with one part changed — {first.model}"
@@ -154,16 +144,8 @@ def map_blocks(
 ) -> tuple[go.Figure, list[tuple[int, int]]]:
     """Draw maps of layers on one scale around 0, side by side or stacked on a narrow page.
 
-    Args:
-        blocks: heading of each map in HTML, its numbers, and the text of each column under the pointer.
-        names: labels of the columns of the widest map.
-        limit: number with the last colour.
-        unit: unit of the numbers.
-        title: title of the figure.
-        theme: theme of the figure.
-
-    Returns:
-        The figure, and the row and column at which each map begins.
+    A block has a heading in HTML, its numbers, and the text of each column under the pointer. Returns the figure, and
+    the row and column at which each map begins.
     """
     sizes = [values.shape for _, values, _ in blocks]
     downs, acrosses = (np.cumsum([0, *(size[axis] + 2 - axis for size in sizes)]).tolist() for axis in (0, 1))
@@ -193,25 +175,16 @@ def map_blocks(
     return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False), offsets
 
 
-@figure(
-    "patched-states",
-    "causes_states",
-    "what each hidden state of the text brings back of a target, copied into the run of a second text",
-    table=_states_frame,
-)
+@figure("patched-states", "causes_states", table=_states_frame)
 def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
-    """Plot the effect of patching each hidden state of the clean text, layer by position.
-
-    Raises:
-        ValueError: the family has no module for a whole layer.
-    """
+    """What each hidden state of the text brings back of a target, copied into the run of a second text."""
     if patches.states is None:
         raise ValueError("no states were patched")
     title = f"Share of the {patches.title} that a copied state brings back — {patches.model}"
     layer, place = np.unravel_index(np.abs(patches.states).argmax(), patches.states.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.states[layer, place]), 2)}, in layer {layer} at {place}"
     caption = f"{_patched_caption(title, patches)} Copied is the state that goes into a layer."
-    return FigureSpec(title, alt, partial(patched_states_map, patches, title), caption)
+    return FigureSpec.of(title, alt, caption, patched_states_map, patches)
 
 
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
@@ -230,18 +203,13 @@ def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) ->
     return figure
 
 
-@figure(
-    "patched-heads",
-    "causes_heads",
-    "what each head of the text brings back of a target, copied into the run of a second text",
-    table=_heads_frame,
-)
+@figure("patched-heads", "causes_heads", table=_heads_frame)
 def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
-    """Plot the effect of patching each head's output of the clean text, layer by head."""
+    """What each head of the text brings back of a target, copied into the run of a second text."""
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(patches.heads)), patches.heads.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.heads[layer, head]), 2)}, layer {layer}, head {head}"
-    return FigureSpec(title, alt, partial(patched_heads_map, patches, title), _patched_caption(title, patches))
+    return FigureSpec.of(title, alt, _patched_caption(title, patches), patched_heads_map, patches)
 
 
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
@@ -294,26 +262,21 @@ def curves_frame(ablation_curves: Sequence[AblationCurve]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@figure(
-    "removal",
-    "causes_removal",
-    "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
-    table=curves_frame,
-)
+@figure("removal", "causes_removal", table=curves_frame)
 def removal_figure(ablation_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Plot a target as heads are ablated in several orders; random orders as a band.
+    """A target as heads are removed one after the other: greedy, by the gradient estimate, and at random."""
+    name = ablation_curves[0].title
+    return _curves(ablation_curves, f"{name[:1].upper()}{name[1:]}", 4)
 
-    Args:
-        ablation_curves: curves of one target, one per order.
-    """
-    curves = tuple(ablation_curves)
-    title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
+
+def _curves(curves: Sequence[AblationCurve], what: str, places: int) -> FigureSpec:
+    title = f"{what} as heads are removed"
     ends = "; ".join(
-        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()))} to "
-        f"{decimals(float(curve.values[:, -1].mean()))}"
+        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()), places)} to "
+        f"{decimals(float(curve.values[:, -1].mean()), places)}"
         for curve in curves
     )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
+    return FigureSpec.of(title, f"{title}: {ends}", f"{title}.", removal_lines, tuple(curves))
 
 
 def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> go.Figure:
@@ -321,23 +284,13 @@ def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> 
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for curve in curves:
         steps, colour = list(range(curve.values.shape[1])), theme.colours[COLOURS[curve.order]]
+        mean, several = curve.values.mean(axis=0), f", mean of {len(curve.values)} orders"
+        name = f"{curve.order}{several if len(curve.values) > 1 else ''}"
         if len(curve.values) > 1:
-            low, high = curve.values.min(axis=0), curve.values.max(axis=0)
-            band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-            figure.add_scatter(x=steps, y=low, **band)
-            figure.add_scatter(x=steps, y=high, fill="tonexty", fillcolor=faint(colour, 0.25), **band)
-        name = curve.order if len(curve.values) == 1 else f"{curve.order}, mean of {len(curve.values)} orders"
-        figure.add_scatter(
-            x=steps,
-            y=curve.values.mean(axis=0),
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "width": 2},
-            hovertemplate=f"{name}, %{{x}} removed: %{{y:.4f}}<extra></extra>",
-        )
+            add_band(figure, steps, curve.values, faint(colour, 0.25))
+        add_line(figure, steps, mean, f"{name}, %{{x}} removed: %{{y:.4f}}", colour, name=name)
     figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
-    figure.update_yaxes(title=curves[0].unit)
-    return even_axes(figure, theme)
+    return even_axes(figure.update_yaxes(title=curves[0].unit), theme)
 
 
 def drawn_parts(comparison: AttributionComparison) -> list[int]:
@@ -370,14 +323,9 @@ def _shares_frame(attribution_comparison: AttributionComparison) -> pd.DataFrame
     return pd.DataFrame({"word": compared.parts, **{name: values.astype(float) for name, values in numbers.items()}})
 
 
-@figure(
-    "words-compared",
-    "words_compared",
-    "what each word adds to the same target in two models (TEXT --pair TEXT, --set other=, target=, method=)",
-    table=_shares_frame,
-)
+@figure("words-compared", "words_compared", table=_shares_frame)
 def words_compared_figure(attribution_comparison: AttributionComparison) -> FigureSpec:
-    """Plot the share of each word in two models, in the order of the text, with the differences."""
+    """What each word adds to the same target in two models (TEXT --pair TEXT, --set other=, target=, method=)."""
     compared, rows = attribution_comparison, drawn_parts(attribution_comparison)
     first, second = compared.first, compared.second
     models = first.model if compared.same_model else f"{first.model} and {second.model}"
@@ -390,7 +338,7 @@ def words_compared_figure(attribution_comparison: AttributionComparison) -> Figu
     )
     cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
     caption = f"{title}. Grey: the first model; in brackets: second − first; {cleans}."
-    return FigureSpec(title, f"{title}: {listed}", partial(compared_shares, compared, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, compared_shares, compared)
 
 
 def _two_models_effects_frame(effects_of_two: TwoModelEffects) -> pd.DataFrame:
@@ -416,14 +364,9 @@ def _at(values: np.ndarray | None, place: tuple[int, int]) -> float:
     return float(values[place]) if values is not None and inside else float("nan")
 
 
-@figure(
-    "effects-compared",
-    "causes_compared",
-    "change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)",
-    table=_two_models_effects_frame,
-)
+@figure("effects-compared", "causes_compared", table=_two_models_effects_frame)
 def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
-    """Plot the effect of every head in two models and the difference, all on one scale."""
+    """Change of the same target with each head taken away in two models (TEXT --pair TEXT, --set other=, target=)."""
     compared, change = effects_of_two, effects_of_two.difference
     first, second = compared.first, compared.second
     models = first.model if compared.same_model else f"{first.model} and {second.model}"
@@ -435,7 +378,7 @@ def effects_compared_figure(effects_of_two: TwoModelEffects) -> FigureSpec:
         alt = f"{title}: largest difference for layer {layer}, head {head}: {most}"
         third = "; third map: second − first"
     cleans = f"clean {decimals(first.clean)} and {decimals(second.clean)} {first.unit}"
-    return FigureSpec(title, alt, partial(compared_effects_map, compared, title), f"{title}{third}; {cleans}.")
+    return FigureSpec.of(title, alt, f"{title}{third}; {cleans}.", compared_effects_map, compared)
 
 
 def compared_effects_map(compared: TwoModelEffects, title: str, theme: Theme) -> go.Figure:
@@ -484,14 +427,9 @@ def _accuracy_frame(accuracy_curves: Sequence[AblationCurve]) -> pd.DataFrame:
     return curves_frame(accuracy_curves)
 
 
-@figure(
-    "effect-spread",
-    "causes_spread",
-    "mean and standard deviation of each head's effect over texts (by default some of the example set)",
-    table=_spread_frame,
-)
+@figure("effect-spread", "causes_spread", table=_spread_frame)
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
-    """Plot mean and standard deviation of every head's effect over texts, side by side."""
+    """Mean and standard deviation of each head's effect over texts (by default some of the example set)."""
     kind, texts = KIND_WORDS[effect_spread.kind], counted(effect_spread.texts, "sentence")
     title = f"Change of the {effect_spread.title} with one head {kind}, over {texts} — {effect_spread.model}"
     layer, head = np.unravel_index(np.nanargmax(np.abs(effect_spread.mean)), effect_spread.mean.shape)
@@ -500,7 +438,7 @@ def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
         f"{title}: largest mean {decimals(mean)} {effect_spread.unit} for layer {layer}, head {head}, standard "
         f"deviation {decimals(spread)}"
     )
-    return FigureSpec(title, alt, partial(spread_maps, effect_spread, title), f"{title}. Left: mean; right: spread.")
+    return FigureSpec.of(title, alt, f"{title}. Left: mean; right: spread.", spread_maps, effect_spread)
 
 
 def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
@@ -523,16 +461,5 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     table=_accuracy_frame,
 )
 def accuracy_figure(accuracy_curves: Sequence[AblationCurve]) -> FigureSpec:
-    """Plot the accuracy as heads are ablated in several orders; random orders as a band.
-
-    Args:
-        accuracy_curves: curves of one list, one per order.
-    """
-    curves = tuple(accuracy_curves)
-    title = f"Share of {curves[0].title} as heads are removed"
-    ends = "; ".join(
-        f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()), 2)} to "
-        f"{decimals(float(curve.values[:, -1].mean()), 2)}"
-        for curve in curves
-    )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
+    """Plot the accuracy as heads are ablated in several orders; random orders as a band."""
+    return _curves(accuracy_curves, f"Share of {accuracy_curves[0].title}", 2)

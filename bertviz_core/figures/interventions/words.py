@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Float
 from plotly.subplots import make_subplots
 
 from bertviz_core.attribution.results import (
@@ -16,19 +15,16 @@ from bertviz_core.attribution.results import (
     WordCurves,
 )
 from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, token_labels, token_text
-from bertviz_core.figures.base.cells import add_cells, colour_at
+from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, faint, layout
-from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.figures.tokens import WRITTEN, coloured_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
-BAR = 92
-"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
-STEPS = 12
-"""Shades of each sign, so that similar tokens share an outline."""
 MOST_BARS = 40
 ROW, AROUND = 22, 130
 """Pixels: height of a bar with its distance, margins above and below the bars."""
@@ -55,35 +51,19 @@ def shares_frame(word_attributions: WordAttributions) -> pd.DataFrame:
     )
 
 
-@figure(
-    "word-shares",
-    "words_shares",
-    "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
-    reported=True,
-    table=shares_frame,
-)
+@figure("word-shares", "words_shares", reported=True, table=shares_frame)
 def word_shares_figure(word_attributions: WordAttributions, word_pieces: TextPieces) -> FigureSpec:
-    """Plot the text as tokens, coloured by the share of each token's word; special tokens have none.
-
-    Args:
-        word_attributions: attributions of the text.
-        word_pieces: tokens of the text.
-    """
+    """A text coloured by what each word adds to a target (TEXT --pair TEXT)."""
     title = _title(word_attributions)
-    draw = partial(shares_strip, word_attributions, word_pieces, title)
     caption = f"{_caption(word_attributions, title)} {WRITTEN}"
-    return FigureSpec(title, f"{title}: {_listed_shares(word_attributions)}", draw, caption)
+    return FigureSpec.of(
+        title, f"{title}: {_listed_shares(word_attributions)}", caption, shares_strip, word_attributions, word_pieces
+    )
 
 
-@figure(
-    "word-bars",
-    "words_bars",
-    "the words that add most to a target or take most from it (TEXT --pair TEXT)",
-    reported=True,
-    table=shares_frame,
-)
+@figure("word-bars", "words_bars", reported=True, table=shares_frame)
 def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
-    """Plot the words with the largest shares of either sign, the largest positive share at the top."""
+    """The words that add most to a target or take most from it (TEXT --pair TEXT)."""
     title, draw = _title(word_attributions), partial(shares_bars, word_attributions, _title(word_attributions))
     caption = _caption(word_attributions, title)
     if len(word_attributions.words) > MOST_BARS:
@@ -94,17 +74,9 @@ def word_bars_figure(word_attributions: WordAttributions) -> FigureSpec:
 def shares_strip(result: WordAttributions, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
     """Draw the coloured text with its scale."""
     values = result.per_token()
-    scale, limit = diverging(theme), round_limit(float(np.nanmax(np.abs(values))))
-    known = {place: value for place, value in enumerate(values.tolist()) if not np.isnan(value)}
-    fills = {place: colour_at(scale, (round(value / limit * STEPS) / STEPS + 1) / 2) for place, value in known.items()}
-    notes = [_written(known[place]) if place in known else "" for place in range(len(values))]
-    beside = 0 if theme.narrow else BAR
-    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
-    if not beside:
-        return figure
-    marker = {"color": [0], "cmin": -limit, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
-    marker["colorbar"] = colour_bar(result.unit, -limit, limit, most=3)
-    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+    limit = round_limit(float(np.nanmax(np.abs(values))))
+    bar = colour_bar(result.unit, -limit, limit, most=3)
+    return coloured_strip(pieces, values.tolist(), (-limit, limit), _written, bar, title, theme)
 
 
 def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure:
@@ -114,18 +86,10 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     shares = result.shares[order].tolist()
     names = [token_text(result.words[index]) for index in order]
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(order), showlegend=False))
-    figure.add_bar(
-        x=shares,
-        y=list(range(len(order))),
-        orientation="h",
-        marker={"color": [HUES[1] if share >= 0 else HUES[0] for share in shares]},
-        customdata=names,
-        hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
-    )
+    hues = [HUES[1] if share >= 0 else HUES[0] for share in shares]
+    add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names)
     figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}"), theme)
-    return figure.update_yaxes(
-        tickvals=list(range(len(order))), ticktext=names, range=[len(order) - 0.5, -0.5], showgrid=False
-    )
+    return figure.update_yaxes(row_axis(names))
 
 
 def _title(result: WordAttributions) -> str:
@@ -156,11 +120,7 @@ METHOD_NAMES: dict[ShareMethod, str] = {
     "gradient-x-input": "gradient x input",
 }
 """Method -> name in a legend."""
-COLOURS: dict[ShareMethod, str] = {
-    "leave-one-out": HUES[0],
-    "integrated-gradients": HUES[1],
-    "gradient-x-input": HUES[2],
-}
+COLOURS: dict[ShareMethod, str] = dict(zip(METHOD_NAMES, HUES, strict=False))
 RANDOM = "random order"
 
 
@@ -176,14 +136,9 @@ def _curves_frame(word_curves: WordCurves) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@figure(
-    "word-curves",
-    "words_curves",
-    "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
-    table=_curves_frame,
-)
+@figure("word-curves", "words_curves", table=_curves_frame)
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
-    """Plot two panels: the strongest words removed, and only the strongest words; the caption has both areas."""
+    """A target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)."""
     title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
@@ -192,7 +147,7 @@ def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
         f"{title}. Clean {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
         f"{word_curves.unit}. Mean fall below clean (comprehensiveness and sufficiency): {areas}."
     )
-    return FigureSpec(title, summary, partial(curve_plots, word_curves, title), summary)
+    return FigureSpec.of(title, summary, summary, curve_plots, word_curves)
 
 
 def curve_areas(result: WordCurves) -> tuple[tuple[str, float, float], ...]:
@@ -210,44 +165,30 @@ def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
     rows, columns = (2, 1) if theme.narrow else (1, 2)
     figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))
-    places = ((1, 1), (2, 1) if theme.narrow else (1, 2))
+    places = ({"row": 1, "col": 1}, {"row": rows, "col": columns})
     counts, grey = list(result.counts), theme.colours["layer_norm"]
+    lines = [(f"{RANDOM}, mean and band", grey, (result.random.mean(axis=0), result.random_alone.mean(axis=0)))]
+    lines += [(METHOD_NAMES[each.method], COLOURS[each.method], (each.without, each.alone)) for each in result.curves]
     for place, values in zip(places, (result.random, result.random_alone), strict=True):
-        where = {"row": place[0], "col": place[1]}
-        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **where}
-        figure.add_scatter(x=counts, y=values.min(axis=0), **band)
-        figure.add_scatter(x=counts, y=values.max(axis=0), fill="tonexty", fillcolor=faint(grey, 0.3), **band)
-        _line(figure, counts, values.mean(axis=0), f"{RANDOM}, mean and band", grey, place)
-    for curve in result.curves:
-        for place, values in zip(places, (curve.without, curve.alone), strict=True):
-            _line(figure, counts, values, METHOD_NAMES[curve.method], COLOURS[curve.method], place)
+        add_band(figure, counts, values, faint(grey, 0.3), **place)
+        _add_curve(figure, counts, place, lines[0])
+    for line in lines[1:]:
+        for place in places:
+            _add_curve(figure, counts, place, line)
     names = (f"strongest words replaced by {result.instead}", "strongest words kept, all others replaced")
-    for (row, column), name in zip(places, names, strict=True):
-        figure.update_xaxes(title=name, rangemode="tozero", row=row, col=column)
+    for place, name in zip(places, names, strict=True):
+        figure.update_xaxes(title=name, rangemode="tozero", **place)
     figure.update_yaxes(title=result.unit, col=1)
     return even_axes(figure, theme)
 
 
-def _line(
-    figure: go.Figure,
-    counts: list[int],
-    values: Float[np.ndarray, " steps"],
-    name: str,
-    colour: str,
-    place: tuple[int, int],
+def _add_curve(
+    figure: go.Figure, counts: list[int], place: dict[str, int], line: tuple[str, str, tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    figure.add_scatter(
-        x=counts,
-        y=values,
-        name=name,
-        legendgroup=name,
-        showlegend=place == (1, 1),
-        mode="lines+markers",
-        line={"color": colour, "width": 2},
-        hovertemplate=f"{name}, %{{x}} words: %{{y:.4f}}<extra></extra>",
-        row=place[0],
-        col=place[1],
-    )
+    (name, colour, both), is_first = line, place == {"row": 1, "col": 1}
+    named = {"name": name, "legendgroup": name, "showlegend": is_first}
+    hover = f"{name}, %{{x}} words: %{{y:.4f}}"
+    add_line(figure, counts, both[not is_first], hover, colour, **named, **place)
 
 
 MOST_WORDS = 40
@@ -263,14 +204,9 @@ def _classes_frame(class_attributions: ClassAttributions) -> pd.DataFrame:
     return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
-@figure(
-    "word-classes",
-    "words_classes",
-    "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
-    table=_classes_frame,
-)
+@figure("word-classes", "words_classes", table=_classes_frame)
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
-    """Plot the share of every word in every class; the clean value of a class is beside its name."""
+    """Which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)."""
     result = class_attributions
     title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
@@ -280,7 +216,7 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."
     if len(result.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."
-    return FigureSpec(title, f"{title}: {phrases}", partial(classes_map, result, title), caption)
+    return FigureSpec.of(title, f"{title}: {phrases}", caption, classes_map, result)
 
 
 def class_words(result: ClassAttributions, place: int) -> str:
@@ -313,17 +249,11 @@ def classes_map(result: ClassAttributions, title: str, theme: Theme) -> go.Figur
     height = around + CLASSES_ROW * len(names)
     limit = round_limit(float(strength.max()))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    pairs = [[f"{name}, {label}" for label in labels] for name in names]
-    ends, space = (-limit, limit), (room, height - around)
+    ends, space, pairs = (-limit, limit), (room, height - around), pair_names(names, labels, ", ")
     hover = "%{customdata}: %{z:.4f}"
     add_cells(figure, shares, ".3f", diverging(theme), ends, space, result.measure, hover, customdata=pairs)
-    figure = even_axes(figure, theme)
-    figure.update_xaxes(
-        tickvals=list(range(len(labels))), ticktext=heads, tickangle=-90 if upright else 0, showgrid=False
-    )
-    return figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5], showgrid=False
-    )
+    ticks = {"tickvals": list(range(len(labels))), "ticktext": heads, "tickangle": -90 if upright else 0}
+    return even_axes(figure, theme).update_xaxes(ticks, showgrid=False).update_yaxes(row_axis(names))
 
 
 PAIRS_ROW, PAIRS_AROUND, PAIRS_BESIDE = 28, 190, 200
@@ -348,14 +278,9 @@ def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
     )
 
 
-@figure(
-    "word-pairs",
-    "words_pairs",
-    "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
-    table=_pairs_frame,
-)
+@figure("word-pairs", "words_pairs", table=_pairs_frame)
 def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
-    """Plot the share of token pairs in the cosine of two texts; the caption has the reference terms."""
+    """Which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)."""
     result = pair_attributions
     title = f"Which words make the two texts alike — {result.model}, states: {state_name(result.layer)}"
     row, column = np.unravel_index(np.abs(result.shares).argmax(), result.shares.shape)
@@ -368,8 +293,7 @@ def pair_ledger_figure(pair_attributions: PairAttributions) -> FigureSpec:
     if result.uncertain.any():
         added += "; a cross marks a share smaller than its own error"
     largest = f"the largest share is that of {first} and {second}, {decimals(float(result.shares[row, column]))}"
-    draw = partial(ledger_map, pair_attributions, title)
-    return FigureSpec(title, f"{title}: {added}; {largest}", draw, f"{title}: {added}.")
+    return FigureSpec.of(title, f"{title}: {added}; {largest}", f"{title}: {added}.", ledger_map, pair_attributions)
 
 
 def ledger_map(ledger: PairAttributions, title: str, theme: Theme) -> go.Figure:

@@ -141,18 +141,10 @@ def journey_payload(
 ) -> bytes:
     """Build the message for the drawing.
 
-    Args:
-        journey: the journey to draw.
-        theme: theme of the figure.
-        path: current selection.
-        looks: "colour", a key of MEASURES; "ribbon", which is "attention" or "weighted"; and "lanes", what a lane of a
-            long text is, "words" or "tokens".
-        openings: details that the browser may lack.
-        ending: the number at the end.
-        change: the change of the run; openings are of the changed run.
-        answered: number of the last message of the browser, which this one answers.
-        links: rows of links below the drawing, which the dashboard adds.
-        controls: whether the controls above the drawing are shown.
+    The looks are "colour", a key of MEASURES; "ribbon", which is "attention" or "weighted"; and "lanes", what a lane of
+    a long text is, "words" or "tokens". Openings are details that the browser may lack, of the changed run if there is
+    a change. `answered` is the number of the last message of the browser, which this one answers, and `links` are rows
+    of links below the drawing, which the dashboard adds.
     """
     arrays, tokens = _Arrays(), journey.tokens
     special = [] if tokens is None else np.flatnonzero(tokens.special).tolist()
@@ -197,13 +189,7 @@ def parts_payload(
     openings: Iterable[EmbeddingOpening | LayerOpening | HeadOpening],
     change: DrawnChange | None = None,
 ) -> bytes:
-    """Build a message of details alone, for parts that may be opened next.
-
-    Args:
-        journey: the journey that is drawn.
-        openings: the details.
-        change: the change of the run that they are of.
-    """
+    """Build a message of details alone, for parts that may be opened next."""
     arrays = _Arrays()
     parts = [_part(each, arrays) for each in openings]
     return _message({"identity": part_identity(journey, change), "measures": [], "parts": parts}, arrays)

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import lined_label, shortened_label, text_width
+from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.predictions.marked_text import (
@@ -79,28 +80,10 @@ def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme
 def add_lying_bars(
     figure: go.Figure, values: Float[np.ndarray, " rows"], words: list[str], colour: str, name: str, theme: Theme
 ) -> None:
-    """Add bars from top to bottom, followed by text.
-
-    Args:
-        figure: figure to add the bars to.
-        values: lengths of the bars.
-        words: text after each.
-        colour: colour of all bars.
-        name: name in the legend.
-        theme: theme with the colour of the text.
-    """
-    figure.add_bar(
-        x=values.astype(np.float32),
-        y=np.arange(len(values), dtype=np.int32),
-        orientation="h",
-        marker={"color": colour},
-        text=[f" {word}" for word in words],
-        textposition="outside",
-        textfont={"size": TEXT_SIZE - 1, "color": theme.text},
-        cliponaxis=False,
-        name=name,
-        hoverinfo="skip",
-    )
+    """Add bars from top to bottom, followed by text."""
+    text = {"text": [f" {word}" for word in words], "textposition": "outside", "cliponaxis": False, "name": name}
+    font = {"size": TEXT_SIZE - 1, "color": theme.text}
+    add_bars(figure, values.astype(np.float32), "", colour, **text, textfont=font)
 
 
 def name_bars(
@@ -114,14 +97,7 @@ def name_bars(
 ) -> go.Figure:
     """Label the rows of a figure, and extend the axis for the text after the bars.
 
-    Args:
-        figure: figure with the bars.
-        names: labels of the rows, from top to bottom.
-        values: lengths of all bars.
-        words: text after them.
-        scoring: meaning of the numbers.
-        theme: theme with the width of the figure.
-        whole: whether the axis of probabilities extends to 1.
+    The axis of probabilities extends to 1 if `whole`.
     """
     ticks: dict[str, Any] = {"nticks": 3 if theme.slim else 6}
     low, high = 0.0, 1.0
@@ -149,10 +125,7 @@ def clear_stretches(
 ) -> list[tuple[float, float]]:
     """Return the intervals of the row axis, from top to bottom, in which a line at HALF crosses no text.
 
-    Args:
-        starts: start of the text after each bar; first bars of all rows, then second bars.
-        ends: end of each text.
-        rows: number of rows.
+    Starts and ends are those of the texts after the first bars of all rows, then after the second bars.
     """
     bars = max(len(starts) // max(rows, 1), 1)
     thick = (1 - GAP) / bars
@@ -189,9 +162,9 @@ def _frame(class_prediction: ClassPrediction) -> pd.DataFrame:
     return pd.DataFrame({"class": labels, "probability": shares, "logit": class_prediction.logits})
 
 
-@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", reported=True, table=_frame)
+@figure("classes", "predictions_classes", reported=True, table=_frame)
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
-    """Plot a text classifier's prediction, class by class."""
+    """Classes of a text or pair (--pair, --task)."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"
     many = f", the {MOST} greatest of {count:,}" if (count := len(class_prediction.labels)) > MOST else ""
     head = "Value" if class_prediction.scoring == "number" else "Classes"
@@ -199,15 +172,9 @@ def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -
     return _of_one(class_prediction, class_order, title)
 
 
-@figure(
-    "next-sentence",
-    "predictions_next",
-    "whether the second text follows the first (--pair, --task)",
-    reported=True,
-    table=_frame,
-)
+@figure("next-sentence", "predictions_next", reported=True, table=_frame)
 def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
-    """Plot the next-sentence prediction for a pair."""
+    """Whether the second text follows the first (--pair, --task)."""
     return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")
 
 
@@ -215,7 +182,7 @@ def _of_one(prediction: ClassPrediction, order: ClassOrder, title: str) -> Figur
     alt = f"{title}: {', '.join(class_words(prediction, row) for row in class_rows(prediction, order))}"
     says = SAYS[prediction.scoring]
     caption = f"{title}. {says[0].upper()}{says[1:]}"
-    return FigureSpec(title, alt, partial(class_bars, prediction, order, title), caption)
+    return FigureSpec.of(title, alt, caption, class_bars, prediction, order)
 
 
 BEFORE, AFTER = "The text", "Edited"
@@ -239,15 +206,6 @@ def paired_bars(
     """Draw two bars per name, for the text and its edited version, with the difference; one bar if all are equal.
 
     Without differences, rows are sorted by descending number, else they keep their order.
-
-    Args:
-        names: labels of the rows, from top to bottom.
-        before: numbers of the text.
-        after: numbers of the edited text.
-        scoring: meaning of the numbers.
-        title: title of the figure.
-        whole: whether the axis of probabilities extends to 1.
-        theme: theme of the figure.
     """
     edited = not np.array_equal(before, after)
     if not edited:
@@ -307,14 +265,9 @@ def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPre
     return _of_versions(answer_frame(answer_prediction), answer_frame(edited_answers))
 
 
-@figure(
-    "classes-change",
-    "predictions_classes_change",
-    "classes before and after an edit (--set edited=TEXT)",
-    table=_class_frame,
-)
+@figure("classes-change", "predictions_classes_change", table=_class_frame)
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
-    """Plot the classes of a text and of its edited version, largest change first."""
+    """Classes before and after an edit (--set edited=TEXT)."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
     rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
     names = [class_prediction.labels[row] for row in rows]
@@ -326,14 +279,9 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
-@figure(
-    "words-change",
-    "predictions_words_change",
-    "words at a mask before and after an edit (--set edited=TEXT, guess)",
-    table=_shift_frame,
-)
+@figure("words-change", "predictions_words_change", table=_shift_frame)
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
-    """Plot the words at one masked position of a text and of its edited version, largest change first."""
+    """Words at a mask before and after an edit (--set edited=TEXT, guess)."""
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
@@ -342,36 +290,26 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     return FigureSpec(title, f"{title}: {listed}", draw, f"{title}. In brackets: the difference")
 
 
-@figure(
-    "tags-change",
-    "predictions_tags_change",
-    "entities before and after an edit (--set edited=TEXT)",
-    table=_tag_frame,
-)
+@figure("tags-change", "predictions_tags_change", table=_tag_frame)
 def tags_change_figure(
     tag_prediction: TagPrediction,
     tag_entities: Sequence[Entity],
     edited_tags: TagPrediction,
     edited_entities: Sequence[Entity],
 ) -> FigureSpec:
-    """Plot the entities of a text and of its edited version, one below the other."""
+    """Entities before and after an edit (--set edited=TEXT)."""
     title = f"Entities before and after the edit — {tag_prediction.model}"
     parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
     read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
     if read[0] != read[1]:
         parts = [*parts, *tagged_parts(edited_tags, edited_entities, AFTER)]
     alt = f"{title}: {listed_entities(tag_entities)}; edited: {listed_entities(edited_entities)}"
-    return FigureSpec(title, alt, partial(marked_text, parts, title))
+    return FigureSpec.of(title, alt, "", marked_text, parts)
 
 
-@figure(
-    "answers-change",
-    "predictions_answers_change",
-    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
-    table=_answer_frame,
-)
+@figure("answers-change", "predictions_answers_change", table=_answer_frame)
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
-    """Plot the answers to a question and to its edited version, one below the other."""
+    """Answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)."""
     title = f"Answers before and after the edit — {answer_prediction.model}"
     both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
     read = [(each.question, each.context) for _, each in both]
@@ -379,39 +317,19 @@ def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: A
         del both[1]
     parts = [(f"{name}: {question_line(each)}", each) for name, each in both]
     alt = f"{title}: {listed_answers(answer_prediction)}; edited: {listed_answers(edited_answers)}"
-    return FigureSpec(title, alt, partial(answer_text, parts, title))
+    return FigureSpec.of(title, alt, "", answer_text, parts)
 
 
-TITLES: Mapping[ComparedKind, str] = {
-    "classes": "Classes in two models",
-    "tags": "Tags in two models",
-    "entities": "Entities in two models",
-    "answers": "Answers of two models",
-    "words": "Words at “{where}” in two models",
-    "surprise": "Surprise in two models",
-    "lens": "Best word at “{where}” in every layer of two models",
+KINDS: Mapping[ComparedKind, tuple[str, str, str]] = {
+    "classes": ("Classes in two models", "probability", "class"),
+    "tags": ("Tags in two models", "probability of the tag", "word"),
+    "entities": ("Entities in two models", "mean probability of the tag", "entity"),
+    "answers": ("Answers of two models", "score: p(start) p(end)", "answer"),
+    "words": ("Words at “{where}” in two models", "probability", "word"),
+    "surprise": ("Surprise in two models", "surprise, nats", "part of the text"),
+    "lens": ("Best word at “{where}” in every layer of two models", "probability of the best word", "hidden state"),
 }
-"""What the rows are -> start of the title."""
-AXES: Mapping[ComparedKind, str] = {
-    "classes": "probability",
-    "tags": "probability of the tag",
-    "entities": "mean probability of the tag",
-    "answers": "score: p(start) p(end)",
-    "words": "probability",
-    "surprise": "surprise, nats",
-    "lens": "probability of the best word",
-}
-"""What the rows are -> title of the axis of numbers."""
-ROW_NAMES: Mapping[ComparedKind, str] = {
-    "classes": "class",
-    "tags": "word",
-    "entities": "entity",
-    "answers": "answer",
-    "words": "word",
-    "surprise": "part of the text",
-    "lens": "hidden state",
-}
-"""What the rows are -> heading of their names."""
+"""What the rows are -> start of the title, title of the axis of numbers, heading of the names of the rows."""
 OUTSIDE = "O"
 """Tag of words outside all entities."""
 ABSENT = "–"
@@ -454,7 +372,7 @@ def compared_bars(comparison: PredictionComparison, title: str, theme: Theme) ->
         scoring,
         comparison.kind in ("classes", "tags", "entities"),
     )
-    return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else AXES[comparison.kind]})
+    return figure.update_xaxes(title={"text": "value" if comparison.unit == "value" else KINDS[comparison.kind][1]})
 
 
 def two_model_bars(
@@ -467,18 +385,7 @@ def two_model_bars(
     scoring: Scoring = "number",
     whole: bool = False,
 ) -> go.Figure:
-    """Draw two bars per row, one for each model, in grey and in the colour of task heads.
-
-    Args:
-        models: names of the models.
-        names: labels of the rows, from top to bottom.
-        numbers: lengths of the bars of each model; NaN for none.
-        beside: text after each bar.
-        title: title of the figure.
-        theme: theme of the figure.
-        scoring: meaning of the numbers.
-        whole: whether the axis of probabilities extends to 1.
-    """
+    """Draw two bars per row, one for each model, in grey and in the colour of task heads; none for NaN."""
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(names), 1)))
     colours, lengths = (HUES[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
     for side, place in enumerate(("first", "second")):
@@ -496,7 +403,7 @@ def signed_difference(change: float) -> str:
 def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFrame:
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     compared = prediction_comparison
-    columns: dict[str, Any] = {ROW_NAMES[compared.kind]: list(compared.names)}
+    columns: dict[str, Any] = {KINDS[compared.kind][2]: list(compared.names)}
     if compared.kind == "entities":
         tags = zip(compared.first_answers, compared.second_answers, strict=True)
         columns |= {"tag": [one or other for one, other in tags], "found by": _finders(compared)}
@@ -512,19 +419,14 @@ def _finders(compared: PredictionComparison) -> list[str]:
     return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
 
 
-@figure(
-    "predictions-compared",
-    "predictions_compared",
-    "what two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)",
-    table=comparison_frame,
-)
+@figure("predictions-compared", "predictions_compared", table=comparison_frame)
 def predictions_compared_figure(prediction_comparison: PredictionComparison) -> FigureSpec:
-    """Plot the predictions of two models for one text, row by row, with the differences."""
+    """What two models predict for a text (--set other=, view=words|surprise|lens|entities; --pair, --task)."""
     compared, rows = prediction_comparison, drawn_rows(prediction_comparison)
     models = compared.first if compared.same_model else f"{compared.first} and {compared.second}"
     left = len(compared.names) - len(rows)
     part = f", {len(rows):,} of {len(compared.names):,} rows" if left and compared.kind != "tags" else ""
-    title = f"{TITLES[compared.kind].format(where=compared.where)}{part} — {models}"
+    title = f"{KINDS[compared.kind][0].format(where=compared.where)}{part} — {models}"
     scoring: Scoring = "number" if compared.unit == "value" else "softmax"
     listed = "; ".join(
         f"{escape_controls(compared.names[row])} {_beside(compared, row, 0, scoring)}, "
@@ -532,7 +434,7 @@ def predictions_compared_figure(prediction_comparison: PredictionComparison) -> 
         for row in rows
     )
     caption = f"{title}. Grey: the first model; in brackets: second − first"
-    return FigureSpec(title, f"{title}: {listed}", partial(compared_bars, compared, title), caption)
+    return FigureSpec.of(title, f"{title}: {listed}", caption, compared_bars, compared)
 
 
 def _beside(compared: PredictionComparison, row: int, side: int, scoring: Scoring) -> str:

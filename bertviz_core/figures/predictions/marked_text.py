@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from jaxtyping import Float
 from bertviz_core.figures.base.axes import text_width, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, sequential
 from bertviz_core.predictions.results import (
@@ -140,13 +140,7 @@ class _Rows:
 
 
 def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
-    """Draw texts with their marks, one below another, each below its name.
-
-    Args:
-        parts: heading of a text, "" for none, and its spans.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw texts with their marks, one below another, each below its heading."""
     rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
     tall = rows.size * 1.45
@@ -217,28 +211,13 @@ def _outline(figure: go.Figure, boxes: Sequence[_WordBox], tops: Sequence[float]
 
 def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: float, theme: Theme) -> None:
     """Add the words, labels and headings, and hover texts."""
-    figure.add_scatter(
-        x=[box.left - ANCHOR for box in rows.boxes],
-        y=[tops[box.row] + tall / 2 for box in rows.boxes],
-        mode="text",
-        text=[escape(box.text) for box in rows.boxes],
-        textposition="middle right",
-        textfont={"size": rows.size, "color": theme.text},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
+    x, y = ([box.left - ANCHOR for box in rows.boxes], [tops[box.row] + tall / 2 for box in rows.boxes])
+    add_words(figure, x, y, [escape(box.text) for box in rows.boxes], rows.size, theme.text)
     firsts = [next(group) for _, group in itertools.groupby(rows.boxes, key=lambda box: box.stretch)]
     named = [box for box in firsts if rows.stretches[box.stretch].label]
-    figure.add_scatter(
-        x=[box.left - ANCHOR for box in named],
-        y=[tops[box.row] + tall + SMALL * 0.65 for box in named],
-        mode="text",
-        text=[escape(rows.stretches[box.stretch].label) for box in named],
-        textposition="middle right",
-        textfont={"size": SMALL, "color": theme.muted},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
+    below = [tops[box.row] + tall + SMALL * 0.65 for box in named]
+    labels = [escape(rows.stretches[box.stretch].label) for box in named]
+    add_words(figure, [box.left - ANCHOR for box in named], below, labels, SMALL, theme.muted)
     hovered = [box for box in rows.boxes if rows.stretches[box.stretch].hover]
     figure.add_scatter(
         x=[box.left + box.width / 2 for box in hovered],
@@ -248,13 +227,10 @@ def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: floa
         hovertext=[rows.stretches[box.stretch].hover for box in hovered],
         hovertemplate="%{hovertext}<extra></extra>",
     )
+    place = {"x": 0, "xanchor": "left", "yanchor": "middle", "showarrow": False}
+    font = {"size": TEXT_SIZE + 1, "color": theme.text}
     for row, words in rows.headings.items():
-        figure.add_annotation(
-            **{"x": 0, "y": tops[row] + TEXT_SIZE * 0.95, "xanchor": "left", "yanchor": "middle"},
-            text=f"<b>{escape(words)}</b>",
-            font={"size": TEXT_SIZE + 1, "color": theme.text},
-            showarrow=False,
-        )
+        figure.add_annotation(text=f"<b>{escape(words)}</b>", y=tops[row] + TEXT_SIZE * 0.95, font=font, **place)
 
 
 def _shown(word: str) -> str:
@@ -348,13 +324,7 @@ def _listed(place: int, answer: AnswerSpan) -> str:
 
 
 def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:
-    """Draw contexts with their answers, one below another.
-
-    Args:
-        parts: heading of a context, "" for none, and its answers.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw contexts with their answers, one below another, each below its heading."""
     colour = theme.colours["task head"]
     return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)
 
@@ -380,17 +350,11 @@ def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: s
     height = max(SMALLEST, min(LARGEST, 150 + ROW * len(names)))
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     exact = logs.size <= EXACT_CELLS
-    figure.add_heatmap(
-        x=np.arange(len(names), dtype=np.int32),
-        y=np.arange(len(names), dtype=np.int32),
-        z=logs if exact else _steps(logs),
-        zmin=FLOOR if exact else ANSWERS_BLANK,
-        zmax=0 if exact else 255,
-        colorscale=sequential(theme),
-        colorbar=colour_bar("ln p", FLOOR, 0.0, None if exact else (ANSWERS_BLANK, 255)),
-        hovertemplate=f"from token %{{y}} to %{{x}}{': ln p %{z:.3f}' if exact else ''}<extra></extra>",
-        hoverongaps=False,
-    )
+    low, high = (FLOOR, 0) if exact else (ANSWERS_BLANK, 255)
+    bar = colour_bar("ln p", FLOOR, 0.0, None if exact else (ANSWERS_BLANK, 255))
+    scale = {"zmin": low, "zmax": high, "colorscale": sequential(theme), "colorbar": bar, "hoverongaps": False}
+    hover = f"from token %{{y}} to %{{x}}{': ln p %{z:.3f}' if exact else ''}"
+    add_map(figure, logs if exact else _steps(logs), hover, **scale)
     _add_best(figure, prediction, window, places, theme)
     figure.update_xaxes(token_axis(names, 760), title="last token of the answer", tickangle=-90, side="bottom")
     figure.update_yaxes(token_axis(names, height - 130), title="first token", autorange="reversed")
@@ -440,38 +404,27 @@ def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.
     return pd.DataFrame({**columns, "start logit": part.start_logits[places], "end logit": part.end_logits[places]})
 
 
-@figure(
-    "answers",
-    "predictions_answers",
-    "answers in their context (TEXT the question, --pair)",
-    reported=True,
-    table=answer_frame,
-)
+@figure("answers", "predictions_answers", reported=True, table=answer_frame)
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
-    """Plot the context with the best answers marked."""
+    """Answers in their context (TEXT the question, --pair)."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
-    draw = partial(answer_text, (("", answer_prediction),), title)
     caption = (
         f"{title}. Below an answer: its place and its score; darker answers are likelier{_hidden(answer_prediction)}"
     )
-    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+    return FigureSpec.of(
+        title, f"{title}: {listed_answers(answer_prediction)}", caption, answer_text, (("", answer_prediction),)
+    )
 
 
-@figure(
-    "answer-map",
-    "predictions_answer_map",
-    "all spans of a context, start by end",
-    reported=True,
-    table=_logit_frame,
-)
+@figure("answer-map", "predictions_answer_map", reported=True, table=_logit_frame)
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
-    """Plot the probability of every span of a window as the answer."""
+    """All spans of a context, start by end."""
     count = len(answer_prediction.windows)
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
-    draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
     caption = f"{title}. Framed: the listed answers. Grey: no answer, since it ends before it begins or is too long"
-    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+    alt = f"{title}: {listed_answers(answer_prediction)}"
+    return FigureSpec.of(title, alt, caption, answer_map, answer_prediction, answer_window, longest_answer)
 
 
 def _hidden(prediction: AnswerPrediction) -> str:

@@ -22,10 +22,11 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_gaps, colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import SHARE_OF_NAMES, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
-from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.tokens import WRITTEN, token_strip
+from bertviz_core.figures.sentences.bars import named_score_bars
+from bertviz_core.figures.tokens import LONGEST_BAR, WRITTEN, coloured_strip, token_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import (
     ComparedWord,
@@ -81,15 +82,9 @@ def _word_frame(
     )
 
 
-@figure(
-    "masked-text",
-    "predictions_text",
-    "the text with its masks (--set mask=2,5, position)",
-    reported=True,
-    table=_text_frame,
-)
+@figure("masked-text", "predictions_text", reported=True, table=_text_frame)
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
-    """Plot the tokens of a text: masked ones filled, with probabilities of the original tokens below."""
+    """The text with its masks (--set mask=2,5, position)."""
     title = f"The text and its masks — {word_prediction.model}"
     probabilities = np.exp(word_prediction.log_probability).tolist()
     notes = ["?" if np.isnan(each) else decimals(each, 3) for each in probabilities]
@@ -109,34 +104,20 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     return FigureSpec(title, alt, draw, caption)
 
 
-@figure(
-    "masked-words",
-    "predictions_words",
-    "the best words at a position (--set mask=2,5, position, compare)",
-    reported=True,
-    table=_word_frame,
-)
+@figure("masked-words", "predictions_words", reported=True, table=_word_frame)
 def words_figure(
     word_prediction: WordPrediction,
     best_words: Sequence[str],
     word_position: int,
     compared_word: ComparedWord | None,
 ) -> FigureSpec:
-    """Plot the best words at a position, the original token and a compared word, by probability.
-
-    Args:
-        word_prediction: predictions for the text.
-        best_words: spelling of the best words there, best first.
-        word_position: the position.
-        compared_word: score of another word there; None for none.
-    """
+    """The best words at a position (--set mask=2,5, position, compare)."""
     rows = word_rows(word_prediction, best_words, word_position, compared_word)
     token = shortened(escape_controls(word_prediction.tokens.tokens[word_position]), LONGEST)
     state = MASKED if word_prediction.masked[word_position] else "not masked"
     title = f'Words at position {word_position} ("{token}", {state}) — {word_prediction.model}'
     alt = f"{title}: " + ", ".join(f"{word} {decimals(value)}" for word, _, value, _ in rows)
-    draw = partial(word_bars, rows, title)
-    return FigureSpec(title, alt, draw, f"{title}. Probabilities of the masked-LM head.")
+    return FigureSpec.of(title, alt, f"{title}. Probabilities of the masked-LM head.", word_bars, rows)
 
 
 WordRow = tuple[str, str, float, int | None]
@@ -166,17 +147,14 @@ def word_rows(
 
 def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
     """Draw horizontal bars of probabilities, the best word on top."""
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(rows), 4)))
-    hover, names = [], []
+    hover, names, colour = [], [], theme.colours["task head"]
     for word, kind, _, rank in rows:
         name = token_text(word)
         names.append(f"<b>{name}</b> ({kind})" if kind else name)
         place = f"rank {rank:,}, " if rank is not None else ""
         hover.append(f"<b>{name}</b>, {place}probability")
-    add_score_bars(figure, np.array([value for _, _, value, _ in rows]), hover, theme.colours["task head"], theme)
-    figure.update_xaxes(title="probability")
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False)
-    return figure
+    values = np.array([value for _, _, value, _ in rows])
+    return named_score_bars(names, values, hover, colour, "probability", title, theme)
 
 
 LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
@@ -235,27 +213,15 @@ def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]])
     )
 
 
-@figure(
-    "lens",
-    "predictions_lens",
-    "the best word of every layer (--set mask=2,5, lens)",
-    reported=True,
-    table=_frame,
-)
+@figure("lens", "predictions_lens", reported=True, table=_frame)
 def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
-    """Plot the best word of every layer and position.
-
-    Args:
-        logit_lens: logit lens of the text.
-        lens_words: spelling of the best words of each cell, states by positions, best first.
-        lens_measure: one of MEASURES.
-    """
+    """The best word of every layer (--set mask=2,5, lens)."""
     measure = next(each for each in MEASURES if each == lens_measure)
     title = f"Best word after each layer, by {TITLES[measure][0]} — {logit_lens.model}"
     last = [f"{words[0]}" for words in lens_words[-1]]
     alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
     caption = f"{title}. The head was trained on the last layer alone."
-    return FigureSpec(title, alt, partial(lens_map, logit_lens, lens_words, measure, title), caption)
+    return FigureSpec.of(title, alt, caption, lens_map, logit_lens, lens_words, measure)
 
 
 def lens_colours(lens: LogitLens, measure: LensMeasure, theme: Theme) -> LensColours:
@@ -294,19 +260,10 @@ def lens_map(
         room = (across / states - FREE, TURNED_ROW - FREE)
     hovers, cells = _hover_texts(lens, words), colours.cells.T if turned else colours.cells
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_heatmap(
-        x=list(range(states if turned else seq)),
-        y=list(range(seq if turned else states)),
-        z=cells,
-        meta={"turned": turned},
-        zmin=colours.low,
-        zmax=colours.high,
-        colorscale=colours.scale,
-        colorbar=colours.bar,
-        **cell_gaps((across, height - OTHERWISE), cells.shape),
-        customdata=[list(column) for column in zip(*hovers, strict=True)] if turned else hovers,
-        hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
-    )
+    scale = {"zmin": colours.low, "zmax": colours.high, "colorscale": colours.scale, "colorbar": colours.bar}
+    texts = [list(column) for column in zip(*hovers, strict=True)] if turned else hovers
+    look = {**scale, **cell_gaps((across, height - OTHERWISE), cells.shape), "meta": {"turned": turned}}
+    add_map(figure, cells, f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}", texts, **look)
     down = height - OTHERWISE
     if turned:
         figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
@@ -367,19 +324,17 @@ def _add_words(
     size = _size([cell[0] for row in words for cell in row], across, down)
     if size is None:
         return
+    shares = (colours.cells - colours.low) / ((colours.high - colours.low) or 1.0)
     x, y, texts, inks = [], [], [], []
     for entry, row in enumerate(words):
         for place, cell in enumerate(row):
-            word = _fitted(cell[0], size, across)
+            word, share = _fitted(cell[0], size, across), float(shares[entry, place])
             if word:
-                share = float((colours.cells[entry, place] - colours.low) / ((colours.high - colours.low) or 1.0))
-                ground = theme.paper if np.isnan(share) else colour_at(colours.scale, share)
                 x.append(entry if turned else place)
                 y.append(place if turned else entry)
                 texts.append(token_text(word))
-                inks.append(text_on(ground))
-    font = {"size": size, "color": inks}
-    figure.add_scatter(x=x, y=y, mode="text", text=texts, textfont=font, hoverinfo="skip", showlegend=False)
+                inks.append(text_on(theme.paper if np.isnan(share) else colour_at(colours.scale, share)))
+    add_words(figure, x, y, texts, size, inks, None, cliponaxis=None, showlegend=False)
 
 
 def _size(words: Sequence[str], across: float, down: float) -> int | None:
@@ -399,14 +354,6 @@ def _fitted(word: str, size: int, room: float) -> str:
     return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""
 
 
-BAR = 92
-"""Height in pixels of the colour bar; omitted on a phone, where the boxes contain the numbers."""
-LONGEST_BAR = 320
-"""Height in pixels of the colour bar of a long text, at its beginning."""
-STEPS = 24
-"""Number of shades, so that similar tokens share an outline."""
-
-
 def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
     """Every token with its surprise; special tokens have none."""
     values, tokens = pseudo_likelihood.surprise.astype(float), list(pseudo_likelihood.tokens.tokens)
@@ -414,15 +361,9 @@ def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
     return pd.DataFrame({**columns, "probability": np.exp(-values)})
 
 
-@figure(
-    "surprise",
-    "predictions_surprise",
-    "every token coloured by its surprise when it alone is masked",
-    reported=True,
-    table=_surprise_frame,
-)
+@figure("surprise", "predictions_surprise", reported=True, table=_surprise_frame)
 def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
-    """Plot the tokens of a text, coloured by -log p(token | all others); special tokens have none."""
+    """Every token coloured by its surprise when it alone is masked."""
     title = f"Surprise of every token — {pseudo_likelihood.model}"
     values = pseudo_likelihood.surprise.tolist()
     listed = ", ".join(
@@ -437,23 +378,12 @@ def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces
 
 def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
     """Draw the coloured text with its scale."""
-    scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
-    values = dict(enumerate(result.surprise.tolist()))
-    fills = {
-        place: colour_at(scale, round(value / limit * STEPS) / STEPS)
-        for place, value in values.items()
-        if not np.isnan(value)
-    }
-    notes = ["" if np.isnan(value) else f"{value:.2f}" for value in values.values()]
-    beside = 0 if theme.narrow else BAR
-    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
-    if not beside:
-        return figure
-    marker = {"color": [0], "cmin": 0, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
+    limit = round_limit(float(np.nanmax(result.surprise)))
+    bar, values = colour_bar("nats", 0, limit), result.surprise.tolist()
+    figure = coloured_strip(pieces, values, (0, limit), "{:.2f}".format, bar, title, theme)
     plot = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     upright = {"lenmode": "pixels", "len": min(plot, LONGEST_BAR), "y": 1, "yanchor": "top"}
-    marker["colorbar"] = colour_bar("nats", 0, limit) | upright
-    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+    return figure.update_traces(selector=lambda trace: trace.marker.showscale, marker={"colorbar": upright})
 
 
 ROW, NARROW_ROW = 25, 38
@@ -483,14 +413,9 @@ def _score_frame(
     )
 
 
-@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", reported=True, table=_term_frame)
+@figure("terms", "predictions_terms", reported=True, table=_term_frame)
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
-    """Plot the heaviest words of a text, each with the token that its weight comes from.
-
-    Args:
-        term_weights: term weights of the text.
-        term_words: spelling of the drawn words, heaviest first.
-    """
+    """A text as weighted words (--set shown)."""
     title = f"Heaviest {len(term_words)} of {counted(len(term_weights.ids), 'expanded term')} — {term_weights.model}"
     tokens = term_weights.tokens.tokens
     rows = [
@@ -500,28 +425,16 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
     names = [f"{token_text(word)} <i>from {token}</i>" for word, token in rows]
     weights = term_weights.weights[: len(rows)]
     alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for (word, _), value in zip(rows, weights, strict=True))
-    draw = partial(term_bars, names, weights, "weight", title)
-    return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
+    return FigureSpec.of(
+        title, alt, f"{title}. Each weight comes from one token of the text.", term_bars, names, weights, "weight"
+    )
 
 
-@figure(
-    "term-score",
-    "predictions_score",
-    "which words of two texts make their score (--pair, --set shown)",
-    reported=True,
-    table=_score_frame,
-)
+@figure("term-score", "predictions_score", reported=True, table=_score_frame)
 def score_figure(
     term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
 ) -> FigureSpec:
-    """Plot the words with the largest contributions to the score of two texts, each with its two tokens.
-
-    Args:
-        term_ledger: decomposed score of the two texts.
-        ledger_words: spelling of the drawn words.
-        term_weights: term weights of the first text.
-        second_weights: term weights of the second text.
-    """
+    """Which words of two texts make their score (--pair, --set shown)."""
     title = f"Score {term_ledger.score:.2f} by word — {term_weights.model}"
     names = [
         f"{token_text(word)} <i>{token_text(first)} × {token_text(second)}</i>"
@@ -531,8 +444,8 @@ def score_figure(
     ]
     shares = term_ledger.shares[: len(names)]
     alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for word, value in zip(ledger_words, shares, strict=True))
-    draw = partial(term_bars, names, shares, "share of the score", title)
-    return FigureSpec(title, alt, draw, f"{title}. Behind each word its token in the first and in the second text.")
+    caption = f"{title}. Behind each word its token in the first and in the second text."
+    return FigureSpec.of(title, alt, caption, term_bars, names, shares, "share of the score")
 
 
 def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -> list[tuple[str, str]]:
@@ -544,21 +457,9 @@ def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -
 def term_bars(
     names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
 ) -> go.Figure:
-    """Draw horizontal bars, the largest on top.
-
-    Args:
-        names: escaped labels.
-        values: lengths of the bars.
-        unit: unit of the values, for the axis.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw horizontal bars, the largest on top, beside escaped names."""
     if theme.narrow:  # the tokens below their word
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]
-    row = NARROW_ROW if theme.narrow else ROW
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
-    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme, 2)
-    figure.update_xaxes(title=unit)
-    return figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False
-    )
+    row, colour = NARROW_ROW if theme.narrow else ROW, theme.colours["task head"]
+    hover = [f"{name}, {unit}" for name in names]
+    return named_score_bars(names, values, hover, colour, unit, title, theme, 2, row)

@@ -12,6 +12,7 @@ from jaxtyping import Int
 from bertviz_core.figures.base.axes import even_axes, shortened_label, text_width
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_line, state_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
@@ -33,50 +34,31 @@ LONGEST_SIDE = 260
 def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
     """Draw accuracy, macro-F1 and control task over the layers, with their spread over the folds."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
-    accuracy, other = theme.colours["task head"], theme.colours["layer_norm"]
+    layers, (task, other) = list(scores.layers), (theme.colours["task head"], theme.colours["layer_norm"])
     for name, values, colour, dash, symbol in (
-        ("accuracy", scores.accuracy, accuracy, "solid", "circle"),
+        ("accuracy", scores.accuracy, task, "solid", "circle"),
         ("macro-F1", scores.macro_f1, theme.colours["embeddings"], "dash", "square"),
         ("control task", scores.control_accuracy, other, "dot", "diamond"),
     ):
         spread = 100 * values.std(axis=1)
-        figure.add_scatter(
-            x=list(scores.layers),
-            y=100 * values.mean(axis=1),
-            error_y={"array": spread, "thickness": 1.2, "width": 4} if name != "macro-F1" else None,
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "width": 2, "dash": dash},
-            marker={"size": 8, "symbol": symbol},
-            customdata=np.array([[state_name(state), each] for state, each in zip(scores.layers, spread, strict=True)]),
-            hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}}%<extra></extra>",
-        )
-    ends = [min(scores.layers), max(scores.layers)]
+        named = np.array([[state_name(state), each] for state, each in zip(layers, spread, strict=True)])
+        bars = {"array": spread, "thickness": 1.2, "width": 4} if name != "macro-F1" else None
+        look = {"name": name, "marker": {"size": 8, "symbol": symbol}, "customdata": named, "error_y": bars}
+        hover = f"{name}, %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}}%"
+        add_line(figure, layers, 100 * values.mean(axis=1), hover, colour, 2, dash, **look)
+    ends = [min(layers), max(layers)]
     majority = [np.float32(100 * scores.majority)] * 2
     line = {"color": theme.muted, "width": 1.5, "dash": "longdash"}
     figure.add_scatter(x=ends, y=majority, name="most frequent class", mode="lines", line=line, hoverinfo="y+name")
-    if len(scores.layers) > 1:
+    if len(layers) > 1:
         figure.add_vline(x=layer, line={"color": theme.muted, "width": 1, "dash": "dot"})
-    step = max(1, len(scores.layers) // 12)
-    places = scores.layers[::step]
-    figure.update_xaxes(
-        title="after layer",
-        showgrid=False,
-        tickvals=list(places),
-        ticktext=["emb." if place == 0 else str(place - 1) for place in places],
-    )
-    figure.update_yaxes(title="held-out texts, %", range=[0, 104])
-    return even_axes(figure, theme)
+    figure.update_xaxes(state_axis(layers, max(1, len(layers) // 12)), title="after layer", showgrid=False)
+    return even_axes(figure.update_yaxes(title="held-out texts, %", range=[0, 104]), theme)
 
 
-@figure(
-    "probe",
-    "predictions_probe",
-    "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
-    table=accuracy_table,
-)
+@figure("probe", "predictions_probe", table=accuracy_table)
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
-    """Plot probe accuracy on each layer's vectors, beside baseline and control task."""
+    """Accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)."""
     pooling = POOLING_WORDS[probe_scores.pooling]
     title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
     title += probe_scores.model
@@ -85,20 +67,12 @@ def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
 
 
 def accuracy_spec(scores: ProbeScores, layer: int, title: str, noun: str, probes: str) -> FigureSpec:
-    """Build the figure of probe accuracy by layer.
-
-    Args:
-        scores: scores of every layer.
-        layer: chosen entry of the hidden states.
-        title: title of the figure.
-        noun: name of the labels, such as "class".
-        probes: beginning of the caption, which describes probes and texts.
-    """
+    """Build the figure of probe accuracy by layer."""
     means = zip(scores.layers, scores.accuracy.mean(axis=1).tolist(), strict=True)
     accuracies = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
     alt = f"{title}: accuracy {accuracies}; most frequent {noun} {scores.majority:.1%}"
     parts = f"{scores.accuracy.shape[1]} held-out parts, seed {scores.seed}; bars: standard deviation"
-    return FigureSpec(title, alt, partial(accuracy_lines, scores, layer, title), f"{title}. {probes}, {parts}")
+    return FigureSpec.of(title, alt, f"{title}. {probes}, {parts}", accuracy_lines, scores, layer)
 
 
 def confusion_cells(
@@ -108,15 +82,7 @@ def confusion_cells(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Draw the numbers of texts by two labels of each.
-
-    Args:
-        classes: names of the classes.
-        confusion: number of texts by class in the rows and in the columns.
-        sides: what the rows and the columns are, such as gold label and answer.
-        title: title of the figure.
-        theme: theme of the figure.
-    """
+    """Draw the numbers of texts by two labels of each."""
     count = len(classes)
     names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in classes]
     beside = max(text_width(name, TEXT_SIZE) for name in names)
@@ -144,14 +110,9 @@ def _confusion_frame(gold_scores: GoldScores) -> pd.DataFrame:
     return pd.DataFrame(gold_scores.confusion, columns=names).assign(**{"gold label": names})
 
 
-@figure(
-    "confusion",
-    "predictions_confusion",
-    "gold labels against answers (texts: 'LABEL<tab>TEXT' each)",
-    table=_confusion_frame,
-)
+@figure("confusion", "predictions_confusion", table=_confusion_frame)
 def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
-    """Plot the number of texts by gold label and answer."""
+    """Gold labels against answers (texts: 'LABEL<tab>TEXT' each)."""
     title = f"Gold labels and answers of {counted(len(gold_scores.compared), 'text')} — {model_name}"
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.1%}"
     draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)

@@ -1,7 +1,6 @@
 """Draw tags and entities of a text."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 
@@ -119,12 +118,12 @@ def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) 
     return frame
 
 
-@figure("tags", "predictions_tags", "the text coloured by its entities", reported=True, table=entity_frame)
+@figure("tags", "predictions_tags", reported=True, table=entity_frame)
 def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
-    """Plot the text with coloured entities, their tags and scores."""
+    """The text coloured by its entities."""
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"
-    draw = partial(marked_text, tagged_parts(tag_prediction, tag_entities), title)
     caption = f"{title}. {JOINED[tag_strategy].capitalize()}; the number is the probability of the tag"
-    return FigureSpec(title, f"{title}: {listed_entities(tag_entities)}", draw, caption)
+    alt = f"{title}: {listed_entities(tag_entities)}"
+    return FigureSpec.of(title, alt, caption, marked_text, tagged_parts(tag_prediction, tag_entities))

@@ -7,11 +7,33 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+from bertviz_core.figures.base.marks import add_bars, add_words
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.text import decimals
 
 NUMBER_SIZE = TEXT_SIZE - 1
 PLOT = 0.5
+"""Minimum share of the figure's width for the plot."""
+
+
+def named_score_bars(
+    names: Sequence[str],
+    scores: Float[np.ndarray, " rows"],
+    hover: Sequence[str],
+    colour: str,
+    unit: str,
+    title: str,
+    theme: Theme,
+    places: int = 4,
+    row: int = 25,
+) -> go.Figure:
+    """Draw bars beside their names, the first at the top, in rows of this height; see `add_score_bars`."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
+    add_score_bars(figure, scores, hover, colour, theme, places).update_xaxes(title=unit)
+    rows = {"tickvals": list(range(len(names))), "ticktext": list(names), "showgrid": False}
+    return figure.update_yaxes(rows, autorange="reversed")
+
+
 """Minimum share of the figure's width for the plot."""
 
 
@@ -23,38 +45,13 @@ def add_score_bars(
     theme: Theme,
     places: int = 4,
 ) -> go.Figure:
-    """Add bars from the first score at the top to the last.
-
-    Args:
-        figure: figure to add the bars and the range of their axis to.
-        scores: lengths of the bars.
-        hover: escaped hover text of each bar, followed by its score.
-        colour: colour of the bars.
-        theme: theme with the colour of the numbers and the width of the figure.
-        places: decimals of a score.
-    """
-    rows, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
+    """Add bars from the first score at the top to the last, each with its score, which follows the escaped hover."""
+    values = np.asarray(scores, dtype=np.float32)
     words = [decimals(value, places) for value in values.tolist()]
-    figure.add_bar(
-        x=values,
-        y=rows,
-        orientation="h",
-        marker={"color": colour},
-        customdata=list(hover),
-        hovertemplate=f"%{{customdata}} %{{x:.{places}f}}<extra></extra>",
-        showlegend=False,
-    )
-    figure.add_scatter(
-        x=np.maximum(values, 0),
-        y=rows,
-        mode="text",
-        text=[f" {word}" for word in words],
-        textposition="middle right",
-        textfont={"size": NUMBER_SIZE, "color": theme.text},
-        cliponaxis=False,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    hovers = {"customdata": list(hover), "showlegend": False}
+    add_bars(figure, values, f"%{{customdata}} %{{x:.{places}f}}", colour, **hovers)
+    spots, rows = np.maximum(values, 0), np.arange(len(scores), dtype=np.int32)
+    add_words(figure, spots, rows, [f" {word}" for word in words], NUMBER_SIZE, theme.text, showlegend=False)
     low, high = min(float(values.min(initial=0)), 0.0), max(float(values.max(initial=0)), 0.0)
     span = high - low or 1.0
     label = max((text_width(word, NUMBER_SIZE) for word in words), default=0.0) + 12

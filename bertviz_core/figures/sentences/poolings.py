@@ -1,8 +1,7 @@
 """Poolings, and token pairs."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from plotly.subplots import make_subplots
 from bertviz_core.figures.base.axes import label_width, similarity_colours, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_bars, add_line, add_map, pair_names, state_axis
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
@@ -40,39 +40,27 @@ def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go
     lines, slots = (2, 1) if theme.slim else (1, 2)
     figure = make_subplots(rows=lines, cols=slots, horizontal_spacing=0.1, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=HEIGHT * (1 + 0.7 * theme.slim)))
-    for column, (values, values_word) in enumerate(
-        ((comparison.mean_cosine, "mean cosine of two sentences"), (comparison.spread, "spread of these cosines")),
-        start=1,
-    ):
+    plots = ((comparison.mean_cosine, "mean cosine of two sentences"), (comparison.spread, "spread of these cosines"))
+    layers, named = list(comparison.layers), [state_name(state) for state in comparison.layers]
+    for place, (values, values_word) in enumerate(plots, start=1):
+        spot = {"row": place, "col": 1} if theme.slim else {"row": 1, "col": place}
         for index, pooling in enumerate(comparison.poolings):
             word = pooling_word(pooling, comparison.edges.first)
-            figure.add_scatter(
-                x=list(comparison.layers),
-                y=values[index].astype(np.float32),
-                name=word,
-                legendgroup=pooling,
-                showlegend=column == 1,
-                mode="lines+markers",
-                line={"color": HUES[index], "width": 2, "dash": DASHES[index]},
-                marker={"size": 8, "symbol": SYMBOLS[index]},
-                customdata=[state_name(state) for state in comparison.layers],
-                hovertemplate=f"{escape(word)}, %{{customdata}}: %{{y:.4f}}<extra></extra>",
-                row=column if theme.slim else 1,
-                col=1 if theme.slim else column,
+            look = {"marker": {"size": 8, "symbol": SYMBOLS[index]}, "customdata": named, **spot}
+            entry = {"name": word, "legendgroup": pooling, "showlegend": place == 1}
+            hover = f"{escape(word)}, %{{customdata}}: %{{y:.4f}}"
+            add_line(
+                figure, layers, values[index].astype(np.float32), hover, HUES[index], 2, DASHES[index], **entry, **look
             )
-        spot = {"row": column, "col": 1} if theme.slim else {"row": 1, "col": column}
-        figure.update_xaxes(title="after layer", showgrid=False, **spot, **_state_ticks(comparison))
+        ticks = state_axis(layers, max(1, len(layers) // 12))
+        figure.update_xaxes(title="after layer", showgrid=False, **spot, **ticks)
         figure.update_yaxes(title=values_word, rangemode="tozero", **spot)
     _plain_axes(figure, theme)
     return figure.update_layout(margin={"t": 84, "b": 8, "r": 16})
 
 
 def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
-    """Draw small maps of all pairs: poolings as rows, some of the layers as columns; undefined ones are left out.
-
-    Raises:
-        ValueError: the comparison contains no matrices.
-    """
+    """Draw small maps of all pairs: poolings as rows, some of the layers as columns; undefined ones are left out."""
     if comparison.matrices is None:
         raise ValueError("the comparison holds no matrices")
     columns = shown_columns(len(comparison.layers), FEW if theme.slim else COLUMNS)
@@ -118,28 +106,11 @@ def pooling_word(pooling: Pooling, first_token: str | None) -> str:
     return POOLING_WORDS[pooling]
 
 
-def _state_ticks(comparison: PoolingComparison) -> dict[str, Any]:
-    """Return settings of an axis of hidden states: the embeddings, then the layer numbers."""
-    step = max(1, len(comparison.layers) // 12)
-    places = comparison.layers[::step]
-    return {
-        "tickvals": list(places),
-        "ticktext": ["emb." if place == 0 else str(place - 1) for place in places],
-    }
-
-
 def _plain_axes(figure: go.Figure, theme: Theme) -> None:
     """Style the second pair of axes like the first, since the base layout only covers one pair."""
-    for axes in (figure.update_xaxes, figure.update_yaxes):
-        axes(
-            gridcolor=theme.grid,
-            linecolor=theme.muted,
-            zeroline=False,
-            automargin=True,
-            title_font_size=TEXT_SIZE,
-            title_standoff=12,
-            tickfont_size=TEXT_SIZE - 1,
-        )
+    lines = {"gridcolor": theme.grid, "linecolor": theme.muted, "zeroline": False, "automargin": True}
+    letters = {"title_font_size": TEXT_SIZE, "title_standoff": 12, "tickfont_size": TEXT_SIZE - 1}
+    figure.update_xaxes(**lines, **letters).update_yaxes(**lines, **letters)
 
 
 def pooling_and_layer(vectors: SentenceVectors) -> str:
@@ -150,14 +121,16 @@ def pooling_and_layer(vectors: SentenceVectors) -> str:
 def _poolings_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
     """A row for every pooling and hidden state that is defined."""
     compared = pooling_comparison
+    places = np.argwhere(np.isfinite(compared.mean_cosine)).tolist()
+    names = [pooling_word(pooling, compared.edges.first) for pooling in compared.poolings]
     rows = [
         (
-            pooling_word(compared.poolings[row], compared.edges.first),
-            state_name(compared.layers[place]),
-            float(compared.mean_cosine[row, place]),
-            float(compared.spread[row, place]),
+            names[row],
+            state_name(compared.layers[at]),
+            float(compared.mean_cosine[row, at]),
+            float(compared.spread[row, at]),
         )
-        for row, place in np.argwhere(np.isfinite(compared.mean_cosine)).tolist()
+        for row, at in places
     ]
     return pd.DataFrame(rows, columns=["pooling", "hidden state", "mean cosine", "spread"])
 
@@ -177,20 +150,20 @@ def _maps_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
     return frame
 
 
-@figure("poolings", "sentences_poolings", "sentences under every pooling and layer", table=_poolings_frame)
+@figure("poolings", "sentences_poolings", table=_poolings_frame)
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Plot mean and spread of all cosines over the layers, one line per pooling."""
+    """Sentences under every pooling and layer."""
     title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
-    return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
+    return FigureSpec.of(title, alt, "", pooling_lines, pooling_comparison)
 
 
-@figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps", table=_maps_frame)
+@figure("pooling-maps", "sentences_pooling_maps", table=_maps_frame)
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
-    """Plot the cosines of all pairs, one small map per pooling and layer."""
+    """The same cosines as small maps."""
     title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
-    return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))
+    return FigureSpec.of(title, alt, "", pooling_maps, pooling_comparison)
 
 
 Unit = Literal["tokens", "words"]
@@ -201,77 +174,64 @@ TOTALS = 0.16
 
 def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
     """Draw the contribution of every pair of tokens, or words, to the cosine, with totals of rows and columns."""
-    if unit == "tokens":
-        cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
-        row_totals, column_totals = shares.first_totals, shares.second_totals
-    else:
-        cells, rows, columns = shares.word_cells, shares.first_words, shares.second_words
+    cells, rows, columns = _pieces(shares, unit)
+    row_totals, column_totals = shares.first_totals, shares.second_totals
+    if unit == "words":
         row_totals, column_totals = shares.first_word_totals, shares.second_word_totals
     names, others = [token_text(row) for row in rows], [token_text(column) for column in columns]
     height = max(SMALLEST, min(LARGEST, 190 + ROW * len(names)))
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     limit = float(np.abs(cells).max(initial=0)) or 1.0
-    figure.add_heatmap(
-        x=np.arange(len(others), dtype=np.int32),
-        y=np.arange(len(names), dtype=np.int32),
-        z=cells.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=diverging(theme),
-        colorbar=colour_bar("adds to the cosine", -limit, limit),
-        customdata=[[f"{name} · {other}" for other in others] for name in names],
-        hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
-    )
+    left = max((label_width(name, TEXT_SIZE - 1) for name in names), default=0.0) + 16
+    room = ((theme.pixels - left - STANDING) * (1 - TOTALS - 0.01), (height - 130) * (1 - TOTALS - 0.02))
+    values, bar = cells.astype(np.float32), colour_bar("adds to the cosine", -limit, limit)
+    scale = {"zmin": -limit, "zmax": limit, "colorscale": diverging(theme), "colorbar": bar}
+    add_map(figure, values, "%{customdata}: %{z:.5f}", pair_names(names, others), **scale)
     _add_totals(figure, names, row_totals, "h", theme)
     _add_totals(figure, others, column_totals, "v", theme)
-    small = {"size": TEXT_SIZE - 3}
+    totals = {"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": {"size": TEXT_SIZE - 3}, "gridcolor": theme.grid}
     figure.update_layout(
         xaxis={**token_axis(others, 560), "domain": [0, 1 - TOTALS - 0.01], "tickangle": -90 if len(others) > 9 else 0},
         yaxis={**token_axis(names, height - 170), "domain": [0, 1 - TOTALS - 0.02], "autorange": "reversed"},
-        xaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": theme.grid, "anchor": "y"},
-        yaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": theme.grid, "anchor": "x"},
+        xaxis2={**totals, "anchor": "y"},
+        yaxis2={**totals, "anchor": "x"},
         bargap=0.25,
     )
-    left = max((label_width(name, TEXT_SIZE - 1) for name in names), default=0.0) + 16
-    room = ((theme.pixels - left - STANDING) * (1 - TOTALS - 0.01), (height - 130) * (1 - TOTALS - 0.02))
-    return cell_numbers(figure, cells.astype(np.float32), ".3f", diverging(theme), (-limit, limit), room)
+    return cell_numbers(figure, values, ".3f", diverging(theme), (-limit, limit), room)
+
+
+def _pieces(shares: TokenPairShares, unit: Unit) -> tuple[np.ndarray, Sequence[str], Sequence[str]]:
+    """Return the cells and the names of their rows and columns."""
+    if unit == "tokens":
+        return shares.cells, shares.first_tokens, shares.second_tokens
+    return shares.word_cells, shares.first_words, shares.second_words
 
 
 def _add_totals(
     figure: go.Figure, names: Sequence[str], totals: Float[np.ndarray, " names"], way: Literal["h", "v"], theme: Theme
 ) -> None:
     """Add bars of sums beside the rows (h) or above the columns (v)."""
-    places, sums = np.arange(len(names), dtype=np.int32), totals.astype(np.float32)
-    across = way == "h"
-    figure.add_bar(
-        x=sums if across else places,
-        y=places if across else sums,
-        orientation=way,
-        xaxis="x2" if across else "x",
-        yaxis="y" if across else "y2",
-        marker={"color": [HUES[1] if total >= 0 else HUES[0] for total in sums.tolist()]},
-        customdata=list(names),
-        hovertemplate=f"%{{customdata}} in all: %{{{'x' if across else 'y'}:.5f}}<extra></extra>",
-    )
+    sums, across = totals.astype(np.float32), way == "h"
+    axes = {"xaxis": "x2", "yaxis": "y"} if across else {"xaxis": "x", "yaxis": "y2"}
+    hues = [HUES[1] if total >= 0 else HUES[0] for total in sums.tolist()]
+    hover = f"%{{customdata}} in all: %{{{'x' if across else 'y'}:.5f}}"
+    add_bars(figure, sums, hover, hues, across, customdata=list(names), orientation=way, **axes)
 
 
 def _cells_frame(pair_shares: TokenPairShares, unit: Unit) -> pd.DataFrame:
     """A row per piece of the first sentence, a column per piece of the second."""
-    shares = pair_shares
-    cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
-    if unit == "words":
-        cells, rows, columns = shares.word_cells, shares.first_words, shares.second_words
+    cells, rows, columns = _pieces(pair_shares, unit)
     frame = pd.DataFrame(cells, columns=[f"{place} {name}" for place, name in enumerate(columns)])
     frame.insert(0, unit[:-1], list(rows))
     return frame
 
 
-@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", table=_cells_frame)
+@figure("pair", "sentences_pair", table=_cells_frame)
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
-    """Plot the cosine of two sentences as a sum over pairs of their tokens or words."""
+    """Why two sentences are alike (--pooling, --layer)."""
     shares = pair_shares
     pooling = pooling_word(shares.pooling, shares.first_tokens[0] if shares.first_tokens else None)
     where = f"{pooling}, {state_name(shares.layer)}"
     title = f"Contributions of {unit[:-1]} pairs to {shares.total:.4f}, {where} — {model_name}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    return FigureSpec(title, alt, partial(pair_heatmap, shares, unit, title))
+    return FigureSpec.of(title, alt, "", pair_heatmap, shares, unit)

@@ -1,6 +1,5 @@
 """Texts ranked by a query."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, label_width, name_columns, sentence_text, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.marks import add_bars, add_line, add_map, add_points, pair_names
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
@@ -64,71 +64,30 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
 
 
 def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float, width: float) -> None:
-    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines.
-
-    Args:
-        figure: figure with the bars.
-        ranking: the ranking.
-        theme: theme of the figure.
-        share: share of the plot for the bars.
-        width: pixels of the part right of them.
-    """
+    """Draw the lines from the places by the score to those by the cosine, the changes, and the cosines."""
     order, ranks, rises = ranking.order[:ROWS], ranking.cosine_rank, ranking.rise
     count, ends = len(order), []
     colours = {1: theme.colours["task head"], -1: theme.colours["embeddings"], 0: theme.muted}
+    usual: dict[str, Any] = {"xaxis": "x2", "showlegend": False}
+    words = {**usual, "mode": "markers+text", "textfont": {"size": SIZE, "color": theme.text}}
     for row, index in enumerate(order.tolist()):
         rise, place = int(rises[index]), int(ranks[index])
         colour, drawn = colours[int(np.sign(rise))], place <= count
         end = place - 1 if drawn else count - 0.5
         ends.append((end, f"{float(ranking.cosines[index]):.2f}".replace("-", "−") if drawn else "", colour))
-        figure.add_scatter(
-            x=[RISE, width - COSINE],
-            y=[row, end],
-            xaxis="x2",
-            mode="lines",
-            line={"color": colour, "width": 2 if rise else 1.5, "dash": "solid" if drawn else "dot"},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        figure.add_scatter(
-            x=[RISE],
-            y=[row],
-            xaxis="x2",
-            mode="markers+text",
-            marker={"size": 6, "color": colour},
-            text=[f"{rise_text(rise)} "],
-            textposition="middle left",
-            textfont={"size": SIZE, "color": theme.text},
-            customdata=[f"{sentence_text(ranking.texts[index], HOVERED)}<br>by the cosine {place:,}"],
-            hovertemplate=f"%{{customdata}}, cosine {decimals(float(ranking.cosines[index]))}<extra></extra>",
-            showlegend=False,
-        )
-    figure.add_scatter(
-        x=[width - COSINE] * count,
-        y=[end for end, _, _ in ends],
-        xaxis="x2",
-        mode="markers+text",
-        marker={"size": [6 if label else 0 for _, label, _ in ends], "color": [colour for _, _, colour in ends]},
-        text=[f" {label}" for _, label, _ in ends],
-        textposition="middle right",
-        textfont={"size": SIZE, "color": theme.text},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-    figure.update_layout(
-        xaxis2={
-            "domain": [share, 1],
-            "anchor": "y",
-            "range": [0, width],
-            "tickmode": "array",
-            "tickvals": [(RISE + width - COSINE) / 2],
-            "ticktext": ["by cosine" if theme.slim else "place by the cosine"],
-            "tickfont": {"size": TEXT_SIZE, "color": theme.text},
-            "showgrid": False,
-            "zeroline": False,
-            "ticks": "",
-        }
-    )
+        look = colour, 2 if rise else 1.5, "solid" if drawn else "dot"
+        add_line(figure, [RISE, width - COSINE], [row, end], "", *look, mode="lines", **usual)
+        hover = f"%{{customdata}}, cosine {decimals(float(ranking.cosines[index]))}"
+        named = [f"{sentence_text(ranking.texts[index], HOVERED)}<br>by the cosine {place:,}"]
+        label = {"text": [f"{rise_text(rise)} "], "textposition": "middle left", "customdata": named}
+        add_points(figure, [RISE], [row], hover, 6, colour, **label, **words)
+    sizes, hues = [6 if label else 0 for _, label, _ in ends], [colour for _, _, colour in ends]
+    labels = {"text": [f" {label}" for _, label, _ in ends], "textposition": "middle right"}
+    add_points(figure, [width - COSINE] * count, [end for end, _, _ in ends], "", sizes, hues, **labels, **words)
+    axis: dict[str, Any] = {"domain": [share, 1], "anchor": "y", "range": [0, width], "tickmode": "array", "ticks": ""}
+    heading = ["by cosine" if theme.slim else "place by the cosine"]
+    axis |= {"tickvals": [(RISE + width - COSINE) / 2], "ticktext": heading, "showgrid": False, "zeroline": False}
+    figure.update_layout(xaxis2={**axis, "tickfont": {"size": TEXT_SIZE, "color": theme.text}})
 
 
 def scorer(ranking: Ranking) -> str:
@@ -171,18 +130,13 @@ def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     )
 
 
-@figure(
-    "ranking",
-    "sentences_ranking",
-    "texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)",
-    table=ranking_frame,
-)
+@figure("ranking", "sentences_ranking", table=ranking_frame)
 def ranking_figure(ranking: Ranking) -> FigureSpec:
-    """Plot the texts by their score for the query, with their places by the cosine of a sentence model."""
+    """Texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)."""
     query = shortened(" ".join(ranking.query.split()), LONGEST_QUERY)
     title = f"Ranked for “{query}” — {ranking.model}"
     about = f"{moved_words(ranking)} Cosines of {ranking.sentence_model}."
-    return FigureSpec(title, f"{title}: {about}", partial(ranking_bars, ranking, title), f"{title}. {about}")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", ranking_bars, ranking)
 
 
 TOKEN_ROW, SMALLEST, LARGEST = 24, 330, 640
@@ -212,27 +166,15 @@ def score_words(result: LateInteraction) -> str:
 def interaction_map(result: LateInteraction, title: str, theme: Theme) -> go.Figure:
     """Draw a row for each token of the query, a column for each of the document, and a bar for the largest of a row."""
     rows, columns = (list(map(token_text, each)) for each in (result.query_tokens, result.document_tokens))
-    cosines, share = (
-        result.cosines.astype(np.float32),
-        TOKEN_SLIM_BARS if theme.slim else TOKEN_BARS,
-    )
+    cosines, share = result.cosines.astype(np.float32), TOKEN_SLIM_BARS if theme.slim else TOKEN_BARS
     height = max(SMALLEST, min(LARGEST, AROUND + TOKEN_ROW * len(rows)))
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     limit = float(np.abs(cosines).max(initial=0)) or 1.0
-    figure.add_heatmap(
-        x=np.arange(len(columns), dtype=np.int32),
-        y=np.arange(len(rows), dtype=np.int32),
-        z=cosines,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=diverging(theme),
-        showscale=False,
-        customdata=[[f"{row} · {column}" for column in columns] for row in rows],
-        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
-    )
     plot, left = height - AROUND, max((label_width(name, TEXT_SIZE - 1) for name in rows), default=0.0) + 16
     ends = [0, 1 - share - (SLIM_GAP if theme.slim else GAP)]
     across = (theme.pixels - left - STANDING) * ends[1]
+    scale = {"zmin": -limit, "zmax": limit, "colorscale": diverging(theme), "showscale": False}
+    add_map(figure, cosines, "%{customdata}: %{z:.4f}", pair_names(rows, columns), **scale)
     name_columns(figure, columns, int(across), theme)
     _add_bars(figure, result, rows, plot / len(rows), share, theme)
     figure.update_layout(
@@ -256,48 +198,24 @@ def _frames(result: LateInteraction, theme: Theme) -> list[dict[str, Any]]:
 def _add_bars(
     figure: go.Figure, result: LateInteraction, names: list[str], pixels: float, share: float, theme: Theme
 ) -> None:
-    """Add a bar for the largest cosine of each row, with its number where a row has room for one.
-
-    Args:
-        figure: figure with the map.
-        result: the late interaction.
-        names: labels of the rows.
-        pixels: height of a row.
-        share: share of the width for the bars.
-        theme: theme of the figure.
-    """
+    """Add a bar for the largest cosine of each row, with its number where a row of these pixels has room for one."""
     values = result.largest.astype(np.float32)
     best = [token_text(result.document_tokens[place]) for place in result.best.tolist()]
     places, numbered = 2 if theme.slim else 3, pixels >= NUMBERED
-    figure.add_bar(
-        x=values,
-        y=np.arange(len(values), dtype=np.int32),
-        orientation="h",
-        xaxis="x2",
-        marker={"color": [theme.muted if expanded else HUES[0] for expanded in result.expanded.tolist()]},
-        text=[decimals(value, places) for value in values.tolist()] if numbered else None,
-        textposition="outside",
-        textfont={"size": min(TEXT_SIZE - 2, int(pixels) - 1), "color": theme.text} if numbered else None,
-        cliponaxis=False,
-        customdata=[f"{name} · {other}" for name, other in zip(names, best, strict=True)],
-        hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
-    )
+    words: dict[str, Any] = {"xaxis": "x2", "textposition": "outside", "cliponaxis": False}
+    if numbered:
+        font = {"size": min(TEXT_SIZE - 2, int(pixels) - 1), "color": theme.text}
+        words |= {"text": [decimals(value, places) for value in values.tolist()], "textfont": font}
+    hues = [theme.muted if expanded else HUES[0] for expanded in result.expanded.tolist()]
+    words["customdata"] = [f"{name} · {other}" for name, other in zip(names, best, strict=True)]
+    add_bars(figure, values, "%{customdata}: %{x:.4f}", hues, **words)
     low, high = min(float(values.min(initial=0)), 0.0), max(float(values.max(initial=0)), 0.0) or 1.0
     span, width = high - low, share * theme.pixels
     room = span * NUMBER / max(width - NUMBER, NUMBER) if numbered else 0.0
-    kind = "mean" if result.mean else "sum"
-    figure.update_layout(
-        xaxis2={
-            "domain": [1 - share, 1],
-            "range": [low - (room if low else 0.0), high + room],
-            "nticks": 3,
-            "gridcolor": theme.grid,
-            "anchor": "y",
-            "title": f"{kind} {decimals(result.score)}"
-            if theme.slim
-            else f"{largest_name(result)}, {kind} {decimals(result.score)}",
-        }
-    )
+    whole = f"{'mean' if result.mean else 'sum'} {decimals(result.score)}"
+    axis = {"domain": [1 - share, 1], "range": [low - (room if low else 0.0), high + room], "nticks": 3}
+    title = whole if theme.slim else f"{largest_name(result)}, {whole}"
+    figure.update_layout(xaxis2={**axis, "gridcolor": theme.grid, "anchor": "y", "title": title})
 
 
 def interaction_frame(interaction: LateInteraction) -> pd.DataFrame:
@@ -314,18 +232,13 @@ def interaction_frame(interaction: LateInteraction) -> pd.DataFrame:
     )
 
 
-@figure(
-    "late-interaction",
-    "sentences_late_interaction",
-    "a query and a text by tokens (--set query_sentence=TEXT)",
-    table=interaction_frame,
-)
+@figure("late-interaction", "sentences_late_interaction", table=interaction_frame)
 def late_interaction_figure(interaction: LateInteraction) -> FigureSpec:
-    """Plot the cosines of the tokens of a query and a document, and the largest of each row."""
+    """A query and a text by tokens (--set query_sentence=TEXT)."""
     query = shortened(" ".join(interaction.query.split()), LONGEST)
     title = f"Late interaction {decimals(interaction.score)} for “{query}” — {interaction.model}"
     about = (
         "a row for each token of the query, a column for each of the document; framed is the largest of a row, and "
         f"the score is {score_words(interaction)}"
     )
-    return FigureSpec(title, f"{title}: {about}", partial(interaction_map, interaction, title), f"{title}: {about}.")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}: {about}.", interaction_map, interaction)

@@ -25,8 +25,9 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import (
@@ -59,12 +60,6 @@ def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme
     """Break sentences into as many lines as fit a row, cut if longer, each followed by its number.
 
     A dot separates them, since a sentence may end in a number.
-
-    Args:
-        numbers: number after each sentence.
-        sentences: the sentences.
-        theme: theme with the width of the figure.
-        row: height of a row in pixels.
     """
     room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
     return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
@@ -74,11 +69,6 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
     """Label rows from top to bottom; return the margin for the labels.
 
     The margin is set explicitly, since measuring would lay the figure out twice.
-
-    Args:
-        figure: figure with a row per name at 0, 1, 2 ...
-        names: labels of the rows.
-        pixels: total height of the rows.
     """
     left = BESIDE + max((label_width(name, SIZE) for name in names), default=0.0)
     figure.update_yaxes(token_axis(names, round(pixels)), range=[len(names) - 0.5, -0.5], automargin=False)
@@ -88,14 +78,7 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
 
 
 def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
-    """Label columns with the numbers of their sentences, and first words if they fit; return the margin.
-
-    Args:
-        figure: figure with a column per sentence at 0, 1, 2 ...
-        numbers: indices of the sentences, from 0.
-        sentences: sentences of the columns.
-        theme: theme with the width of the figure.
-    """
+    """Label columns with the numbers of their sentences, from 0, and first words if they fit; return the margin."""
     figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
     if len(numbers) > WORDED or theme.pixels < WIDE:
         return 36
@@ -132,16 +115,7 @@ def similarity_heatmap(
     theme: Theme,
     clusters: ClusterOrder | None = None,
 ) -> go.Figure:
-    """Draw all pairs of sentences; with clusters, in their order and below their dendrogram.
-
-    Args:
-        similarity: similarity matrix, in the order of the sentences.
-        sentences: the sentences.
-        measure: measure of the cells.
-        title: title of the figure.
-        theme: theme of the figure.
-        clusters: order in which similar sentences are adjacent; None for the original order.
-    """
+    """Draw all pairs of sentences; with clusters, in their order and below their dendrogram."""
     count = len(sentences)
     order = np.arange(count) if clusters is None else clusters.order
     cells = similarity[np.ix_(order, order)].astype(np.float32)
@@ -149,21 +123,14 @@ def similarity_heatmap(
     plot = max(SMALLEST, min(LARGEST, ROW * count))
     figure = go.Figure(layout=layout(theme, escape(title)))
     pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
-    figure.add_heatmap(
-        x=np.arange(count, dtype=np.int32),
-        y=np.arange(count, dtype=np.int32),
-        z=cells,
-        coloraxis="coloraxis",
-        customdata=pairs,
-        hovertemplate=f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}<extra></extra>",
-    )
+    hover = f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}"
+    add_map(figure, cells, hover, pairs, coloraxis="coloraxis")
     colours = similarity_colours(measure, float(np.abs(cells).max(initial=0)), theme)
     if measure != "cosine":
         colours["colorbar"] = colour_bar(MEASURE_WORDS[measure], colours["cmin"], colours["cmax"])
     shown = [sentences[number] for number in numbers]
-    left = name_rows(
-        figure, sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1)), plot
-    )
+    names = sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1))
+    left = name_rows(figure, names, plot)
     bottom = number_columns(figure, numbers, shown, theme)
     figure.update_layout(coloraxis=colours, margin={"b": bottom, "r": 8}, height=48 + plot + bottom)
     if clusters is not None and count > 1:
@@ -175,31 +142,13 @@ def similarity_heatmap(
 def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme, plot: int) -> None:
     """Draw the dendrogram above the map: every merge at its distance, 1 - cosine."""
     x, y = tree_lines(clusters.order, clusters.linkage)
-    figure.add_scatter(
-        x=x,
-        y=y,
-        yaxis="y2",
-        mode="lines",
-        line={"color": theme.muted, "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    add_line(figure, x, y, "", theme.muted, 1.5, mode="lines", yaxis="y2", showlegend=False)
     top = float(clusters.linkage[:, 2].max(initial=0)) or 1.0
     share = TREE / (plot + TREE)
-    figure.update_layout(
-        height=figure.layout.height + TREE,
-        yaxis={"domain": [0, 1 - share]},
-        yaxis2={
-            "domain": [1 - share + 0.015, 1],
-            "range": [0, top * 1.05],
-            "title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}},
-            "nticks": 3,
-            "zeroline": False,
-            "automargin": False,
-            "gridcolor": theme.grid,
-            "tickfont": {"size": TEXT_SIZE - 2},
-        },
-    )
+    axis = {"domain": [1 - share + 0.015, 1], "range": [0, top * 1.05], "nticks": 3, "zeroline": False}
+    axis |= {"title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}}, "automargin": False}
+    axis |= {"gridcolor": theme.grid, "tickfont": {"size": TEXT_SIZE - 2}}
+    figure.update_layout(height=figure.layout.height + TREE, yaxis={"domain": [0, 1 - share]}, yaxis2=axis)
 
 
 def tree_lines(
@@ -226,14 +175,9 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     plot = max(SMALLEST, min(LARGEST, 22 * count))
     figure = go.Figure(layout=layout(theme, escape(title), height=plot + 104))
     sizes = summary.sizes.tolist()
-    figure.add_heatmap(
-        x=np.arange(count, dtype=np.int32),
-        y=np.arange(count, dtype=np.int32),
-        z=summary.similarity.astype(np.float32),
-        coloraxis="coloraxis",
-        customdata=[[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes],
-        hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
-    )
+    pairs = [[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes]
+    cells, hover = summary.similarity.astype(np.float32), "%{customdata}, mean cosine: %{z:.4f}"
+    add_map(figure, cells, hover, pairs, coloraxis="coloraxis")
     figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, theme))
     examples = [sentences[index] for index in summary.examples.tolist()]
     names = sentence_names([f"({size:,})" for size in sizes], examples, theme, plot / max(count, 1))
@@ -242,15 +186,22 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
+def sentence_bars(
+    scores: np.ndarray, numbers: Sequence[int], sentences: Sequence[str], unit: str, title: str, theme: Theme
+) -> go.Figure:
+    """Draw bars of scores beside sentences and their numbers, the first at the top."""
+    plot = ROW * max(len(sentences), 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
+    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
+    name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16})
+
+
 def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """Draw the sentences nearest to a query, nearest at the top, as bars of their scores."""
     numbers = neighbours.index.tolist()
-    shown, plot = [sentences[number] for number in numbers], ROW * max(len(numbers), 3)
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
-    add_score_bars(figure, neighbours.score, [f"{sentence_text(text, HOVERED)}:" for text in shown], HUES[0], theme)
-    figure.update_xaxes(title=MEASURE_WORDS[neighbours.measure])
-    name_rows(figure, sentence_names([number + 1 for number in numbers], shown, theme, ROW), plot)
-    return figure.update_layout(margin={"b": 56, "r": 16})
+    names = [number + 1 for number in numbers], [sentences[number] for number in numbers]
+    return sentence_bars(neighbours.score, *names, MEASURE_WORDS[neighbours.measure], title, theme)
 
 
 def vectors_heatmap(
@@ -261,17 +212,11 @@ def vectors_heatmap(
     theme: Theme,
 ) -> go.Figure:
     """Draw sentence vectors as rows of numbers, on a scale symmetric around 0."""
-    rows, columns = vectors.shape
+    rows = len(vectors)
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
     plot = max(SMALLEST, min(LARGEST, ROW * rows))
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
-    figure.add_heatmap(
-        x=np.arange(columns, dtype=np.int32),
-        y=np.arange(rows, dtype=np.int32),
-        z=vectors.astype(np.float32),
-        coloraxis="coloraxis",
-        hovertemplate="dimension %{x}: %{z:.6f}<extra></extra>",
-    )
+    add_map(figure, vectors.astype(np.float32), "dimension %{x}: %{z:.6f}", coloraxis="coloraxis")
     figure.update_layout(coloraxis=similarity_colours("dot", limit, theme))
     figure.update_layout(coloraxis_colorbar=colour_bar("value", -limit, limit))
     figure.update_xaxes(title="dimension", showgrid=False)
@@ -291,19 +236,20 @@ def _pairs_frame(
     return frame
 
 
-@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)", table=_pairs_frame)
+@figure("sentences", "sentences_similarity", table=_pairs_frame)
 def pairs_figure(
     similarity: Float[np.ndarray, "sentences sentences"],
     vectors: SentenceVectors,
     similarity_measure: Measure,
     clusters: ClusterOrder | None,
 ) -> FigureSpec:
-    """Plot all pairs of sentences."""
+    """How alike sentences are (--pooling, --layer)."""
     word = MEASURE_WORDS[similarity_measure]
     title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
-    draw = partial(similarity_heatmap, similarity, vectors.sentences, similarity_measure, title, clusters=clusters)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(
+        title, alt, "", similarity_heatmap, similarity, vectors.sentences, similarity_measure, clusters=clusters
+    )
 
 
 EVERY_PAIR = 150
@@ -321,12 +267,12 @@ def _blocks_frame(block_summary: BlockSummary, vectors: SentenceVectors) -> pd.D
     return frame
 
 
-@figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)", table=_blocks_frame)
+@figure("blocks", "sentences_blocks", table=_blocks_frame)
 def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
-    """Plot many sentences, grouped into blocks of similar ones."""
+    """Many sentences as blocks (--pooling, --layer)."""
     title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
-    return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
+    return FigureSpec.of(title, alt, "", blocks_heatmap, block_summary, vectors.sentences)
 
 
 def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFrame:
@@ -337,13 +283,12 @@ def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFra
     return pd.DataFrame({**columns, "sentence": sentences})
 
 
-@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)", table=_query_frame)
+@figure("query", "sentences_query", table=_query_frame)
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
-    """Plot the sentences of a list nearest to a query."""
+    """Sentences nearest to a query (--pooling, --layer)."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
-    draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
-    return FigureSpec(title, alt, draw, f"{title}. Query: {query}")
+    return FigureSpec.of(title, alt, f"{title}. Query: {query}", neighbour_bars, neighbours, vectors.sentences)
 
 
 def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
@@ -355,14 +300,13 @@ def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
     return frame
 
 
-@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)", table=_vectors_frame)
+@figure("vectors", "sentences_vectors", table=_vectors_frame)
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
-    """Plot some vectors as rows of numbers; first_row is the index of the first."""
+    """Vectors of sentences (--pooling, --layer)."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
     shown = slice(first_row, first_row + ROWS)
-    draw = partial(vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row, title)
-    return FigureSpec(title, alt, draw)
+    return FigureSpec.of(title, alt, "", vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row)
 
 
 HEIGHT = 430
@@ -388,16 +332,7 @@ def sentence_scatter(
     column: str = "",
     values: Sequence[Any] | None = None,
 ) -> go.Figure:
-    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed.
-
-    Args:
-        placed: the points.
-        sentences: sentences of the points.
-        title: title of the figure.
-        theme: theme of the figure.
-        column: name of the colour column.
-        values: number or word per sentence; None for a single colour.
-    """
+    """Draw every sentence as a point; its index is its customdata, so that a selection can be listed."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
     groups = _groups(numbers, values, column, theme)
@@ -484,11 +419,11 @@ def _points_frame(
     return frame
 
 
-@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", table=_points_frame)
+@figure("map", "sentences_map", table=_points_frame)
 def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
 ) -> FigureSpec:
-    """Plot every sentence as a point, coloured by a column unless its values are None."""
+    """Sentences in a plane (--pooling, --layer)."""
     title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)
@@ -507,24 +442,12 @@ def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figur
         f"{count:,} dimensions, {nbytes:,} bytes{', trained' if marked else ''}"
         for count, nbytes, marked in zip(counts, curve.nbytes.tolist(), trained, strict=True)
     ]
-    lines = (
-        (f"neighbours kept, of {curve.neighbours}", curve.shared, "embeddings", "solid"),
-        ("Spearman correlation of the cosines", curve.spearman, "task head", "dot"),
-    )
-    for name, values, colour, dash in lines:
-        figure.add_scatter(
-            x=places,
-            y=[value if value == value else None for value in values.tolist()],
-            name=name,
-            mode="lines+markers",
-            line={"color": theme.colours[colour], "width": 2.5, "dash": dash},
-            marker={
-                "size": [12 if marked else 7 for marked in trained],
-                "symbol": ["diamond" if marked else "circle" for marked in trained],
-            },
-            customdata=hovers,
-            hovertemplate=f"%{{customdata}}<br>{name}: %{{y:.4f}}<extra></extra>",
-        )
+    marks = {"size": [12 if each else 7 for each in trained], "symbol": ["diamond" if x else "circle" for x in trained]}
+    names = (f"neighbours kept, of {curve.neighbours}", "Spearman correlation of the cosines")
+    for name, values, look in zip(names, (curve.shared, curve.spearman), of_two(theme), strict=True):
+        numbers, hover = [value if value == value else None for value in values.tolist()], f"<br>{name}: %{{y:.4f}}"
+        named = {"name": name, "marker": marks, "customdata": hovers}
+        add_line(figure, places, numbers, f"%{{customdata}}{hover}", look[0], 2.5, look[1], **named)
     drawn = [value for value in (*curve.shared.tolist(), *curve.spearman.tolist()) if value == value]
     axis = {"tickvals": places, "ticktext": [f"{count:,}" for count in counts]}
     low, high = places[0], places[-1]
@@ -548,11 +471,11 @@ def dimensions_frame(dimension_curve: DimensionCurve) -> pd.DataFrame:
     )
 
 
-@figure("dimensions", "sentences_dimensions", "what vectors of fewer dimensions keep", table=dimensions_frame)
+@figure("dimensions", "sentences_dimensions", table=dimensions_frame)
 def dimensions_figure(dimension_curve: DimensionCurve) -> FigureSpec:
-    """Plot neighbours kept and the rank correlation of the cosines, by number of dimensions."""
+    """What vectors of fewer dimensions keep."""
     title = f"What the first dimensions keep — {dimension_curve.model}"
     numbers = counted(len(dimension_curve.dimensions), "number")
     over = f"over {numbers} of dimensions, {counted(len(dimension_curve.sentences), 'sentence')}"
     alt = f"{title}: neighbours kept and Spearman correlation {over}"
-    return FigureSpec(title, alt, partial(dimension_lines, dimension_curve, title))
+    return FigureSpec.of(title, alt, "", dimension_lines, dimension_curve)

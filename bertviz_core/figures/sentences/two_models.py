@@ -1,7 +1,6 @@
 """Figures of the same sentences in two models: cosines side by side with their difference, and where they lie."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from bertviz_core.figures.base.axes import (
 )
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.marks import add_heading, add_line, add_map, add_points, row_axis
 from bertviz_core.figures.base.spec import LYING, STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, of_two
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
 from bertviz_core.sentences.results import CosineRange, GoldCosines, GoldPairs, SentenceComparison, off_diagonal
 from bertviz_core.text import counted, decimals
@@ -50,45 +50,25 @@ def compared_maps(comparison: SentenceComparison, title: str, theme: Theme) -> g
         ("second − first", comparison.difference),
     )
     figure = go.Figure(layout=layout(theme, escape(title)))
-    numbers = range(1, count + 1)
     names_theme = theme if theme.slim else replace(theme, pixels=round(theme.pixels * NAMES))
-    names = sentence_names(list(numbers), comparison.sentences, names_theme, plot / count)
+    names = sentence_names(list(range(1, count + 1)), comparison.sentences, names_theme, plot / count)
     left = name_rows(figure, names, plot)
     high = len(panels) * (plot + HEADING + BELOW) if theme.slim else plot + HEADING + BELOW
     room = theme.pixels - left - (8 if theme.narrow else STANDING + 12)
     width = room if theme.slim else (room - 2 * BETWEEN) / 3
     colours = similarity_colours("cosine", 1.0, theme)
     colours["colorbar"] = colour_bar("cosine", -1.0, 1.0)
-    rows = figure.layout.yaxis.to_plotly_json()
+    rows, columns = figure.layout.yaxis.to_plotly_json(), number_axis(range(count), round(width))
+    columns |= {"range": [-0.5, count - 0.5], "showgrid": False, "tickfont": {"size": SIZE}}
     for place, (name, values) in enumerate(panels):
         across, down = _domains(place, width, room, plot, high, theme)
-        axes = ("x", "y") if place == 0 else (f"x{place + 1}", f"y{place + 1}")
-        figure.update_layout(
-            {
-                axes[0].replace("x", "xaxis"): {
-                    **number_axis(range(count), round(width)),
-                    **{"domain": across, "anchor": axes[1], "range": [-0.5, count - 0.5], "showgrid": False},
-                    "tickfont": {"size": SIZE},
-                },
-                axes[1].replace("y", "yaxis"): {
-                    **rows,
-                    **{"domain": down, "anchor": axes[0], "showgrid": False},
-                    "showticklabels": theme.slim or place == 0,
-                },
-            }
-        )
-        _add_map(figure, values, name, axes, colours, (width, plot))
-        figure.add_annotation(
-            text=shortened_label(escape(name), width, TEXT_SIZE),
-            x=across[0],
-            y=down[1],
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            font={"size": TEXT_SIZE},
-        )
+        number = str(place + 1) if place else ""
+        named = {"showgrid": False, "showticklabels": theme.slim or place == 0}
+        axes = {f"xaxis{number}": {**columns, "domain": across, "anchor": f"y{number}"}}
+        axes[f"yaxis{number}"] = {**rows, "domain": down, "anchor": f"x{number}", **named}
+        figure.update_layout(axes)
+        _add_map(figure, values, name, (f"x{number}", f"y{number}"), colours, (width, plot))
+        add_heading(figure, shortened_label(escape(name), width, TEXT_SIZE), across[0], down[1])
     height = round(high + 56 + (LYING if theme.narrow else 0))
     return figure.update_layout(coloraxis=colours, margin={"b": 8, "r": 8}, height=height)
 
@@ -112,75 +92,41 @@ def _add_map(
     colours: dict[str, Any],
     room: tuple[float, float],
 ) -> None:
-    count = len(values)
-    figure.add_heatmap(
-        x=list(range(count)),
-        y=list(range(count)),
-        z=values.astype(np.float32),
-        coloraxis="coloraxis",
-        xaxis=axes[0],
-        yaxis=axes[1],
-        customdata=[[f"sentences {row} and {column}" for column in range(1, count + 1)] for row in range(1, count + 1)],
-        hovertemplate=f"{escape(name)}, %{{customdata}}: %{{z:.4f}}<extra></extra>",
-    )
-    cell_numbers(figure, values.astype(np.float32), ".2f", colours["colorscale"], (-1.0, 1.0), room, axes)
+    numbers, cells = range(1, len(values) + 1), values.astype(np.float32)
+    pairs = [[f"sentences {row} and {column}" for column in numbers] for row in numbers]
+    where = {"coloraxis": "coloraxis", "xaxis": axes[0], "yaxis": axes[1]}
+    add_map(figure, cells, f"{escape(name)}, %{{customdata}}: %{{z:.4f}}", pairs, **where)
+    cell_numbers(figure, cells, ".2f", colours["colorscale"], (-1.0, 1.0), room, axes)
 
 
 def pair_bars(comparison: SentenceComparison, title: str, theme: Theme) -> go.Figure:
     """Draw the distribution of the cosines of different sentences in both models, above mean and percentiles."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SPREAD_HEIGHT))
-    colours = (theme.colours["embeddings"], theme.colours["task head"])
     names = tuple(
         escape(f"{side}: {name}") for side, name in (("first", comparison.first), ("second", comparison.second))
     )
     both = off_diagonal(comparison.first_cosines), off_diagonal(comparison.second_cosines)
     low = min(0.0, float(np.floor(min(each.min() for each in both) / BIN) * BIN))
     edges = np.round(np.arange(low, 1 + BIN / 2, BIN), 10)
-    for name, values, colour, dash in zip(names, both, colours, ("solid", "dot"), strict=True):
+    for name, values, (colour, dash) in zip(names, both, of_two(theme), strict=True):
         shares = 100 * np.histogram(np.clip(values, low, 1), edges)[0] / len(values)
-        figure.add_scatter(
-            x=np.repeat(edges, 2),
-            y=np.concatenate(([0], np.repeat(shares, 2), [0])),
-            name=name,
-            mode="lines",
-            fill="tozeroy",
-            fillcolor=faint(colour, 0.25),
-            line={"color": colour, "width": 2, "dash": dash},
-            hovertemplate=f"{name}: %{{y:.1f}} % of the pairs<extra></extra>",
-        )
+        outline = np.repeat(edges, 2), np.concatenate(([0], np.repeat(shares, 2), [0]))
+        filled = {"name": name, "mode": "lines", "fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
+        add_line(figure, *outline, f"{name}: %{{y:.1f}} % of the pairs", colour, 2, dash, **filled)
     ranges = comparison.first_range, comparison.second_range
-    for place, (name, one, colour) in enumerate(zip(names, ranges, colours, strict=True)):
-        figure.add_scatter(
-            x=[one.mean],
-            y=[place],
-            mode="markers",
-            marker={"size": 12, "color": colour, "symbol": ("circle", "diamond-open")[place], "line": {"width": 2.5}},
-            error_x={
-                "array": [max(one.high - one.mean, 0)],
-                "arrayminus": [max(one.mean - one.low, 0)],
-                "thickness": 2.5,
-                "width": 7,
-                "color": colour,
-            },
-            customdata=[f"{name}: {range_words(one)}"],
-            hovertemplate="%{customdata}<extra></extra>",
-            showlegend=False,
-            xaxis="x",
-            yaxis="y2",
-        )
+    for place, (name, one, (colour, _)) in enumerate(zip(names, ranges, of_two(theme), strict=True)):
+        ends = {"array": [max(one.high - one.mean, 0)], "arrayminus": [max(one.mean - one.low, 0)]}
+        look = {"symbol": ("circle", "diamond-open")[place], "line": {"width": 2.5}}
+        named = {"customdata": [f"{name}: {range_words(one)}"], "showlegend": False, "xaxis": "x", "yaxis": "y2"}
+        bars = {**ends, "thickness": 2.5, "width": 7, "color": colour}
+        add_points(figure, [one.mean], [place], "%{customdata}", 12, colour, look, error_x=bars, **named)
+    across = "cosine of two different sentences; dot: mean, bar: 5th to 95th percentile"
+    rows = {**row_axis(["first", "second"]), "range": [1.6, -0.6]}
     figure.update_layout(
-        xaxis={"title": "cosine of two different sentences; dot: mean, bar: 5th to 95th percentile", "anchor": "y2"},
+        xaxis={"title": across, "anchor": "y2", "range": [low - 0.02, 1.02]},
         yaxis={"title": "pairs, %", "rangemode": "tozero", "domain": [BOTTOM_OF_SHARES, 1]},
-        yaxis2={
-            "domain": [0, TOP_OF_RANGES],
-            "anchor": "x",
-            "tickvals": [0, 1],
-            "ticktext": ["first", "second"],
-            "range": [1.6, -0.6],
-            "showgrid": False,
-        },
+        yaxis2={**rows, "domain": [0, TOP_OF_RANGES], "anchor": "x"},
     )
-    figure.update_xaxes(range=[low - 0.02, 1.02])
     return even_axes(figure, theme)
 
 
@@ -218,33 +164,23 @@ def range_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "mean cosine", "5th percentile", "95th percentile"])
 
 
-@figure(
-    "sentences-compared",
-    "sentences_compared",
-    "cosines of sentences in two models (--set other=MODEL)",
-    table=pair_frame,
-)
+@figure("sentences-compared", "sentences_compared", table=pair_frame)
 def sentences_compared_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
-    """Plot the cosines of all pairs of sentences in two models, and their difference, on one scale."""
+    """Cosines of sentences in two models (--set other=MODEL)."""
     count = counted(len(sentence_comparison.sentences), "sentence")
     title = f"Cosines of {count} — {_both(sentence_comparison)}"
     alt = f"{title}: two maps and their difference, a row and a column per sentence"
-    return FigureSpec(title, alt, partial(compared_maps, sentence_comparison, title))
+    return FigureSpec.of(title, alt, "", compared_maps, sentence_comparison)
 
 
-@figure(
-    "pair-cosines",
-    "sentences_pair_cosines",
-    "where the cosines of all pairs lie in two models (--set other=MODEL)",
-    table=range_frame,
-)
+@figure("pair-cosines", "sentences_pair_cosines", table=range_frame)
 def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
-    """Plot the distribution of the cosines of different sentences in two models."""
+    """Where the cosines of all pairs lie in two models (--set other=MODEL)."""
     compared = sentence_comparison
     count = len(off_diagonal(compared.first_cosines))
     title = f"Cosines of all {counted(count, 'pair')} — {_both(compared)}"
     ranges = f"first: {range_words(compared.first_range)}; second: {range_words(compared.second_range)}"
-    return FigureSpec(title, f"{title}: {ranges}", partial(pair_bars, compared, title), f"{title}: {ranges}")
+    return FigureSpec.of(title, f"{title}: {ranges}", f"{title}: {ranges}", pair_bars, compared)
 
 
 HEIGHT, BESIDE = 400, 64
@@ -268,46 +204,23 @@ def gold_scatter(pairs: GoldPairs, title: str, theme: Theme) -> go.Figure:
     ]
     opacity = max(LEAST_OPAQUE, min(MOST_OPAQUE, MOST_OPAQUE * (FEW / len(pairs.gold)) ** 0.5))
     size = (1 - GAP * (count - 1)) / count
-    for place, each in enumerate(pairs.models):
-        x, y = ("x", "y") if place == 0 else (f"x{place + 1}", f"y{place + 1}")
+    for place, (each, (colour, _)) in enumerate(zip(pairs.models, of_two(theme), strict=False)):
+        number = str(place + 1) if place else ""
         start = place * (size + GAP)
-        across, down = (
-            ([start, start + size], [0.0, 1.0]) if not stacked else ([0.0, 1.0], [1 - start - size, 1 - start])
-        )
-        figure.add_scatter(
-            x=pairs.gold,
-            y=each.cosines,
-            mode="markers",
-            marker={"size": 7, "color": theme.colours[("embeddings", "task head")[place]], "opacity": opacity},
-            customdata=hovers,
-            hovertemplate="%{customdata}<br>gold %{x}, cosine %{y:.4f}<extra></extra>",
-            showlegend=False,
-            xaxis=x,
-            yaxis=y,
-        )
-        figure.update_layout(
-            {
-                x.replace("x", "xaxis"): {"domain": across, "anchor": y, "title": "gold similarity"},
-                y.replace("y", "yaxis"): {
-                    "domain": [max(down[0], 0.0), min(down[1], 1.0)],
-                    "anchor": x,
-                    "title": "cosine",
-                    "range": [lowest - 0.03, 1.03],
-                },
-            }
-        )
+        across, (bottom, top) = [start, start + size], (0.0, 1.0)
+        if stacked:
+            across, (bottom, top) = [0.0, 1.0], (max(1 - start - size, 0.0), min(1 - start, 1.0))
+        named = {"customdata": hovers, "showlegend": False, "xaxis": f"x{number}", "yaxis": f"y{number}"}
+        hover = "%{customdata}<br>gold %{x}, cosine %{y:.4f}"
+        add_points(figure, pairs.gold, each.cosines, hover, 7, colour, {"opacity": opacity}, **named)
+        axes: dict[str, Any] = {
+            f"xaxis{number}": {"domain": across, "anchor": f"y{number}", "title": "gold similarity"}
+        }
+        up = {"domain": [bottom, top], "anchor": f"x{number}", "title": "cosine", "range": [lowest - 0.03, 1.03]}
+        figure.update_layout({**axes, f"yaxis{number}": up})
         width = (theme.pixels - BESIDE) * (1 if stacked else size)
-        figure.add_annotation(
-            text=shortened_label(escape(_name(pairs, place)), width, TEXT_SIZE - 1),
-            x=across[0],
-            y=min(down[1], 1.0),
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            font={"size": TEXT_SIZE - 1},
-        )
+        name = shortened_label(escape(_name(pairs, place)), width, TEXT_SIZE - 1)
+        add_heading(figure, name, across[0], top, TEXT_SIZE - 1)
     return even_axes(figure, theme).update_layout(margin={"t": 84, "r": 16})
 
 
@@ -334,15 +247,10 @@ def gold_frame(gold_pairs: GoldPairs) -> pd.DataFrame:
     return pd.DataFrame(columns).iloc[pairs.worst].reset_index(drop=True)
 
 
-@figure(
-    "gold-cosines",
-    "sentences_gold",
-    "cosine against the gold similarity of pairs (--set other=MODEL for two; texts: S1 S2 SIMILARITY ...)",
-    table=gold_frame,
-)
+@figure("gold-cosines", "sentences_gold", table=gold_frame)
 def gold_cosines_figure(gold_pairs: GoldPairs) -> FigureSpec:
-    """Plot the cosine of each pair of sentences against its gold similarity, in one model or two."""
+    """Cosine against the gold similarity of pairs (--set other=MODEL for two; texts: S1 S2 SIMILARITY ...)."""
     names = " and ".join(dict.fromkeys(each.model for each in gold_pairs.models))
     title = f"Cosine and gold similarity of {counted(len(gold_pairs.gold), 'pair')} — {names}"
     about = "; ".join(f"{each.model}: {correlation_words(each)}" for each in gold_pairs.models)
-    return FigureSpec(title, f"{title}: {about}", partial(gold_scatter, gold_pairs, title), f"{title}: {about}")
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}: {about}", gold_scatter, gold_pairs)
