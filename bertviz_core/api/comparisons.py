@@ -200,5 +200,5 @@ class ModelComparisons(ModelFigures):
         return self._ask(number_formats, NumberFormatsResult, options)
 
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
-        opened = self._opened
-        return result(question(opened, options).result, FigureSource(opened, options))
+        answer = question(self._opened, options)
+        return result(answer.result, FigureSource(self._opened, options, answer.notices))

@@ -21,7 +21,7 @@ from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, all_questions
 from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import escape_controls, quoted, with_notices
 
 Option = str | int | float | bool | PathLike[str]
 NEEDED = {
@@ -42,6 +42,8 @@ class FigureSource:
     """The model, corpus or training run."""
     options: Options = field(default_factory=Options)
     """Options of the result; those of a figure override them."""
+    answered: tuple[str, ...] = ()
+    """Notices of the answer that the result is of."""
 
     @property
     def model(self) -> OpenedModel:
@@ -52,8 +54,8 @@ class FigureSource:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the files of its model, and of a second one, decides numbers and is not followed."""
-        return self.opened.notices_of(filter(None, (self.options.get("other"),)))
+        """What of the files of its model, and of a second one, is not followed, and what the answer says."""
+        return with_notices(self.opened.notices_of(filter(None, (self.options.get("other"),))), self.answered)
 
     def figure(
         self, name: str, more: Mapping[str, Option], theme: str, width: int | None, height: int | None

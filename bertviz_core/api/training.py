@@ -190,7 +190,7 @@ class Training:
     ) -> U:
         with quietly():
             answer = question(self._opened, options)
-        return result(answer.result, FigureSource(self._opened, options))
+        return result(answer.result, FigureSource(self._opened, options, answer.notices))
 
 
 @checked

@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Command] = {
     "word-pairs": Command("attributions", "Print what every pair of tokens adds to the cosine of two texts."),
     "corpus": Command("corpus", "Many texts and their vectors in a folder."),
     "figure": Command("figure", "Write the figure of a page as the dashboard draws it, or its table."),
+    "table": Command("figure", "Print the numbers of the figure of a page, as the table there."),
     "report": Command(
         "figure",
         "Write a report: figures of a model and a text in one HTML file that needs no network, or on slides, one each.",
@@ -136,7 +137,7 @@ def _program(command: str | None) -> typer.Typer:
 
 def _spelled(command: str | None, name: str) -> str:
     """Spelling of a parameter for a command: an option, or a setting of a figure."""
-    if command == "figure" and name not in (*COMMON, "pair", "task"):
+    if command in ("figure", "table") and name not in (*COMMON, "pair", "task"):
         return f"--set {name}"
     return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name}"
 

@@ -8,10 +8,21 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.opened import opened_model
-from bertviz_core.cli.options import HeadOption, ModelArgument, WordsOption, app, print_notices, typed_text, write_file
+from bertviz_core.cli.options import (
+    HeadOption,
+    JsonOption,
+    ModelArgument,
+    WordsOption,
+    app,
+    print_notices,
+    show,
+    typed_text,
+    write_file,
+)
 from bertviz_core.cli.parameters import TaskOption
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.export import MEDIA, WIDTH, caption_of
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
@@ -26,11 +37,12 @@ from bertviz_core.questions.report.image_files import check_file, file_content, 
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slides import require_slides
-from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.questions.tables.lines import Faces, aligned, records
 from bertviz_core.questions.texts.hidden_states import KEY, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.settings import Settings
+from bertviz_core.tables.typeset import readable, without_gaps
 from bertviz_core.text import counted, escape_controls, quoted
 
 JOURNEY = "journey"
@@ -150,6 +162,37 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
     print_notices(answer.notices)
     write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium))
     print_notices((f"Journey through {opened.name}: written to {out}.",))
+
+
+TABLE: Faces[FigureSpec] = Faces(
+    keys=lambda spec: {"title": spec.title, "rows": records(without_gaps(spec.frame()))},
+    frame=lambda spec: readable(spec.frame()),
+    above=lambda spec: (escape_controls(spec.title),),
+)
+"""How the numbers of a figure are printed."""
+
+
+@app.command("table")
+def figure_table(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The figure; figure --list names all.")],
+    model: ModelArgument,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
+    pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
+    layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
+    head: HeadOption = "",
+    task: TaskOption = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the numbers of the figure of a page, as the table there."""
+    if name not in all_figures():
+        raise no_figure(name, all_figures())
+    typed = {key: value for key, value in (("layer", layer), ("head", head)) if value}
+    options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, settings or ())})
+    with quietly():
+        opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
+        spec, answer = drawn_by(name, opened, options)
+    show(TABLE, spec, answer.notices, as_json)
 
 
 HTML = ".html"

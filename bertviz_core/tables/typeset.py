@@ -117,6 +117,11 @@ def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     return frame.assign(**{name: [_cell(value, name) for value in frame[name]] for name in words})
 
 
+def without_gaps(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The frame with None for missing values, as JSON has them."""
+    return frame.astype(object).where(frame.notna(), None)
+
+
 def _cell(value: Any, column: str) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) if column == "stored_names" else str(value)

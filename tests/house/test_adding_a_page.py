@@ -103,7 +103,7 @@ from ui.engine import show_page
 
 show_page("lengths", VIEWS, about_lengths)
 ''',
-    "tests/pages/test_lengths.py": '''"""Characters of tokens add up; page, its code, command, library and figure show the same numbers.
+    "tests/pages/test_lengths.py": '''"""Characters of tokens add up; every face shows the same numbers.
 
 Covers `bertviz_core/questions/views/lengths.py`.
 """
@@ -135,7 +135,8 @@ def test_characters_add_up_and_all_faces_show_the_same(capsys: pytest.CaptureFix
     command("table", "lengths", BUNDLED, TEXT, "--set", "marks=true", "--json")
     shown.append([row["characters"] for row in json.loads(capsys.readouterr().out)["rows"]])
     model = open_model(BUNDLED)
-    shown += [model.table("lengths", TEXT, marks=True)["characters"], model.figure("lengths", TEXT, marks=True).data[0].y]
+    shown.append(model.table("lengths", TEXT, marks=True)["characters"])
+    shown.append(model.figure("lengths", TEXT, marks=True).data[0].y)
     command("figure", "lengths", BUNDLED, TEXT, "--set", "marks=true", "-o", str(tmp_path / "lengths.svg"))
     assert "Characters of each token" in (tmp_path / "lengths.svg").read_text(encoding="utf-8")
     counts = [list(each) for each in shown]

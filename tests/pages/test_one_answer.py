@@ -4,6 +4,7 @@ Covers `bertviz_core/questions/views/*.py`, `ui/engine.py`.
 """
 
 import io
+import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -129,11 +130,21 @@ def head_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def written(command: Command, arguments: Sequence[str], file: Path) -> pd.DataFrame:
-    """The table that the command writes."""
-    done = command("figure", *arguments, "-o", str(file))
+def written(command: Command, name: str, inputs: Sequence[str], options: list[str], file: Path) -> pd.DataFrame:
+    """The table that the command `figure` writes, of which `table` prints the same rows."""
+    done = command("figure", name, *inputs, *options, "-o", str(file))
     assert done.returncode == 0, done.stderr
-    return pd.read_csv(io.BytesIO(file.read_bytes()), keep_default_na=False, na_values=[""])
+    frame = pd.read_csv(io.BytesIO(file.read_bytes()), keep_default_na=False, na_values=[""])
+    values = settings(options)
+    own = [word for key in ("task", "pair") if key in values for word in (f"--{key}", values.pop(key))]
+    sets = [word for key, value in values.items() for word in ("--set", f"{key}={str(value).replace('True', 'true')}")]
+    printed = command("table", name, *inputs, *own, *sets, "--json")
+    assert printed.returncode == 0, printed.stderr
+    rows = json.loads(printed.stdout)["rows"]
+    assert [list(row) for row in rows[:1]] == [[str(each).replace(" ", "_") for each in frame]][: len(rows)]
+    cells = zip([cell for row in rows for cell in row.values()], frame.to_numpy(dtype=object).ravel(), strict=True)
+    assert all(isinstance(one, list) or same_cell(one, other) for one, other in cells)  # a list is a tuple in the CSV
+    return frame
 
 
 def shown(name: str, page: str, address: Mapping[str, str]) -> list[pd.DataFrame]:
@@ -168,7 +179,7 @@ def test_the_table_of_the_page_is_that_of_the_command_and_the_library(
     task, pair = values.pop("task", None), values.pop("pair", None)
     table = open_model(model, task=task).table(name, *texts, pair=pair, **values)
     assert len(table) > 0
-    assert same_table(written(command, (name, model, *texts, *options), tmp_path / "a.csv"), table)
+    assert same_table(written(command, name, (model, *texts), options, tmp_path / "a.csv"), table)
     more = {"sentences": "\n".join(texts)} if page == "sentences" and "sentences" not in address else {}
     frames = shown(name, page, {**address, **more})
     assert any(same_table(each, table) for each in frames) != (name in CHOSEN), [list(each) for each in frames]
@@ -181,9 +192,9 @@ def test_the_table_of_a_folder_is_that_of_the_command(
 ) -> None:
     (page, view), (name, *options) = OF_FOLDERS[words], shlex.split(words)
     folder = head_folder / ("corpora/mine" if page == "corpus" else "my-run")
-    table = written(command, (name, str(folder), *options), tmp_path / "a.csv")
-    query = {"corpus_query": options.pop(0)} if options and not options[0].startswith("--") else {}
-    frames = shown(name, page, {"view": view, **query, **settings(options)})
+    text = [options.pop(0)] if options and not options[0].startswith("--") else []
+    table = written(command, name, (str(folder), *text), options, tmp_path / "a.csv")
+    frames = shown(name, page, {"view": view, "corpus_query": "".join(text), **settings(options)})
     assert any(same_table(each, table) for each in frames), [list(each) for each in frames]
 
 

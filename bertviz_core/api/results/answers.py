@@ -131,9 +131,8 @@ class AnswerComparisonResult(Result[AnswerComparison]):
         stored, data = self._source.options, self.data
         gold = None if data.gold is None else data.gold.first.gold
         options = compared_options(stored.get(OTHER.key), data.texts, gold, data.pairs, stored.task, slices, values)
-        return SlicedAnswersResult(
-            answers_by_slice(self._source.model, options).result, FigureSource(self._source.opened, options)
-        )
+        answer = answers_by_slice(self._source.model, options)
+        return SlicedAnswersResult(answer.result, FigureSource(self._source.opened, options, answer.notices))
 
 
 class SlicedAnswersResult(Result[SlicedAnswers]):
@@ -266,9 +265,10 @@ class SentencesResult(Result[SentenceVectors]):
         if not text or k < 1:
             raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
         current, model = self._source.options, self._source.model
-        vector = encoded_sentences(model, current, (text,)).result.vectors[0]
+        answer = encoded_sentences(model, current, (text,))
         options = replace(current, texts=self.data.sentences, values={**current.values, "query_sentence": text})
-        return NearestResult(nearest(vector, self.data.vectors, k), FigureSource(model, options), text)
+        neighbours = nearest(answer.result.vectors[0], self.data.vectors, k)
+        return NearestResult(neighbours, FigureSource(model, options, answer.notices), text)
 
     @checked
     def dimensions(self, dimensions: Sequence[int] | None = None) -> DimensionsResult:
@@ -286,4 +286,5 @@ class SentencesResult(Result[SentenceVectors]):
         current, model = self._source.options, self._source.model
         written = {} if dimensions is None else {"dimensions": ",".join(map(str, dimensions))}
         options = replace(current, values={**current.values, **written})
-        return DimensionsResult(fewer_dimensions(model, options).result, FigureSource(model, options))
+        answer = fewer_dimensions(model, options)
+        return DimensionsResult(answer.result, FigureSource(model, options, answer.notices))
