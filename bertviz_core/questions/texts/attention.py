@@ -1,5 +1,6 @@
 """Questions about attention: maps of a head, other readings, pooled maps of long texts, overview of all heads."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -52,16 +53,20 @@ def attending_run(opened: Opened, options: Options) -> Answer[Trace]:
 def attention_map(opened: Opened, options: Options) -> Answer[AttentionMap]:
     """Attention of one head; every row sums to 1."""
     made = attending_run(opened, options)
-    shown = head_map(opened, made.result, *_place(opened, options, made.result), _reading(options))
+    shown = head_map(opened, made.result, *_place(opened, options, made.result), reading_of(options))
     return made.of(shown, attention_map=shown, trace=made.result)
 
 
 @question(figures=("readings",), params=(LAYER, HEAD, *MAP))
 def attention_readings(opened: Opened, options: Options) -> Answer[list[AttentionMap]]:
     """Raw weights, value-weighted attention, rollout, and value zeroing if the values are available."""
-    made, reading = attending_run(opened, options), _reading(options)
-    known = made.result.attention_source == "recorded"
-    readings = [each for each in READINGS if known or each != "value-zeroing"]
+    known = attending_run(opened, options).result.attention_source == "recorded"
+    return maps_of(opened, options, [each for each in READINGS if known or each != "value-zeroing"])
+
+
+def maps_of(opened: Opened, options: Options, readings: Sequence[Weights]) -> Answer[list[AttentionMap]]:
+    """The map of a head in some readings."""
+    made, reading = attending_run(opened, options), reading_of(options)
     place = _place(opened, options, made.result)
     maps = [head_map(opened, made.result, *place, replace(reading, weights=each)) for each in readings]
     return made.of(maps, reading_maps=maps, trace=made.result)
@@ -81,7 +86,7 @@ def pooled_map(opened: Opened, options: Options) -> Answer[PooledMap]:
 def atlas(opened: Opened, options: Options) -> Answer[AttentionAtlas]:
     """Thumbnails of all heads."""
     made = attending_run(opened, options)
-    heads = atlas_of(opened, made.result, _reading(options))
+    heads = atlas_of(opened, made.result, reading_of(options))
     return made.of(heads, atlas=heads, trace=made.result)
 
 
@@ -163,7 +168,8 @@ def _finite(atlas: AttentionAtlas, model: str) -> AttentionAtlas:
     return atlas
 
 
-def _reading(options: Options) -> MapOptions:
+def reading_of(options: Options) -> MapOptions:
+    """What a cell is, and which tokens are shown."""
     return MapOptions(
         options.choice(WEIGHTS, READINGS),
         options.flag(WORDS),
