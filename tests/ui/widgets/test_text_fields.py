@@ -8,7 +8,7 @@ def page_that_is_left() -> None:
 
     from ui.widgets.heading import place_for_text, text_on_page
 
-    with text_on_page("Your text"):
+    with text_on_page():
         if st.session_state.get("interrupted"):
             place_for_text()
             st.stop()
