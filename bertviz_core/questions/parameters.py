@@ -69,9 +69,9 @@ def choice(key: str, options: Sequence[str], help_text: str, label: str = "") ->
     return Param(key, "choice", help_text, tuple(options), label)
 
 
-def flag(key: str, help_text: str) -> Param:
+def flag(key: str, help_text: str, label: str = "") -> Param:
     """Declare a boolean parameter."""
-    return choice(key, ("false", "true"), help_text)
+    return choice(key, ("false", "true"), help_text, label)
 
 
 @dataclass(frozen=True, slots=True)

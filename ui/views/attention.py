@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from bertviz_core.questions.views.attention import AS_FIRST, AllHeads, HeadList,
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted
 from bertviz_core.trace.cost import run_cost
+from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt
 from ui import session
 from ui.address.registry import component_text, read_component, write_component
@@ -43,13 +44,14 @@ from ui.cache.figures import view_in_sight
 from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
 from ui.components.attention.colours import MEASURES, colours
-from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import FILE_BYTES, identity
 from ui.components.attention.view import (
     ViewOptions,
     ViewState,
+    attention_html,
     attention_state,
     attention_view,
+    file_payload,
     from_query,
     last_serial,
     opened_head,
@@ -157,9 +159,7 @@ class Drawing:
     def page(self, theme: Theme, most: int = FILE_BYTES) -> str:
         """The drawing as an HTML page, which makes no request; its heads can be clicked through.
 
-        Args:
-            theme: colours.
-            most: most bytes of the maps of all heads; if they are more, the file has only the open heads in full.
+        If the maps of all heads have more than `most` bytes, the file has only the open ones in full.
         """
         trace, state = self.part.trace, self.state
         payload = file_payload(
@@ -167,16 +167,19 @@ class Drawing:
             [self.map(*each) for each in state.heads],
             self.full,
             0 if self.long else most,
-            title=trace.model,
-            theme=theme,
-            special=np.flatnonzero(trace.tokens.special).tolist(),
-            second=trace.tokens.second_start,
+            **about(trace, theme),
             heads=state.heads,
             part=state.range if self.long else None,
             answers={"look": asdict(state.look)},
         )
         line = self.caption(self.scale, state.look.lines).line
         return attention_html(payload, self.title, f"{line} {receipt_words(self.opened, self.part)}".rstrip())
+
+
+def about(trace: Trace, theme: Theme) -> dict[str, Any]:
+    """What the drawing knows of a run."""
+    special, second = np.flatnonzero(trace.tokens.special).tolist(), trace.tokens.second_start
+    return {"title": trace.model, "theme": theme, "special": special, "second": second}
 
 
 @draw.register
@@ -192,10 +195,7 @@ def _all_heads(part: AllHeads, opened: SharedModel, ask: Ask, options: Options) 
         [drawing.map(*each) for each in (*state.missing, *state.ahead)],
         state,
         key=KEY,
-        title=trace.model,
-        theme=theme_named(session.theme_name()),
-        special=np.flatnonzero(trace.tokens.special).tolist(),
-        second=trace.tokens.second_start,
+        **about(trace, theme_named(session.theme_name())),
         reads=write_component(LOOK, to_query(state.look), serial, shown),
         on_change=partial(_follow, weights not in OF_LAYERS),
     )
@@ -354,13 +354,7 @@ def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
 
 
 def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:
-    """Describe the colours of the view, in the same words as the scale of a figure.
-
-    Args:
-        atlas: all heads.
-        maps: the open heads, the first of which is drawn as a map, and all as lines; () for the picture of all heads.
-        look: how the view is drawn.
-    """
+    """Describe the colours of the open heads, or for () of the picture of all heads, as the scale of a figure does."""
     unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
     end, which = f"{top:.3g}", "one scale for all heads"
     peaks = [float(each.weights.max(initial=0)) for each in maps]

@@ -72,14 +72,7 @@ Openings = Sequence[EmbeddingOpening | LayerOpening | HeadOpening]
 
 
 def text_and_ending(alone: bool) -> Options:
-    """Show the field of the text, the button that edits it, and the choice of the number at the end.
-
-    Args:
-        alone: whether the page has a field of its own for the text.
-
-    Raises:
-        BertvizError: the number cannot be computed.
-    """
+    """Show the text's field, where the page stands `alone`, the button that edits it, and the number at the end."""
     name, beside = model_name(), st.container()
     if alone:
         field, beside = st.columns([11, 9], vertical_alignment="bottom", gap="medium")

@@ -1,8 +1,9 @@
 """The page Attention: all heads of a run, the weights of one of them, and those of a second model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from bertviz_core.attention.maps import (
     SIDES_RULE,
     WORDS_RULE,
     attention_rows,
-    blocks_of,
 )
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, Weights
 from bertviz_core.attention.tables import pooled_frame, readings_frame
@@ -21,10 +21,12 @@ from bertviz_core.attention.value_zeroing import RULE
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.maps import long_figure, readings_figure
 from bertviz_core.figures.attention.two_models import attention_changed_figure, attention_compared_figure
+from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.tables.two_models.runs import (
@@ -34,7 +36,17 @@ from bertviz_core.questions.tables.two_models.runs import (
     heads_that_changed,
 )
 from bertviz_core.questions.texts import attention, hidden_states, two_models
-from bertviz_core.questions.texts.attention import attending_run, attention_map, maps_of, pooled_map, reading_of
+from bertviz_core.questions.texts.attention import (
+    KEYS,
+    MAP,
+    QUERIES,
+    attending_run,
+    attention_map,
+    maps_of,
+    pooled_map,
+    reading_of,
+)
+from bertviz_core.questions.texts.hidden_states import LAYER
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, second_sizes
 from bertviz_core.questions.view import (
     Ask,
@@ -136,21 +148,8 @@ def _run(opened: Opened, options: Options) -> Trace:
     return attending_run(opened, options.only()).result
 
 
-def _layers(opened: Opened, options: Options) -> tuple[int, int, int]:
-    return 0, _run(opened, options).num_hidden_layers - 1, 0
-
-
 def _heads(opened: Opened, options: Options) -> tuple[int, int, int]:
     return 0, _run(opened, options).num_attention_heads - 1, 0
-
-
-def _positions(opened: Opened, options: Options) -> tuple[int, int, int]:
-    return 0, len(_run(opened, options).tokens) - 1, 0
-
-
-def _blocks(opened: Opened, options: Options) -> Sequence[str]:
-    blocks = blocks_of(_run(opened, options).tokens)
-    return blocks if blocks[1:] else ()
 
 
 def _of_heads(opened: Opened, options: Options) -> bool:
@@ -170,42 +169,12 @@ def _second_place(param: Param, place: int) -> Param:
 
 WEIGHTS = replace(
     attention.WEIGHTS,
-    label="Weights",
     help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
     "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "
     "value-zeroing: how far a token's vector turns when another token's value is set to zero in this layer",
 )
-LAYER = replace(hidden_states.LAYER, bounds=_layers)
 HEAD = replace(hidden_states.HEAD, bounds=_heads, applies=_of_heads)
-SHOWN_TOKENS = (
-    replace(
-        attention.WORDS,
-        label="Merge pieces to words",
-        help="weights on the pieces of a word are added up, their rows averaged",
-    ),
-    replace(
-        attention.SPECIAL,
-        label="Hide special tokens",
-        help="without [CLS], [SEP] and the like. Their share is stated beside the map; nothing is renormalised",
-    ),
-    replace(
-        attention.PUNCTUATION,
-        label="Hide punctuation",
-        help="without punctuation marks and symbols, as queries and as keys",
-    ),
-    replace(
-        attention.PART,
-        label="Part of the pair",
-        help="A is the first text, B the second. A to B: how the first text attends to the second",
-        values=_blocks,
-        control="few",
-    ),
-)
-RANGES = (
-    replace(attention.QUERIES, label="Queries", bounds=_positions),
-    replace(attention.KEYS, label="Keys", bounds=_positions),
-)
-QUERY = replace(hidden_states.QUERY, label="Query", bounds=_positions, listed=False)
+QUERY = replace(hidden_states.QUERY, label="Query", bounds=KEYS.bounds, listed=False)
 OTHER_LAYER = _second_place(two_models.OTHER_LAYER, 0)
 OTHER_HEAD = replace(_second_place(two_models.OTHER_HEAD, 1), applies=_of_heads)
 
@@ -260,7 +229,7 @@ def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if is_long(_run(opened, options)):
         yield Section((LAYER, HEAD), drawn_heads)
     else:
-        yield Section((WEIGHTS, LAYER, HEAD), drawn_heads, folded=SHOWN_TOKENS, button="Tokens")
+        yield Section((WEIGHTS, LAYER, HEAD), drawn_heads, folded=MAP, button="Tokens")
 
 
 def drawn_heads(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -317,19 +286,19 @@ def head_parts(opened: Opened, options: Options, zeroing_is_slow: bool) -> Itera
 def readings_parts(opened: Opened, options: Options, readings: Sequence[Weights], without: str) -> Iterator[Part]:
     """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
     answer = maps_of(opened, options, readings)
-    spec = replace(readings_figure.of(answer.drawn), table=partial(readings_frame, answer.result))
+    title, table = readings_figure.of(answer.drawn).title, partial(readings_frame, answer.result)
     tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in answer.result)
     words = [LABELS[each] for each in readings]
     words.append(
         "Each map has its own scale. The rollout takes all heads of the layers up to this one, value zeroing all "
         f"heads of this layer.{without}"
     )
-    yield Figure(
-        spec=spec,
-        file=spec.title,
+    yield _figure(
+        readings_figure,
+        answer,
+        table,
         numbers="in files",
-        caption=f"{spec.title}. Every map has its own colours, from 0 to {tops}",
-        texts=answer.texts,
+        caption=f"{title}. Every map has its own colours, from 0 to {tops}",
         below=[Text(each, "caption") for each in words],
     )
 
@@ -341,7 +310,7 @@ def long_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     heads = trace.num_hidden_layers * trace.num_attention_heads
     yield Text(f"All {heads} heads at a glance would take about {time}.", "caption")
-    yield Section((LAYER, HEAD, *RANGES), pooled_view)
+    yield Section((LAYER, HEAD, QUERIES, KEYS), pooled_view)
 
 
 def pooled_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -349,23 +318,17 @@ def pooled_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer = ask(pooled_map, options)
     part, trace = answer.result, answer.drawn["trace"]
     seq, sizes = len(trace.tokens), []
-    for param, starts in zip(RANGES, (part.row_starts, part.column_starts), strict=True):
+    for param, starts in zip((QUERIES, KEYS), (part.row_starts, part.column_starts), strict=True):
         first, end = options.span(param.key, seq, seq)
         sizes.append(-(-(end - first) // len(starts)))
-    spec = replace(long_figure.of(answer.drawn), table=partial(pooled_frame, part))
     block = f"{sizes[0]} × {sizes[1]}"
     words = (
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block}; the softmax is over the whole row. Narrow "
         "the ranges for more detail."
     )
-    yield Figure(
-        spec=spec,
-        file=spec.title,
-        numbers="in files",
-        caption=f"{spec.title}. Largest weight of {block} cells.",
-        texts=answer.texts,
-        below=[Text(words, "caption")],
-    )
+    title, table = long_figure.of(answer.drawn).title, partial(pooled_frame, part)
+    caption, below = f"{title}. Largest weight of {block} cells.", [Text(words, "caption")]
+    yield _figure(long_figure, answer, table, numbers="in files", caption=caption, below=below)
     yield Controls((QUERY,), row_view)
     place = options.only(LAYER, HEAD)
     yield Explained("attention_long", FORMULAS["attention"], attention_code(opened, trace, place))
@@ -408,12 +371,10 @@ def compared_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
     below: list[Part] = [Notices([each for each in answer.notices if each not in above], "caption")]
     if not compared.same_entries and not compared.first.options.words:
         below.append(Text(MERGE, "caption"))
-    spec = attention_compared_figure.of(answer.drawn)
-    yield Figure(
-        spec=replace(spec, table=partial(attention_comparison_frame, compared)),
-        file=spec.title,
-        texts=answer.texts,
-        models=tuple(dict.fromkeys(compared.models)),
+    yield _figure(
+        attention_compared_figure,
+        answer,
+        partial(attention_comparison_frame, compared),
         below=below,
         explanation=COMPARED,
         code=library_lines(compared_attention, opened, options),
@@ -428,19 +389,26 @@ def changed_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         yield Text(escape_markdown(str(error)), "notice")
         return
     compared, frame = answer.result, changed_heads_frame(answer.result)
-    models = tuple(dict.fromkeys((compared.first, compared.second)))
     yield Text(escape_markdown(heads_that_changed(compared)))
-    yield Figure(
-        spec=replace(attention_changed_figure.of(answer.drawn), table=lambda: frame),
-        file=f"changed heads {' '.join(models)}",
+    yield _figure(
+        attention_changed_figure,
+        answer,
+        lambda: frame,
+        f"changed heads {' '.join(dict.fromkeys((compared.first, compared.second)))}",
         numbers="in files",
-        texts=answer.texts,
-        models=models,
         below=[Text("Click a cell, or a row of the list below, to open that head above.", "caption")],
         explanation=CHANGED,
         code=library_lines(changed_heads, opened, options),
     )
     yield HeadList(frame)
+
+
+def _figure(
+    figure: DeclaredFigure[...], answer: Answer[Any], table: Callable[[], "pd.DataFrame"], file: str = "", **more: Any
+) -> Figure:
+    """A figure with its numbers; its files are named by its title."""
+    made = Figure.of(figure, answer, file, **more)
+    return replace(made, spec=replace(made.spec, table=table), file=file or made.spec.title)
 
 
 def _chosen(options: Options) -> Options:

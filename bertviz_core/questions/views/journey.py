@@ -106,11 +106,7 @@ def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
 
 
 def ending_of(opened: Opened, ask: Ask, options: Options, way: Journey) -> Ending:
-    """The number at the end, the effects of layers and heads, and the shares of tokens.
-
-    Raises:
-        UnsupportedModelError: the model does not allow it.
-    """
+    """The number at the end, the effects of layers and heads, and the shares of tokens."""
     measured, shares = ask(zero_effects, options).result, ask(word_attributions, options).result
     per_token = None  # of a number that belongs to another reading of the text
     if way.tokens is not None and np.array_equal(shares.tokens.input_ids, way.tokens.input_ids):
@@ -135,11 +131,7 @@ def _behind(opened: Opened, kind: str, argument: str) -> tuple[StageKind, ...]:
 
 
 def open_parts(opened: Opened, options: Options) -> Iterator[EmbeddingOpening | LayerOpening | HeadOpening]:
-    """Details of the open parts: the embeddings, or a layer and one of its heads, by default at its strongest key.
-
-    Raises:
-        UnsupportedModelError: the model has no such part.
-    """
+    """Details of the open parts: the embeddings, or a layer and one of its heads, by default at its strongest key."""
     if options.get(LAYER.key) == EMBEDDINGS:
         yield embeddings(opened, options.only(QUERY)).result
     elif options.get(LAYER.key):
@@ -154,16 +146,7 @@ def open_parts(opened: Opened, options: Options) -> Iterator[EmbeddingOpening | 
 def number_parts(
     opened: Opened, way: Journey, token: int, change: DrawnChange | None, values: Mapping[str, str], rests: bool
 ) -> Iterator[Part]:
-    """One token's numbers, and how those of the drawing are computed.
-
-    Args:
-        opened: the model.
-        way: the unchanged journey.
-        token: position of the token.
-        change: the change of the run.
-        values: values of the parameters of the change.
-        rests: whether the drawing shows what an answer rests on.
-    """
+    """One token's numbers, and how they are computed; `rests` where the drawing shows what an answer rests on."""
     both = None if change is None else change.both
     alt = f"The way of token {token} through {way.model}{f'. {both.sentence}' if both else ''}"
     yield Table(numbers_frame(opened, way if both is None else both.before, token, change), alt, folded="journey")
