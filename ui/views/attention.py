@@ -68,7 +68,7 @@ from ui.widgets.models import LAYER, store_layer
 
 KEY, ATLAS = "attention_heads", "attention_atlas"
 """Keys of the drawing, and of the files of all heads."""
-LOOK = "look"
+LOOK = views.LOOK.key
 """Name of its state in the address."""
 REPORT_BYTES = 1_000_000
 """Most bytes of the maps of all heads in a report, which may contain many views."""
@@ -226,8 +226,8 @@ def _open_head(drawing: Drawing) -> None:
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
     seq = len(part.trace.tokens)
     slow = run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
-    table = Folded("What each head does, as a table", "attention_measures", lambda: [measures])
-    drawing.draw(table, *views.head_parts(opened, drawing.options, slow))
+    table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])
+    drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, slow))
 
 
 def _progress(opened: SharedModel, part: AllHeads, long: bool) -> Progress | None:

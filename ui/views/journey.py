@@ -38,7 +38,7 @@ from bertviz_core.trace.tokenization import longest_piece
 from bertviz_core.trace.two_tokenizers import unchanged_positions
 from ui import session
 from ui.address.navigation import drawing_links, remember_journey, remember_view
-from ui.address.registry import param, put, put_all, whole
+from ui.address.registry import put, put_all, whole
 from ui.address.widgets import toggle
 from ui.cache.models import source
 from ui.cache.shared_model import SharedModel
@@ -82,7 +82,7 @@ def text_and_ending(alone: bool) -> Options:
         with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
             if source(name).has_weights:
                 edit_button(name)
-            if not toggle(param("rests_on"), "What the answer rests on", help=ENDING_HELP):
+            if not toggle(views.RESTS, views.RESTS.label, help=ENDING_HELP):
                 return Options((page_text(),), page_pair())
             row = folded_row()
         return target_options(target_row(name, row))

@@ -116,11 +116,6 @@ BERT_IN_FIVE = (
 )
 
 
-def run_words(device: str, dtype: str) -> str:
-    """Where a model ran and in which number format: "on cpu in float32"."""
-    return f"on {device} in {dtype}"
-
-
 def duration(seconds: float) -> str:
     """A duration in words."""
     if seconds < 1:

@@ -38,7 +38,7 @@ OF_PAIR = "the part of a pair that is shown; A to B: how the first text attends 
 
 
 def _blocks(opened: Opened, options: Options) -> Sequence[str]:
-    blocks = blocks_of(attending_run(opened, options.only()).result.tokens)
+    blocks = () if options.pair is None else blocks_of(attending_run(opened, options.only()).result.tokens)
     return blocks if blocks[1:] else ()
 
 

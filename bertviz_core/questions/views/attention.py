@@ -25,7 +25,7 @@ from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import model_lines
@@ -46,7 +46,7 @@ from bertviz_core.questions.texts.attention import (
     pooled_map,
     reading_of,
 )
-from bertviz_core.questions.texts.hidden_states import LAYER
+from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, second_sizes
 from bertviz_core.questions.view import (
     Ask,
@@ -148,8 +148,10 @@ def _run(opened: Opened, options: Options) -> Trace:
     return attending_run(opened, options.only()).result
 
 
-def _heads(opened: Opened, options: Options) -> tuple[int, int, int]:
-    return 0, _run(opened, options).num_attention_heads - 1, 0
+def _head_of(trace: Trace) -> Param:
+    """The control of a head; a click need not look for the run again."""
+    most = trace.num_attention_heads - 1
+    return replace(HEAD, bounds=lambda opened, options: (0, most, 0), applies=_of_heads)
 
 
 def _of_heads(opened: Opened, options: Options) -> bool:
@@ -173,7 +175,9 @@ WEIGHTS = replace(
     "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "
     "value-zeroing: how far a token's vector turns when another token's value is set to zero in this layer",
 )
-HEAD = replace(hidden_states.HEAD, bounds=_heads, applies=_of_heads)
+LOOK = Param("look", "text", "how the maps are drawn, and what is selected in them; copy it from an address")
+MEASURES_OPEN = flag("attention_measures", "whether the measures of all heads are open")
+BESIDE = flag("attention_beside", "whether the four kinds of weights are open side by side")
 QUERY = replace(hidden_states.QUERY, label="Query", bounds=KEYS.bounds, listed=False)
 OTHER_LAYER = _second_place(two_models.OTHER_LAYER, 0)
 OTHER_HEAD = replace(_second_place(two_models.OTHER_HEAD, 1), applies=_of_heads)
@@ -226,16 +230,18 @@ def about_attention(opened: Opened, ask: Ask, options: Options) -> tuple[str, Se
 
 def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """All heads with the open ones; long texts have one reading only."""
-    if is_long(_run(opened, options)):
-        yield Section((LAYER, HEAD), drawn_heads)
+    trace = _run(opened, options)
+    show = partial(drawn_heads, trace)
+    if is_long(trace):
+        yield Section((LAYER, _head_of(trace)), show)
     else:
-        yield Section((WEIGHTS, LAYER, HEAD), drawn_heads, folded=MAP, button="Tokens")
+        yield Section((WEIGHTS, LAYER, _head_of(trace)), show, folded=MAP, button="Tokens")
 
 
-def drawn_heads(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+def drawn_heads(trace: Trace, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The heads in a reading."""
     place = int(options.get(LAYER.key, "0")), int(options.get(HEAD.key, "0"))
-    yield AllHeads(_run(opened, options), place, reading_of(options))
+    yield AllHeads(trace, place, reading_of(options))
 
 
 def cell_words(clicked: AttentionMap, query: int, key: int) -> Text:
@@ -268,9 +274,8 @@ def shares_words(atlas: AttentionAtlas, shown: AttentionMap) -> Iterator[Part]:
         )
 
 
-def head_parts(opened: Opened, options: Options, zeroing_is_slow: bool) -> Iterator[Part]:
+def head_parts(trace: Trace, opened: Opened, options: Options, zeroing_is_slow: bool) -> Iterator[Part]:
     """Other readings of the open head, and how its weights are computed."""
-    trace = _run(opened, options)
     readings, without = list(LABELS), ""
     if trace.attention_source != "recorded":
         without = " Value zeroing needs values, which are not known here."
@@ -279,7 +284,7 @@ def head_parts(opened: Opened, options: Options, zeroing_is_slow: bool) -> Itera
     if without:
         readings.remove("value-zeroing")
     parts = partial(readings_parts, opened, options, readings, without)
-    yield Folded("Raw, value-weighted, rollout and value zeroing side by side", "attention_beside", parts)
+    yield Folded("Raw, value-weighted, rollout and value zeroing side by side", BESIDE.key, parts)
     yield Explained("attention_heads", explanation(reading_of(options)), attention_code(opened, trace, options))
 
 
@@ -310,7 +315,7 @@ def long_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     heads = trace.num_hidden_layers * trace.num_attention_heads
     yield Text(f"All {heads} heads at a glance would take about {time}.", "caption")
-    yield Section((LAYER, HEAD, QUERIES, KEYS), pooled_view)
+    yield Section((LAYER, _head_of(trace), QUERIES, KEYS), pooled_view)
 
 
 def pooled_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

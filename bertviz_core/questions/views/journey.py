@@ -15,7 +15,7 @@ from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, zero
 from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDINGS, changed_model
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, flag
 from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
@@ -32,6 +32,7 @@ WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 MOST_QUOTED = 20
 """Most characters of a token in a link."""
 STRONGEST = ("strongest head", "strongest key")
+RESTS = flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on")
 BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
 WHAT_BERT_IS = (
     "**What BERT is.** BERT reads a whole text at once and gives each token a vector, a list of numbers that depends "

@@ -216,12 +216,8 @@ def attention_state(
 ) -> ViewState:
     """Validate the state of a view; call this before the maps are computed.
 
-    Args:
-        key: key of the view.
-        atlas: content of the view.
-        opened: head that must be open, for pages with their own widgets for it; None lets the view choose, which
-            starts with layer 0, head 0.
-        requested: options in the address, which have priority over the browser's state; None for none.
+    `opened` is the head that must be open, for pages with their own widgets for it; without it the view chooses, and
+    starts with layer 0, head 0. `requested` are the options in the address, which have priority over the browser's.
     """
     browser = _browser_state(key)
     same = browser.get("identity") == identity(atlas)
@@ -312,19 +308,18 @@ def attention_view(
     reads: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """Draw the view; data that the browser has is not sent again.
+    """Draw the view, which stays mounted while its data changes; data that the browser has is not sent again.
 
     Args:
         atlas: all heads.
         opened: maps of the heads that are missing or ahead in the state; others are left out.
         state: result of `attention_state` for this atlas.
-        key: key of the component, which stays mounted while the data changes.
-        title: title of the files, such as the model's name.
+        key: key of the component.
+        title: title of the files.
         theme: colours and typeface.
         special: positions of special tokens.
-        second: position of the first token of a pair's second text; None for a single text.
-        reads: how many times the address was read; the browser applies the state's options after each new one, and at
-            the start.
+        second: position of the first token of a pair's second text.
+        reads: how many times the address was read; the browser applies the state's options after each new one.
         on_change: called when the reader opens a head, clicks a cell or selects a range.
     """
     _component(
@@ -377,15 +372,7 @@ def file_payload(
     most: int = FILE_BYTES,
     **more: Any,
 ) -> bytes:
-    """Encode the message of a file: every head in full if there is room for all, otherwise only the open ones.
-
-    Args:
-        atlas: all heads.
-        opened: maps of the open heads.
-        map_of: computes the map of a layer and head; called for every head if there is room.
-        most: most bytes of all maps together; as base64 they are a third longer.
-        more: further arguments of view_payload: title, theme, special, measures and heads.
-    """
+    """Encode the message of a file: every head in full if all have at most `most` bytes, else only the open ones."""
     layers, heads = atlas.thumbnails.shape[:2]
     if layers * heads * len(atlas.queries) * len(atlas.keys) > most:
         return view_payload(atlas, opened, **more)
