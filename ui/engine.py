@@ -20,6 +20,7 @@ from bertviz_core.questions.view import (
     Click,
     Code,
     Columns,
+    Controls,
     Download,
     Explained,
     Figure,
@@ -39,6 +40,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.text import escape_markdown
+from ui.address.navigation import bring_along
 from ui.address.registry import TYPED, put
 from ui.address.widgets import (
     choice,
@@ -49,6 +51,7 @@ from ui.address.widgets import (
     listed,
     select,
     several,
+    span,
     toggle,
     typed,
     whole,
@@ -141,8 +144,8 @@ def show_page(
     """
     name = models.model_name()
     with shown_to_user():
+        name_model = heading(page, question_of(SharedModel(name)))
         opened = open_model(name)
-        name_model = heading(page, question_of(opened))
         views = views if views_of is None else views_of(opened)
         lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
     offered = [view for view in views if view.title not in lacks]
@@ -166,8 +169,7 @@ def show_page(
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
         if behind:
-            with st.popover("Options"):
-                options = with_controls(behind, opened, options)
+            options = _behind_button("Options", behind, opened, options)
     with shown_to_user():
         if view.runs:
             with st.spinner("Running the model"):
@@ -175,6 +177,12 @@ def show_page(
         show_view(view, special, opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
         bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+
+
+def with_run(name: str) -> SharedModel:
+    """A model with its run on the texts of the sidebar, which the reader confirms where it takes long."""
+    with st.spinner("Running the model"):
+        return SharedModel(name, run_model.traced(name, page_text(), page_pair()))
 
 
 def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, options: Options) -> None:
@@ -212,6 +220,12 @@ def with_controls(params: Sequence[Param], opened: SharedModel, options: Options
         if value is not None:
             options = replace(options, values={**options.values, param.key: value})
     return options
+
+
+def _behind_button(label: str, params: Sequence[Param], opened: SharedModel, options: Options) -> Options:
+    """Draw controls behind a button; returns the options with their values."""
+    with st.popover(label):
+        return with_controls(params, opened, options)
 
 
 def _applies(param: Param, opened: SharedModel, options: Options) -> bool:
@@ -288,7 +302,11 @@ def _number(param: Param, opened: SharedModel, options: Options, names: Sequence
         case "position" if param.listed:
             tokens = opened.tokens(options.text(), options.pair)
             return str(token_select(param.label, tokens, param.key, first, _sentence(param)))
+        case "span":
+            start, end = span(param, param.label, most + 1, (0, most))
+            return f"{start}:{end}"
         case "position":
+            bring_along(param.key)
             keep_among(param.key, range(least, most + 1), first)
             label = f"{param.label}, from {least} to {most}"
             return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
@@ -403,10 +421,19 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
         above = st.container() if part.above is not None else None
         with st.container(horizontal=True, vertical_alignment="bottom"):
             options = with_controls(part.params, opened, options)
+            if part.folded:
+                options = _behind_button(part.button, part.folded, opened, options)
         draw_parts(part.show(opened, ask, options), opened, ask, options)
         if part.above is not None and above is not None:
             with above:
                 draw_parts(part.above(opened, ask, options), opened, ask, options)
+
+
+@draw.register
+def _(part: Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options = with_controls(part.params, opened, options)
+    draw_parts(part.show(opened, ask, options), opened, ask, options)
 
 
 @draw.register
@@ -449,7 +476,10 @@ def _(part: Run, opened: SharedModel, _: Ask, options: Options) -> None:
 
 @draw.register
 def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
-    beside(part.key, lambda name: draw_parts(part.show(name), opened, ask, options))
+    def show(name: str) -> None:
+        draw_parts(part.show(name), opened, ask, replace(options, values={**options.values, OTHER.key: name}))
+
+    beside(part.key, show)
 
 
 @draw.register

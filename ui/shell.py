@@ -151,7 +151,7 @@ pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
 to_record = handout.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
-    text_on_page("Your text, which every page reads"),
+    text_on_page(),
     beside_title(beside),
     report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,
 ):

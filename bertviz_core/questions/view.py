@@ -159,6 +159,18 @@ class Section:
     """What stands above the controls, and is made after the rest."""
     example: str = ""
     """Task that reads two texts, for which an example stands in where there is no second one; "" for none."""
+    folded: tuple[Param, ...] = ()
+    """Further controls, behind a button."""
+    button: str = "Options"
+    """Label of that button."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """Parts with controls of their own, which are drawn anew with all that is around them."""
+
+    params: tuple[Param, ...]
+    show: Show
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +250,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SecondModel:
-    """What is shown of the second model of the sidebar, if there is one; an error is one sentence."""
+    """What is shown of the second model of the sidebar, if there is one; an error is one sentence.
+
+    Its name is among the options of these parts.
+    """
 
     key: str
     """Key of the container."""
@@ -310,7 +325,7 @@ class Download:
     key: str
     name: str
     media: str
-    content: Callable[[], bytes]
+    content: Callable[[], bytes | str]
     help: str = ""
 
 
@@ -319,8 +334,8 @@ class Special:
 
 
 Part = (
-    Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Row | Code | Explained | Folded | Cell
-    | Button | Links | Download | OtherModel | PutTexts | Run | SecondModel | Special
+    Text | Notices | Metrics | Table | Figure | Section | Controls | Beside | Columns | Row | Code | Explained | Folded
+    | Cell | Button | Links | Download | OtherModel | PutTexts | Run | SecondModel | Special
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme, sequential
 from tests.browser.conftest import Watch, serving
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
-from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.view import attention_html, file_payload
 
 pytestmark = pytest.mark.browser
 PAINTED = ".attention[data-painted]"

@@ -47,7 +47,6 @@ from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
-from ui.views.attention import cache
 from ui.widgets import figure_block, lists
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
@@ -398,7 +397,7 @@ def test_a_file_of_attention_has_the_numbers_of_the_view(
 def test_one_head_of_a_long_text_is_that_of_the_page(
     run: Command, drawn_figures: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "ATLAS_CELLS", 1)
+    monkeypatch.setattr("bertviz_core.questions.views.attention.ATLAS_CELLS", 1)
     run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
     at = opened("attention", layer="2", head="7")
     at.slider(key="keys").set_value((1, 4)).run()

@@ -1,6 +1,6 @@
 """The attention page: the message for its view, its numbers as a table, its readings, long texts and refusals.
 
-Covers `ui/views/attention/*.py`.
+Covers `bertviz_core/questions/views/attention.py` and `ui/views/attention.py`.
 """
 
 import json
@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.texts import attention
+from bertviz_core.questions.views import attention as views
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
 from ui.cache import models
-from ui.views.attention import cache
 from ui.widgets import run_model
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
@@ -178,7 +178,7 @@ def test_four_readings_stand_side_by_side() -> None:
 
 
 def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
+    monkeypatch.setattr(views, "ATLAS_CELLS", 10)
     at = opened("attention", layer="2", head="7", query="3")
     cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
     np.testing.assert_allclose(cells.sum(axis=1), 1, atol=1e-6)
@@ -188,7 +188,7 @@ def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pyt
 
 def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     st.cache_resource.clear()
-    monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
+    monkeypatch.setattr(views, "ATLAS_CELLS", 10)
     at = opened("attention", view="All heads", text="A text for all heads.")
     assert not at.exception
     assert not at.error

@@ -1,6 +1,6 @@
 """The second model below a view of the first: numbers as the lines of Python have them, refusals are one sentence.
 
-Covers `bertviz_core/questions/views/{words,causes}.py`, `ui/views/attention/compared.py`,
+Covers `bertviz_core/questions/views/{words,causes}.py`, `ui/views/attention.py`,
 `bertviz_core/questions/views/representations.py`, `ui/widgets/models.py`.
 """
 
@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
-from ui.views.attention.compared import AS_FIRST, take_row
+from ui.views.attention import AS_FIRST, take_row
 
 pytestmark = pytest.mark.usefixtures("heads", "patience")
 

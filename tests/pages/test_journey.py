@@ -1,6 +1,6 @@
 """The page Journey: the message for its drawing, for every state in an address, and refusals.
 
-Covers `ui/views/journey/*.py` and `ui/components/journey/__init__.py`.
+Covers `bertviz_core/questions/views/journey.py`, `ui/views/journey.py` and `ui/components/journey/__init__.py`.
 """
 
 import json

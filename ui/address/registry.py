@@ -27,8 +27,10 @@ from bertviz_core.questions.texts import (
     two_models,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import causes, checkpoint, representations, words
 from bertviz_core.questions.views import heads as heads_view
+from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 from ui.components.frame import ARRIVE
@@ -158,7 +160,7 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on("journey", hidden_states.LAYER, hidden_states.HEAD, hidden_states.QUERY, hidden_states.KEY),
     *_on("heads attention", hidden_states.LAYER, hidden_states.HEAD, hidden_states.QUERY, carried=True),
-    *_on("journey", *journey.LOOKS, flag("rests_on", "whether the drawing shows what an answer rests on")),
+    *_on("journey", *journey.LOOKS, journey_view.RESTS),
     *_on("journey", journey_change.CHANGE),
     *_on("journey predictions", EDITED, linked="on request", carried=True),
     *_on("heads", hidden_states.MATRIX, hidden_states.CUT),
@@ -166,12 +168,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("heads", heads_view.WEIGHTS, heads_view.ROW_OPEN, heads_view.PRODUCTS_SHOWN),
     *_on("attention", attention.WEIGHTS, attention.WORDS, attention.SPECIAL, attention.PUNCTUATION, attention.PART),
     *_on("attention", attention.QUERIES, attention.KEYS, two_models.OTHER_LAYER, two_models.OTHER_HEAD),
-    *_on(
-        "attention",
-        _words("look", "how the maps are drawn, and what is selected in them; copy it from an address"),
-        flag("attention_measures", "whether the measures of all heads are open"),
-        flag("attention_beside", "whether the four kinds of weights are open side by side"),
-    ),
+    *_on("attention", attention_view.LOOK, attention_view.MEASURES_OPEN, attention_view.BESIDE),
     *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="on request"),
     *_on(
         "sentences",

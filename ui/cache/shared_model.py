@@ -52,6 +52,7 @@ SPINNERS = {
     "answers": "Asking the head",
     "word_shift": "Asking the head",
     "compared_predictions": "Asking both heads",
+    "journey": "Running the model",
     "compared_attention": "Running both models",
     "cosines_of_states": "Running both models",
     "own_word": "Asking the head",

@@ -57,12 +57,6 @@ FirstChart = dict[tuple[object, ...], int]
 """Content and theme of a chart -> hidden state that it was drawn with."""
 
 
-def with_run(name: str) -> SharedModel:
-    """A model with its run on the texts of the sidebar, which the reader confirms where it takes long."""
-    with st.spinner("Running the model"):
-        return SharedModel(name, run_model.traced(name, page_text(), page_pair()))
-
-
 def show_values(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part] | None:
     """A window of dimensions of one hidden state, or the pooler."""
     if options.get(views.VECTORS.key) == views.VECTORS.options[1]:

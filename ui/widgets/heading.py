@@ -116,11 +116,6 @@ BERT_IN_FIVE = (
 )
 
 
-def run_words(device: str, dtype: str) -> str:
-    """Where a model ran and in which number format: "on cpu in float32"."""
-    return f"on {device} in {dtype}"
-
-
 def duration(seconds: float) -> str:
     """A duration in words."""
     if seconds < 1:
@@ -211,7 +206,7 @@ def place_for_text(height: int | None = None) -> None:
 
 
 @contextmanager
-def text_on_page(label: str) -> Iterator[None]:
+def text_on_page() -> Iterator[None]:
     """Draw the field in the place that the page inside the block reserves, if it does.
 
     The shell draws it and not the page: text typed in a page's own field is lost when a link to another page is
@@ -220,11 +215,17 @@ def text_on_page(label: str) -> Iterator[None]:
     """
     st.session_state.pop(TEXT_PLACE, None)
     yield
+    draw_text_on_page()
+
+
+def draw_text_on_page() -> None:
+    """Draw the field in its place; also above a sentence that ends the page, which may be about the text."""
     place = st.session_state.pop(TEXT_PLACE, None)
     if place is None:
         return
     st.session_state[TEXT_ON_PAGE] = page_text()
     with place.container(horizontal=True, vertical_alignment="bottom"):
+        label = "Your text, which every page reads"
         st.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
         st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
 

@@ -441,7 +441,7 @@ def beside(key: str, show: Callable[[str], None]) -> None:
 
 
 VIEW, LAYER = "view", "layer"
-WIDTH = 320
+WIDTH = 270
 """Pixels of the layer widget."""
 LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
@@ -487,19 +487,12 @@ def open_view(view: str) -> None:
     put(VIEW, view)
 
 
-def layer_select(layers: int, default: int = 0, help_text: str | None = None, width: int = WIDTH) -> int:
-    """A layer of the model, counted from 0; no widget where there is only one.
-
-    Args:
-        layers: number of layers.
-        default: the page's default.
-        help_text: what the layer means on this page.
-        width: pixels of the widget.
-    """
+def layer_select(layers: int, default: int = 0, help_text: str | None = None) -> int:
+    """A layer of the model, counted from 0; no widget where there is only one."""
     if layers <= 1:
         return 0
     label = f"Layer, 0 to {layers - 1}"
-    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text, width))
+    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text))
 
 
 def state_select(layers: int, help_text: str | None = None) -> int:
@@ -518,7 +511,7 @@ def store_state(entry: int) -> None:
     st.session_state[LAYER] = str(entry - 1) if entry else EMBEDDINGS
 
 
-def _select(label: str, options: Sequence[str], default: str, help_text: str | None, width: int = WIDTH) -> str:
+def _select(label: str, options: Sequence[str], default: str, help_text: str | None) -> str:
     requested, stored = st.query_params.get(LAYER), st.session_state.get(LAYER)
     layer, absent = layer_to_show(options, default, requested, stored, arrived(LAYER), visit().complete)
     if layer is not None:
@@ -529,4 +522,4 @@ def _select(label: str, options: Sequence[str], default: str, help_text: str | N
         st.toast(escape_markdown(words))
     shown = str(st.session_state.get(LAYER, default))
     write_brought(LAYER, None if shown == default else shown)
-    return str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))
+    return str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=WIDTH, **BOUND))

@@ -1,7 +1,7 @@
 """The model that a page runs, and what is shown where it cannot."""
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -9,6 +9,7 @@ from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
 
 from bertviz_core.checkpoints.download import HubFiles, download, needed_files
 from bertviz_core.errors import (
@@ -30,7 +31,7 @@ from ui.cache import models
 from ui.cache.jobs import Job, board
 from ui.components.frame import PageLink, page_links
 from ui.session import allow_run, forget_run, run_allowed, settings
-from ui.widgets.heading import duration
+from ui.widgets.heading import draw_text_on_page, duration
 from ui.widgets.models import answered, choose_model, is_lost, lost, model_before, ready_model, unreached_reason
 
 CONFIRM_ABOVE_SECONDS = 8.0
@@ -226,17 +227,13 @@ UNREACHED = (
 
 
 @contextmanager
-def shown_to_user(ends_page: bool = True) -> Iterator[None]:
-    """Show an error of the library as one sentence; the sidebar stays usable.
-
-    Args:
-        ends_page: whether the page ends there; otherwise the code after the block runs.
-    """
+def shown_to_user() -> Iterator[None]:
+    """Show an error of the library as one sentence, which ends the page; the sidebar stays usable."""
     try:
         yield
     except MissingFilesError as error:
         _missing_files(error)
-        _end(ends_page)
+        _end()
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
         unreached = isinstance(error, UnreachableHubError)
@@ -254,7 +251,7 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
                 _choice(f"Back to {escape_markdown(before)}", before, "secondary")
             if unreached:
                 _ask_again()
-        _end(ends_page)
+        _end()
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -263,7 +260,7 @@ def shown_to_user(ends_page: bool = True) -> Iterator[None]:
             "Nothing else is lost.",
             icon=":material/memory:",
         )
-        _end(ends_page)
+        _end()
 
 
 @contextmanager
@@ -275,9 +272,10 @@ def shown_in_place() -> Iterator[None]:
         st.error(escape_markdown(str(error)), icon=":material/block:")
 
 
-def _end(page: bool) -> None:
-    if page:
-        st.stop()
+def _end() -> None:
+    with suppress(StreamlitAPIException):  # a fragment cannot draw it
+        draw_text_on_page()
+    st.stop()
 
 
 def no_such_page(words: str, near: PageLink | None) -> None:

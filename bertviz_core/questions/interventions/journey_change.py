@@ -56,11 +56,6 @@ def changed_model(opened: Opened, options: Options, drawn: DrawnChange | None) -
     """Return the model as it runs with a change, for questions about parts of that run.
 
     The model itself without a changed run, and for an edited text, which is another text of the same model.
-
-    Args:
-        opened: the model.
-        options: the text.
-        drawn: the change.
     """
     if drawn is None or drawn.both is None or drawn.name == TEXT:
         return opened
@@ -115,11 +110,7 @@ def _same_target(opened: Opened, options: Options, before: Target) -> Target:
 
 
 def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
-    """Run the text with the change in the options; None if they have none.
-
-    Raises:
-        BertvizError: the change is not possible.
-    """
+    """Run the text with the change in the options; None if they have none."""
     name = options.get(CHANGE.key)
     if not name:
         return None
@@ -128,18 +119,7 @@ def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
 
 
 def change_of(options: Options, tokens: int, layers: int, heads: int, model: str) -> Change:
-    """Parse the change.
-
-    Args:
-        options: the values of the parameters.
-        tokens: number of tokens.
-        layers: number of layers.
-        heads: number of heads of a layer.
-        model: name of the model, for the error message.
-
-    Raises:
-        TextError: the change has none of the forms, or the model or text has no such head, layer or token.
-    """
+    """Parse the change, of a model and text with this many tokens, layers and heads of a layer."""
     typed = options.get(CHANGE.key)
     found = FORMS.fullmatch(typed)
     if found is None:
@@ -172,18 +152,7 @@ WHAT_OPENS = "The parts of the chosen token open; every number was computed by t
 def journey_page(
     opened: Opened, options: Options, theme: Theme, ending: Ending | None = None, change: DrawnChange | None = None
 ) -> tuple[str, Answer[Journey]]:
-    """Render a journey as a self-contained interactive page; returns it with the answer.
-
-    Args:
-        opened: the model.
-        options: the text, and the selected query, layer, head, key, colour and ribbon.
-        theme: colours.
-        ending: the value at the end, and its causes.
-        change: the change of the run.
-
-    Raises:
-        BertvizError: the text is invalid, or there is no such token, layer or head.
-    """
+    """Render a journey, with the selection in the options, as a self-contained interactive page; with the answer."""
     answer = journey(opened, options)
     way = answer.result if change is None or change.both is None else change.both.before
     if way.tokens is not None:  # openings are of the text that is drawn
@@ -200,11 +169,7 @@ def journey_page(
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:
-    """Parse the selected parts.
-
-    Raises:
-        TextError: there is no such token, layer or head.
-    """
+    """Parse the selected parts."""
     count = max(len(way.labels), 1)
     token = options.whole(QUERY.key, count, 0 if way.tokens is None else longest_piece(way.tokens))
     layer, head, key = (options.get(param.key) for param in (LAYER, HEAD, KEY))

@@ -1,5 +1,6 @@
 """Questions about attention: maps of a head, other readings, pooled maps of long texts, overview of all heads."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.atlas import pooled_map as pooled
 from bertviz_core.attention.maps import attention_map as map_of
-from bertviz_core.attention.maps import attention_rollout, require_attention
+from bertviz_core.attention.maps import attention_rollout, blocks_of, require_attention
 from bertviz_core.attention.results import (
     OF_LAYERS,
     AttentionAtlas,
@@ -30,13 +31,28 @@ from bertviz_core.trace.results import Trace
 
 READINGS: tuple[Weights, ...] = get_args(Weights)
 BLOCKS: tuple[Block, ...] = get_args(Block)
-WEIGHTS = choice("weights", READINGS, "what a cell is: the weight, or a reading of it")
-WORDS = flag("words", "merge pieces to words: sum over keys, mean over queries")
-SPECIAL = flag("hide_special", "leave special tokens out")
-PUNCTUATION = flag("hide_punctuation", "leave punctuation out")
-PART = choice("part", BLOCKS, "the part of a pair that is shown")
-QUERIES = Param("queries", "span", "tokens that look, FIRST:LAST")
-KEYS = Param("keys", "span", "tokens that are looked at, FIRST:LAST")
+MERGED = "merge pieces to words: their weights as keys are added up, their rows as queries averaged"
+HIDDEN = "leave [CLS], [SEP] and the like out; their share is stated beside the map, and nothing is renormalised"
+UNPUNCTUATED = "leave punctuation marks and symbols out, as queries and as keys"
+OF_PAIR = "the part of a pair that is shown; A to B: how the first text attends to the second"
+
+
+def _blocks(opened: Opened, options: Options) -> Sequence[str]:
+    blocks = () if options.pair is None else blocks_of(attending_run(opened, options.only()).result.tokens)
+    return blocks if blocks[1:] else ()
+
+
+def _positions(opened: Opened, options: Options) -> tuple[int, int, int]:
+    return 0, len(attending_run(opened, options.only()).result.tokens) - 1, 0
+
+
+WEIGHTS = choice("weights", READINGS, "what a cell is: the weight, or a reading of it", "Weights")
+WORDS = flag("words", MERGED, "Merge pieces to words")
+SPECIAL = flag("hide_special", HIDDEN, "Hide special tokens")
+PUNCTUATION = flag("hide_punctuation", UNPUNCTUATED, "Hide punctuation")
+PART = Param("part", "choice", OF_PAIR, BLOCKS, "Part of the pair", _blocks, control="few")
+QUERIES = Param("queries", "span", "tokens that look, FIRST:LAST", label="Queries", bounds=_positions)
+KEYS = Param("keys", "span", "tokens that are looked at, FIRST:LAST", label="Keys", bounds=_positions)
 MAP = (WORDS, SPECIAL, PUNCTUATION, PART)
 
 
@@ -52,16 +68,20 @@ def attending_run(opened: Opened, options: Options) -> Answer[Trace]:
 def attention_map(opened: Opened, options: Options) -> Answer[AttentionMap]:
     """Attention of one head; every row sums to 1."""
     made = attending_run(opened, options)
-    shown = head_map(opened, made.result, *_place(opened, options, made.result), _reading(options))
+    shown = head_map(opened, made.result, *_place(opened, options, made.result), reading_of(options))
     return made.of(shown, attention_map=shown, trace=made.result)
 
 
 @question(figures=("readings",), params=(LAYER, HEAD, *MAP))
 def attention_readings(opened: Opened, options: Options) -> Answer[list[AttentionMap]]:
     """Raw weights, value-weighted attention, rollout, and value zeroing if the values are available."""
-    made, reading = attending_run(opened, options), _reading(options)
-    known = made.result.attention_source == "recorded"
-    readings = [each for each in READINGS if known or each != "value-zeroing"]
+    known = attending_run(opened, options).result.attention_source == "recorded"
+    return maps_of(opened, options, [each for each in READINGS if known or each != "value-zeroing"])
+
+
+def maps_of(opened: Opened, options: Options, readings: Sequence[Weights]) -> Answer[list[AttentionMap]]:
+    """The map of a head in some readings."""
+    made, reading = attending_run(opened, options), reading_of(options)
     place = _place(opened, options, made.result)
     maps = [head_map(opened, made.result, *place, replace(reading, weights=each)) for each in readings]
     return made.of(maps, reading_maps=maps, trace=made.result)
@@ -81,23 +101,12 @@ def pooled_map(opened: Opened, options: Options) -> Answer[PooledMap]:
 def atlas(opened: Opened, options: Options) -> Answer[AttentionAtlas]:
     """Thumbnails of all heads."""
     made = attending_run(opened, options)
-    heads = atlas_of(opened, made.result, _reading(options))
+    heads = atlas_of(opened, made.result, reading_of(options))
     return made.of(heads, atlas=heads, trace=made.result)
 
 
 def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progress | None = None) -> AttentionAtlas:
-    """Thumbnails of all heads of a run.
-
-    Args:
-        opened: the model.
-        trace: its run.
-        reading: measure of a cell, and selection of tokens.
-        progress: called with heads done and their number; for value zeroing with values.
-
-    Raises:
-        CheckpointError: attention weights are NaN.
-        BertvizError: the attention of the model is not available.
-    """
+    """Thumbnails of all heads of a run; progress counts heads, for value zeroing values."""
 
     def drawn() -> AttentionAtlas:
         norms = layer_maps = None
@@ -114,11 +123,7 @@ def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progre
 
 
 def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
-    """Attention map of one head of a run; rollout and value zeroing combine all heads.
-
-    Raises:
-        UnsupportedModelError: the reading needs values that are not available for the model.
-    """
+    """Attention map of one head of a run; rollout and value zeroing combine all heads."""
     norms = layer_value_norms(opened, trace, layer) if reading.weights == "value-weighted" else None
     layer_map = None
     if reading.weights == "rollout":
@@ -163,7 +168,8 @@ def _finite(atlas: AttentionAtlas, model: str) -> AttentionAtlas:
     return atlas
 
 
-def _reading(options: Options) -> MapOptions:
+def reading_of(options: Options) -> MapOptions:
+    """What a cell is, and which tokens are shown."""
     return MapOptions(
         options.choice(WEIGHTS, READINGS),
         options.flag(WORDS),

@@ -63,12 +63,7 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
 
 
 def journey_of(opened: Opened, trace: Trace) -> Journey:
-    """Return the stages of a model, and their effect on every token in a run.
-
-    Args:
-        opened: the model.
-        trace: the run.
-    """
+    """Return the stages of a model, and their effect on every token in a run."""
     stages, title = _stages(opened, trace.num_hidden_layers)
     count = len(trace.tokens)
     known = trace.attention_source != "none"
@@ -154,13 +149,7 @@ def next_openings(opened: Opened, options: Options) -> Answer[tuple[HeadOpening,
 def all_openings(
     opened: Opened, options: Options, token: int
 ) -> tuple[EmbeddingOpening | LayerOpening | HeadOpening, ...]:
-    """Details of all parts for a token, for an interactive file; heads are omitted beyond MOST_CELLS.
-
-    Args:
-        opened: the model.
-        options: the text.
-        token: position of the token.
-    """
+    """Details of all parts for a token, for an interactive file; heads are omitted beyond MOST_CELLS."""
     trace = run(opened, options).result
     found: list[EmbeddingOpening | LayerOpening | HeadOpening] = [
         embedding_opening(embedding_sum(opened.loaded, trace), token)

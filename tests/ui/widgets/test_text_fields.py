@@ -8,7 +8,7 @@ def page_that_is_left() -> None:
 
     from ui.widgets.heading import place_for_text, text_on_page
 
-    with text_on_page("Your text"):
+    with text_on_page():
         if st.session_state.get("interrupted"):
             place_for_text()
             st.stop()
@@ -26,4 +26,4 @@ def test_a_place_that_an_interrupted_run_reserved_is_not_filled_on_the_next_page
     assert [each.value for each in at.text] == ["page"]
     assert not at.text_area
     at.session_state["reserves"] = True
-    assert [each.label for each in at.run().text_area] == ["Your text"]
+    assert [each.label for each in at.run().text_area] == ["Your text, which every page reads"]

@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
-from bertviz_core.figures.base.export import without_comments
+from bertviz_core.figures.base.export import offline_page, without_comments
 from bertviz_core.figures.base.style import Theme
 from ui.components.attention.colours import MEASURES
-from ui.components.attention.payload import identity, map_bits, view_payload
+from ui.components.attention.payload import FILE_BYTES, identity, map_bits, view_payload
 from ui.session import component_state
 
 MOST_CHARACTERS = 400
@@ -215,12 +216,8 @@ def attention_state(
 ) -> ViewState:
     """Validate the state of a view; call this before the maps are computed.
 
-    Args:
-        key: key of the view.
-        atlas: content of the view.
-        opened: head that must be open, for pages with their own widgets for it; None lets the view choose, which
-            starts with layer 0, head 0.
-        requested: options in the address, which have priority over the browser's state; None for none.
+    `opened` is the head that must be open, for pages with their own widgets for it; without it the view chooses, and
+    starts with layer 0, head 0. `requested` are the options in the address, which have priority over the browser's.
     """
     browser = _browser_state(key)
     same = browser.get("identity") == identity(atlas)
@@ -311,19 +308,18 @@ def attention_view(
     reads: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """Draw the view; data that the browser has is not sent again.
+    """Draw the view, which stays mounted while its data changes; data that the browser has is not sent again.
 
     Args:
         atlas: all heads.
         opened: maps of the heads that are missing or ahead in the state; others are left out.
         state: result of `attention_state` for this atlas.
-        key: key of the component, which stays mounted while the data changes.
-        title: title of the files, such as the model's name.
+        key: key of the component.
+        title: title of the files.
         theme: colours and typeface.
         special: positions of special tokens.
-        second: position of the first token of a pair's second text; None for a single text.
-        reads: how many times the address was read; the browser applies the state's options after each new one, and at
-            the start.
+        second: position of the first token of a pair's second text.
+        reads: how many times the address was read; the browser applies the state's options after each new one.
         on_change: called when the reader opens a head, clicks a cell or selects a range.
     """
     _component(
@@ -362,3 +358,30 @@ def _view_options(message: Mapping[str, Any]) -> ViewOptions:
     """Convert the browser's options to those of the address."""
     word = message.get("drawn")
     return from_query(word) if isinstance(word, str) else ViewOptions()
+
+
+def attention_html(payload: bytes, title: str, caption: str) -> str:
+    """Create an HTML page with the view of a message (payload.view_payload); it makes no requests."""
+    return offline_page(payload, HTML, CSS, JS, title, caption)
+
+
+def file_payload(
+    atlas: AttentionAtlas,
+    opened: Sequence[AttentionMap | PooledMap],
+    map_of: Callable[[int, int], AttentionMap],
+    most: int = FILE_BYTES,
+    **more: Any,
+) -> bytes:
+    """Encode the message of a file: every head in full if all have at most `most` bytes, else only the open ones."""
+    layers, heads = atlas.thumbnails.shape[:2]
+    if layers * heads * len(atlas.queries) * len(atlas.keys) > most:
+        return view_payload(atlas, opened, **more)
+    maps = [[map_of(layer, head) for head in range(heads)] for layer in range(layers)]
+    whole = replace(
+        atlas,
+        thumbnails=np.stack([np.stack([each.weights for each in row]) for row in maps]),
+        row_starts=np.arange(len(atlas.queries)),
+        column_starts=np.arange(len(atlas.keys)),
+    )
+    hidden = np.stack([np.stack([each.hidden_share for each in row]) for row in maps])
+    return view_payload(whole, [], most=most, hidden=hidden, **more)

@@ -49,7 +49,7 @@ from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, settings, store
 from ui.widgets.figure_block import chart, figure_block
-from ui.widgets.heading import run_words, unshown
+from ui.widgets.heading import unshown
 from ui.widgets.lists import ListFile, answer, column_select, content, wait_for_file, within_upload
 from ui.widgets.models import state_select
 
@@ -93,7 +93,7 @@ def train_view(opened: SharedModel, _: Ask, options: Options) -> None:
         explanation=(texts.PROBE_ANSWER, library_lines(probe_answer, with_probe, of)),
     )
     model = opened.loaded
-    for notice in unshown((*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}.")):
+    for notice in unshown((*prediction.notices, f"The model ran on {model.device} in {model.dtype}.")):
         words.caption(escape_markdown(notice))
 
 

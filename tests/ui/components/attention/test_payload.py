@@ -19,9 +19,8 @@ from bertviz_core.attention.results import Axis, MapOptions, PooledMap
 from bertviz_core.figures.base.style import DARK, LIGHT
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components.attention import view
-from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import codes, identity, map_bits, view_payload
-from ui.components.attention.view import AHEAD_BYTES, maps_sent_ahead
+from ui.components.attention.view import AHEAD_BYTES, attention_html, file_payload, maps_sent_ahead
 
 
 def read(message):

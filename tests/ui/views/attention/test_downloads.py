@@ -11,7 +11,7 @@ from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import MapOptions
 from tests.helpers.made_traces import random_trace
 from ui.components.attention.view import ViewOptions
-from ui.views.attention.downloads import scale_sentence
+from ui.views.attention import scale_sentence
 
 
 @pytest.fixture(scope="module")

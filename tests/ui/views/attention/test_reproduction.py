@@ -9,12 +9,14 @@ import streamlit as st
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.models.loading import load_model
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.attention import head_map, reading_of
+from bertviz_core.questions.views.attention import attention_code
 from bertviz_core.trace.run import trace
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.session import settings
-from ui.views.attention import cache
-from ui.views.attention.texts import attention_code
 
 READINGS = [
     MapOptions(),
@@ -42,9 +44,14 @@ def test_the_code_gives_the_numbers_of_the_page(
     tokens = models.tokens(name, "I love my pet python.", "The pythons, my love")
     found = trace(load_model(models.source(name), settings()), tokens)
     printed: list[Any] = []
-    code = attention_code(found, 2, 1, reading)
+    flags = {"words": reading.words, "hide_special": reading.hide_special, "hide_punctuation": reading.hide_punctuation}
+    chosen = {name: str(is_set).lower() for name, is_set in flags.items()} | {"weights": reading.weights}
+    chosen |= {"part": reading.block, "layer": "2", "head": "1"}
+    opened, options = SharedModel(name, found), Options((tokens.text,), tokens.pair, values=chosen)
+    assert reading_of(options) == reading
+    code = attention_code(opened, found, options)
     exec(code, {"print": lambda *each: printed.extend(each)})  # noqa: S102  # that it can be run is what is tested
-    expected = cache.one_map(found, 2, 1, reading)
+    expected = head_map(opened, found, 2, 1, reading)
     np.testing.assert_allclose(
         np.asarray(printed[0].detach() if hasattr(printed[0], "detach") else printed[0]), expected.weights, atol=1e-5
     )

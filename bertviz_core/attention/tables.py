@@ -1,0 +1,28 @@
+"""The numbers of attention maps as tables."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bertviz_core.attention.results import AttentionMap, PooledMap
+
+
+def map_frame(attention_map: AttentionMap) -> pd.DataFrame:
+    """A row per query, a column per key, and the hidden share where there is one."""
+    columns = [f"{place} {label}" for place, label in enumerate(attention_map.keys.labels)]
+    frame = pd.DataFrame(attention_map.weights, columns=columns)
+    frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(attention_map.queries.labels)])
+    return frame.assign(hidden=attention_map.hidden_share) if attention_map.hidden_share.any() else frame
+
+
+def readings_frame(reading_maps: Sequence[AttentionMap]) -> pd.DataFrame:
+    """The rows of several readings of a head, one below the other."""
+    return pd.concat([map_frame(each).assign(reading=each.options.weights) for each in reading_maps])
+
+
+def pooled_frame(pooled_map: PooledMap) -> pd.DataFrame:
+    """A row and a column per block of positions, with the largest weight of its cells."""
+    columns = [f"from {start}" for start in pooled_map.column_starts]
+    frame = pd.DataFrame(pooled_map.weights, columns=columns)
+    frame.insert(0, "query from", pooled_map.row_starts)
+    return frame

@@ -1,0 +1,205 @@
+"""The page Journey: a text on its way through the model, its numbers, what an answer rests on, and what to try."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bertviz_core.attribution.words import has_mask
+from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS, parse_target
+from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, StageKind
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.questions.interventions.attributions import word_attributions
+from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, zero_effects
+from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDINGS, changed_model
+from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, flag
+from bertviz_core.questions.report.library_lines import opening_lines
+from bertviz_core.questions.report.model_lines import LONGEST
+from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
+from bertviz_core.questions.texts.journey import embeddings, head_opening, journey, layer_opening, strongest_keys
+from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.questions.texts.tokens import EDITED
+from bertviz_core.questions.view import Ask, Explained, Link, Notices, Part, Special, Table, Text, View
+from bertviz_core.text import shortened
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import longest_piece
+
+WHOLE = (*OF_TWO_TEXTS, "class", "probe")
+"""Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
+MOST_QUOTED = 20
+"""Most characters of a token in a link."""
+STRONGEST = ("strongest head", "strongest key")
+RESTS = flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on")
+BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
+WHAT_BERT_IS = (
+    "**What BERT is.** BERT reads a whole text at once and gives each token a vector, a list of numbers that depends "
+    "on all other tokens. It is a stack of layers of one build: in each, attention lets a token take in what the "
+    "others hold, and a feed-forward block works on every token alone. From the last vectors a text is searched for, "
+    "classified, tagged, or asked a question."
+)
+WORDS = """
+The model runs the text once. For each layer and token:
+
+* turn: `1 − cosine` of the token's vector before and after the layer;
+* length: Euclidean length of the vector after the layer;
+* entropy: `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
+
+A weight of a head is the softmax, over all keys, of the scaled product of query and key; "every number of this cell"
+on the page Heads lists the scores of all keys. The strongest head and key in the table are those of all keys; the
+sentence below the drawing names another word than the token itself.
+"""
+CHANGED = """
+With a change the model runs once more. A head that is switched off has its output, before the output projection,
+replaced by zero or by its mean over the reference texts; a layer that is switched off returns its input, or its input
+plus its mean change; a masked token has the id of the mask token; of an edited text the tokens that both texts have are
+compared, wherever they stand. A cell is the number of this run minus that of the unchanged run.
+"""
+RESTS_ON = """
+What the answer rests on: a layer's colour is the number when this layer returns its input, minus the number as it is; a
+head's frame is the same with the head's output replaced by zero, on a scale of its own. A token's share is the number
+minus that of the text with the mask in place of its word, or without the word where the model has no mask.
+"""
+
+
+class WaysOn(Special):
+    """Ways to continue where files of the model are missing."""
+
+
+def way_options(options: Options) -> Options:
+    """The texts that are drawn: the second one is left out where the number at the end reads each alone."""
+    target = options.get(TARGET.key)
+    alone = bool(target) and parse_target(target, has_pair=True).kind in OF_TWO_TEXTS
+    return Options(options.texts, None if alone else options.pair)
+
+
+def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
+    """The family, its layers, and what is to be known of the run."""
+    way = ask(journey, way_options(options)).result
+    both = way.tokens is not None and way.tokens.pair is not None
+    parts: list[Part] = [Text(BOTH, "caption")] if both else []
+    parts.append(Notices(way.notices))
+    if way.missing and not opened.source.has_weights:
+        parts.append(WaysOn())
+    return f"{way.title}, {way.layers} layers{', both texts in one run' if both else ''}", parts
+
+
+def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
+    """Three things to try with this text."""
+    if way.tokens is None or way.turn is None:
+        return ()
+    token = longest_piece(way.tokens)
+    layer = int(way.turn[:, token].argmax())
+    word = f"“{shortened(way.labels[token], MOST_QUOTED)}”"
+    label, change = f"Switch layer {layer} off", f"layer-{layer}"
+    if has_mask(opened.tokenizer):
+        label, change = f"Mask {word}", f"mask-{token}"
+    model = {"model": opened.name}
+    place = {**model, QUERY.key: token}
+    most = f"Open layer {layer}, which turned {word} more than any other"
+    return (
+        Link.to(most, "journey", {**place, LAYER.key: layer}),
+        Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: change}),
+        Link.to("See what every head looks at", "attention", model),
+    )
+
+
+def ending_of(opened: Opened, ask: Ask, options: Options, way: Journey) -> Ending:
+    """The number at the end, the effects of layers and heads, and the shares of tokens."""
+    measured, shares = ask(zero_effects, options).result, ask(word_attributions, options).result
+    per_token = None  # of a number that belongs to another reading of the text
+    if way.tokens is not None and np.array_equal(shares.tokens.input_ids, way.tokens.input_ids):
+        per_token = np.asarray(np.nan_to_num(shares.per_token()))
+    numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, per_token)
+    request = parse_target(options.get(TARGET.key), has_pair=True)
+    return Ending(*numbers, whole=request.kind in WHOLE, behind=_behind(opened, request.kind, request.argument))
+
+
+def _behind(opened: Opened, kind: str, argument: str) -> tuple[StageKind, ...]:
+    """Kinds of stages behind the layers through which a number is computed, where the model has them."""
+    match kind:
+        case "class":
+            return ("pooler", "task head")
+        case "tag" | "word" | "answer":
+            return ("task head",)
+        case "cosine":
+            return ("pooler",) if own_plan(opened).pooling == "pooler" else ()
+        case "probe":
+            return ("pooler",) if opened.probe(argument)[0].pooling == "pooler" else ()
+    return ()
+
+
+def open_parts(opened: Opened, options: Options) -> Iterator[EmbeddingOpening | LayerOpening | HeadOpening]:
+    """Details of the open parts: the embeddings, or a layer and one of its heads, by default at its strongest key."""
+    if options.get(LAYER.key) == EMBEDDINGS:
+        yield embeddings(opened, options.only(QUERY)).result
+    elif options.get(LAYER.key):
+        layer = layer_opening(opened, options.only(QUERY, LAYER)).result
+        yield layer
+        if head := options.get(HEAD.key):
+            key = str(int(layer.rows[int(head)].argmax()))
+            values = {KEY.key: key, **options.values}
+            yield head_opening(opened, replace(options, values=values)).result
+
+
+def number_parts(
+    opened: Opened, way: Journey, token: int, change: DrawnChange | None, values: Mapping[str, str], rests: bool
+) -> Iterator[Part]:
+    """One token's numbers, and how they are computed; `rests` where the drawing shows what an answer rests on."""
+    both = None if change is None else change.both
+    alt = f"The way of token {token} through {way.model}{f'. {both.sentence}' if both else ''}"
+    yield Table(numbers_frame(opened, way if both is None else both.before, token, change), alt, folded="journey")
+    if way.tokens is not None:
+        words = WORDS + (CHANGED if both else "") + (RESTS_ON if rests else "")
+        yield Explained("journey", words, journey_code(opened, way.tokens, values if both else {}))
+
+
+def numbers_frame(opened: Opened, way: Journey, token: int, change: DrawnChange | None) -> "pd.DataFrame":
+    """One token's numbers, a row per layer; under a change before and after it."""
+    both = None if change is None else change.both
+    table = pd.DataFrame({"layer": np.arange(way.layers)})
+    for name in MEASURES:
+        values, after = getattr(way, name), None if both is None else getattr(both.after, name)
+        if values is None:
+            continue
+        table[name] = values[:, token]
+        if after is not None:
+            table[f"{name} after"] = after[:, token]
+            table[f"{name} difference"] = after[:, token] - values[:, token]
+    if not way.heads or way.tokens is None:
+        return table
+    options = Options((way.tokens.text,), way.tokens.pair, values={QUERY.key: str(token)})
+    if change is None or both is None:
+        return _with_strongest(table, opened, options, way, "")
+    if both.origin is None:  # of an edited text, the text that is drawn is that after the edit
+        table = _with_strongest(table, opened, options, way, " before")
+    table = _with_strongest(table, changed_model(opened, options, change), options, way, " after")
+    kind, _, layer = change.name.partition("-")
+    if kind == "layer":  # what its attention gives is not used
+        table.loc[int(layer), [f"{name} after" for name in STRONGEST]] = [pd.NA, None]
+    return table
+
+
+def _with_strongest(table: "pd.DataFrame", opened: Opened, options: Options, way: Journey, when: str) -> "pd.DataFrame":
+    """Add the head and the key of the token's largest weight in each layer, in columns whose names end so."""
+    heads, keys = strongest_keys(opened, options).result
+    labels = [f"{key} {way.labels[key]}" for key in keys.tolist()]
+    columns = (pd.Series(heads, dtype="Int64"), pd.Series(labels))
+    return table.assign(**{f"{name}{when}": each for name, each in zip(STRONGEST, columns, strict=True)})
+
+
+def journey_code(opened: Opened, tokens: Tokens, change: Mapping[str, str]) -> str:
+    """Lines that print the numbers of the drawing, and under a change before, after and difference."""
+    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
+    arguments = ", ".join([*map(repr, texts)] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)])
+    lines = [f"{opening_lines(opened)}way = model.journey({arguments})", "print(way.to_pandas())"]
+    if change:
+        mean = ", mean=True" if change.get(REMOVED_FOR.key) == MEAN else ""
+        edited = f", edited={change[EDITED.key]!r}" if EDITED.key in change else ""
+        lines.append(f"print(way.changed({change[CHANGE.key]!r}{mean}{edited}))   # before, after and difference")
+    return "\n".join([*lines, ""])
+
+
+VIEWS = (View("Journey"),)

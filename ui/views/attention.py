@@ -1,0 +1,395 @@
+"""The drawing of all heads, which code in the browser makes, with its files; and clicks that open a head."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, PooledMap
+from bertviz_core.attention.tables import map_frame
+from bertviz_core.attention.value_zeroing import require_values
+from bertviz_core.errors import Progress
+from bertviz_core.figures.attention.maps import (
+    LIFTED,
+    UNITS,
+    all_heads_title,
+    atlas_figure,
+    attention_title,
+    long_figure,
+)
+from bertviz_core.figures.base.colour_bars import scale_words
+from bertviz_core.figures.base.export import COLUMN, MEDIA, Caption
+from bertviz_core.figures.base.style import Theme, theme_named, width_class
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
+from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map, pooled_map
+from bertviz_core.questions.view import Ask, Download, Folded, Part, Table, Text, View
+from bertviz_core.questions.views import attention as views
+from bertviz_core.questions.views.attention import AS_FIRST, AllHeads, HeadList, Receipt
+from bertviz_core.tables.typeset import csv_text
+from bertviz_core.text import counted
+from bertviz_core.trace.cost import run_cost
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.verification import receipt
+from ui import session
+from ui.address.registry import component_text, read_component, write_component
+from ui.cache.figures import view_in_sight
+from ui.cache.models import checked
+from ui.cache.shared_model import SharedModel
+from ui.components.attention.colours import MEASURES, colours
+from ui.components.attention.payload import FILE_BYTES, identity
+from ui.components.attention.view import (
+    ViewOptions,
+    ViewState,
+    attention_html,
+    attention_state,
+    attention_view,
+    file_payload,
+    from_query,
+    last_serial,
+    opened_head,
+    to_query,
+)
+from ui.components.charts import cell_click
+from ui.components.frame import figure_download
+from ui.engine import Specials, draw, draw_parts
+from ui.widgets import run_model
+from ui.widgets.figure_block import file_name, folded_table, numbers_table
+from ui.widgets.files import PDF, chosen_medium, chosen_theme, note_drawing, pdf_download, pdf_of_figure, theme_select
+from ui.widgets.heading import HEAD, page_pair, page_text
+from ui.widgets.models import LAYER, store_layer
+
+KEY, ATLAS = "attention_heads", "attention_atlas"
+"""Keys of the drawing, and of the files of all heads."""
+LOOK = views.LOOK.key
+"""Name of its state in the address."""
+REPORT_BYTES = 1_000_000
+"""Most bytes of the maps of all heads in a report, which may contain many views."""
+QUIET_S = 0.4
+"""Shorter work shows no progress, so that nothing flickers."""
+MAP, TABLE, LIST_HEIGHT = "attention_changed", "attention_changed_heads", 240
+"""Keys of the map of the heads that changed and of their list, and pixels of the list."""
+HTML_HELP = "One file with all heads to click through; opens without a network."
+PARQUET = "application/vnd.apache.parquet"
+NPZ_HELP = "NumPy arrays: attention (layers, heads, queries, keys), the tokens of both axes, the settings."
+PARQUET_HELP = "A table with a row for each weight: layer, head, query, key, their tokens, the weight."
+Shown = tuple[str, tuple[int, int]]
+"""Identity of what the drawing shows, and (layer, head) of the open head."""
+
+
+def views_of(opened: SharedModel) -> Sequence[View]:
+    """The views of the run: one head of a long text, or all heads."""
+    trace = attending_run(opened, Options((page_text(),), page_pair())).result
+    return views.VIEWS if views.is_long(trace) else views.VIEWS[1:]
+
+
+def show_heads(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
+    """All heads, in the state of an address that was changed from outside; this is read when the whole page runs."""
+    read_component(LOOK, last_serial(KEY))
+    return views.heads_view(opened, ask, options)
+
+
+SPECIAL: Specials = {views.VIEWS[1].title: show_heads}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """What the drawing shows of a run, and its state in the browser."""
+
+    part: AllHeads
+    atlas: AttentionAtlas
+    state: ViewState
+    long: bool
+    opened: SharedModel
+    ask: Ask
+    options: Options
+
+    def draw(self, *parts: Part) -> None:
+        """Draw parts about it."""
+        draw_parts(parts, self.opened, self.ask, self.options)
+
+    def map(self, layer: int, head: int) -> AttentionMap | PooledMap:
+        """The map of a head; that of a long text is pooled."""
+        if not self.long:
+            return self.full(layer, head)
+        values = {LAYER: str(layer), HEAD: str(head)}
+        if self.state.range is not None:
+            first, end, left, right = self.state.range
+            values |= {"queries": f"{first}:{end - 1}", "keys": f"{left}:{right - 1}"}
+        read = self.part.trace.tokens
+        return pooled_map(self.opened, Options((read.text,), read.pair, values=values)).result
+
+    def full(self, layer: int, head: int) -> AttentionMap:
+        """The whole map of a head."""
+        return head_map(self.opened, self.part.trace, layer, head, self.part.reading)
+
+    def every(self) -> list[list[AttentionMap]]:
+        """The maps of all heads."""
+        layers, heads = self.atlas.thumbnails.shape[:2]
+        return [[self.full(layer, head) for head in range(heads)] for layer in range(layers)]
+
+    @property
+    def title(self) -> str:
+        """Title of the open head."""
+        shown, trace = self.map(*self.state.opened), self.part.trace
+        return long_figure(shown, trace).title if isinstance(shown, PooledMap) else attention_title(shown, trace.model)
+
+    @property
+    def scale(self) -> str:
+        """The colours of the open heads."""
+        return scale_sentence(self.atlas, [self.map(*each) for each in self.state.heads], self.state.look)
+
+    def caption(self, scale: str, lines: bool) -> Caption:
+        """The caption of a picture."""
+        trace, reading = self.part.trace, self.part.reading
+        read = trace.tokens
+        texts = tuple(text for text in (read.text, read.pair) if text)
+        drawn = f"Lines from queries to keys, stronger for a larger {scale}"
+        marked = f". {views.SECOND_TEXT}" if read.second_start is not None and reading.block == "all" else ""
+        words = f"{drawn if lines else 'Queries in rows, keys in columns'}; {views.SHORT[reading.weights]}{marked}"
+        return Caption(words, ((trace.model, trace.revision),), texts, "" if lines else scale)
+
+    def page(self, theme: Theme, most: int = FILE_BYTES) -> str:
+        """The drawing as an HTML page, which makes no request; its heads can be clicked through.
+
+        If the maps of all heads have more than `most` bytes, the file has only the open ones in full.
+        """
+        trace, state = self.part.trace, self.state
+        payload = file_payload(
+            self.atlas,
+            [self.map(*each) for each in state.heads],
+            self.full,
+            0 if self.long else most,
+            **about(trace, theme),
+            heads=state.heads,
+            part=state.range if self.long else None,
+            answers={"look": asdict(state.look)},
+        )
+        line = self.caption(self.scale, state.look.lines).line
+        return attention_html(payload, self.title, f"{line} {receipt_words(self.opened, self.part)}".rstrip())
+
+
+def about(trace: Trace, theme: Theme) -> dict[str, Any]:
+    """What the drawing knows of a run."""
+    special, second = np.flatnonzero(trace.tokens.special).tolist(), trace.tokens.second_start
+    return {"title": trace.model, "theme": theme, "special": special, "second": second}
+
+
+@draw.register
+def _all_heads(part: AllHeads, opened: SharedModel, ask: Ask, options: Options) -> None:
+    trace, long = part.trace, views.is_long(part.trace)
+    weights = part.reading.weights
+    atlas = atlas_of(opened, trace, part.reading, _progress(opened, part, long))
+    serial, shown = last_serial(KEY), (identity(atlas), part.place)
+    state = attention_state(KEY, atlas, part.place, requested_options(serial, shown))
+    drawing = Drawing(part, atlas, state, long, opened, ask, options)
+    attention_view(
+        atlas,
+        [drawing.map(*each) for each in (*state.missing, *state.ahead)],
+        state,
+        key=KEY,
+        **about(trace, theme_named(session.theme_name())),
+        reads=write_component(LOOK, to_query(state.look), serial, shown),
+        on_change=partial(_follow, weights not in OF_LAYERS),
+    )
+    drawing.draw(Text(views.LABELS[weights], "caption"))
+    if view_in_sight() is not None:
+        names = ("lines" if state.look.lines else "attention", "atlas")
+        note_drawing(KEY, drawing.title, partial(drawing.page, most=REPORT_BYTES), names)
+    place = st.empty()
+    if not long:
+        _open_head(drawing)
+    with place:  # the comparison is made after the picture is drawn
+        _receipt(Receipt(trace), opened)
+    if not long:
+        drawing.draw(views.second_parts(opened, ask, options))
+
+
+def _open_head(drawing: Drawing) -> None:
+    """The words, files and numbers of the open head, and of all heads."""
+    opened, part, atlas = drawing.opened, drawing.part, drawing.atlas
+    shown, cell = drawing.full(*part.place), drawing.state.cell
+    clicked = [views.cell_words(drawing.full(*cell[:2]), *cell[2:])] if cell else []
+    drawing.draw(*clicked, *views.shares_words(atlas, shown))
+    theme = theme_named(chosen_theme() or session.theme_name())
+    _head_files(drawing, shown, theme)
+    _atlas_files(drawing, theme)
+    title, model = attention_title(shown, part.trace.model), opened.name
+    folded_table(KEY, map_frame(shown), title, scale=drawing.scale)
+    measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
+    seq = len(part.trace.tokens)
+    slow = run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
+    table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])
+    drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, slow))
+
+
+def _progress(opened: SharedModel, part: AllHeads, long: bool) -> Progress | None:
+    """What shows the progress of slow work, and ends superseded work; a reader first confirms slow value zeroing."""
+    trace, words = part.trace, f"Head {{:,}} of {{:,}}: {len(part.trace.tokens):,} tokens"
+    if part.reading.weights == "value-zeroing":
+        words = "{:,} of {:,} values set to zero, one by one in every layer"
+        require_values(opened.loaded)
+        run_model.agreed_cost(opened.loaded, trace.tokens, runs=trace.num_hidden_layers * len(trace.tokens))
+    elif not long:
+        return None
+    place, started = st.empty(), perf_counter()
+
+    def progress(done: int, total: int) -> None:
+        if done == total:
+            place.empty()
+        elif perf_counter() - started > QUIET_S:
+            place.progress(done / total, words.format(done, total))
+
+    return progress
+
+
+def requested_options(serial: int | None, shown: Shown) -> ViewOptions | None:
+    """Return the options in the address; None if the browser has sent a message since.
+
+    Positions in another text have no meaning in this one, and a clicked cell belongs to the head that was open.
+    """
+    state = component_text(LOOK, serial)
+    if state is None:
+        return None
+    look, before = from_query(state.text), cast(Shown | None, state.shown)
+    if before is None or before == shown:
+        return look
+    return replace(look, cell=None) if before[0] == shown[0] else replace(look, zoom=None, cell=None, pins=())
+
+
+def _follow(with_head: bool) -> None:
+    """Update layer and head after a head was opened in the drawing; a change of its looks leaves them."""
+    head = opened_head(KEY)
+    if head is None:
+        return
+    if str(head[0]) != st.session_state.get(LAYER):
+        store_layer(head[0])
+    if with_head and head[1] != st.session_state.get(HEAD):
+        st.session_state[HEAD] = head[1]
+
+
+def receipt_words(opened: SharedModel, part: AllHeads | Receipt) -> str:
+    """How the recorded attention compares with the model's own; the comparison is made if needed.
+
+    Returns "" for attention that is not recorded, and for a model that just failed: its next run is not recorded.
+    """
+    check = checked(opened.loaded) if part.trace.attention_source == "recorded" else None
+    return receipt(check) if check is not None else ""
+
+
+@draw.register
+def _receipt(part: Receipt, opened: SharedModel, *_: object) -> None:
+    if words := receipt_words(opened, part):
+        st.caption(words)
+    elif part.trace.attention_source == "recorded":
+        st.rerun()
+
+
+def _head_files(drawing: Drawing, shown: AttentionMap, theme: Theme) -> None:
+    """Downloads of the open head: its picture, the drawing as HTML, its numbers."""
+    part, state = drawing.part, drawing.state
+    title = attention_title(shown, part.trace.model)
+    name, caption = file_name(KEY, title), drawing.caption(drawing.scale, state.look.lines)
+    medium, alt = chosen_medium(), f"{title}: queries by keys"
+
+    def pdf() -> Callable[[], bytes]:
+        return partial(drawing_content, PDF, drawing.page(theme, most=0), WIDE, theme, COLUMN, caption)
+
+    with _file_row():
+        figure_download(KEY, name, title, caption, theme, alt, look=colours(theme), medium=medium)
+        if medium == COLUMN:
+            run = (part.trace.model, part.trace.revision, part.trace.dtype, part.trace.attention_source, caption.texts)
+            drawn = (part.reading, state.look, state.heads, state.range, caption, theme.name)
+            pdf_download(KEY, f"{name}-{medium}", repr((run, drawn)), pdf)
+        html, csv = partial(drawing.page, theme), lambda: csv_text(map_frame(shown))
+        drawing.draw(
+            Download("HTML", f"{KEY}_html", f"{name}.html", "text/html", html, HTML_HELP),
+            Download("CSV", f"{KEY}_csv", f"{name}.csv", "text/csv", csv, "The weights of the opened head."),
+        )
+        theme_select(KEY)
+
+
+def _file_row() -> DeltaGenerator:
+    return st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
+
+
+def _atlas_files(drawing: Drawing, theme: Theme) -> None:
+    """Downloads of all heads: their picture, and every weight in one file."""
+    atlas, trace, look = drawing.atlas, drawing.part.trace, drawing.state.look
+    layers, heads = atlas.thumbnails.shape[:2]
+    title = all_heads_title(atlas.options, trace.model)
+    name = file_name(ATLAS, title)
+
+    caption, medium = drawing.caption(scale_sentence(atlas, (), look), look.lines), chosen_medium()
+    with _file_row():
+        st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
+        alt = f"{title}: a small picture of each"
+        figure_download(ATLAS, name, title, caption, theme, alt, look=colours(theme), medium=medium)
+        if medium == COLUMN:  # in the model's order and on one scale, whatever the drawing has
+            sized, usual = replace(theme, pixels=width_class(MEDIA[medium])), ViewOptions()
+            words = drawing.caption(scale_sentence(atlas, (), usual), usual.lines)
+            pdf_of_figure(atlas_figure(atlas, trace), ATLAS, f"{name}-{medium}", words, sized)
+        if layers * heads * len(atlas.queries) * len(atlas.keys) <= MOST_CELLS:
+            npz, parquet = lambda: npz_bytes(drawing.every(), trace), lambda: parquet_bytes(drawing.every(), trace)
+            drawing.draw(
+                Download("npz", f"{ATLAS}_npz", f"{name}.npz", "application/octet-stream", npz, NPZ_HELP),
+                Download("Parquet", f"{ATLAS}_parquet", f"{name}.parquet", PARQUET, parquet, PARQUET_HELP),
+            )
+        csv, about = lambda: csv_text(measures_frame(atlas)), "Entropy, mean distance and shares of every head."
+        drawing.draw(Download("Measures (CSV)", f"{ATLAS}_csv", f"{name}-measures.csv", "text/csv", csv, about))
+
+
+def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
+    """Measures of all heads, a row each."""
+    layers, heads = np.indices(atlas.measures.entropy.shape)
+    measures = {words: getattr(atlas.measures, name).ravel() for name, (words, *_) in MEASURES.items()}
+    return pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), **measures})
+
+
+def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:
+    """Describe the colours of the open heads, or for () of the picture of all heads, as the scale of a figure does."""
+    unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
+    end, which = f"{top:.3g}", "one scale for all heads"
+    peaks = [float(each.weights.max(initial=0)) for each in maps]
+    if look.scale == "fixed" and atlas.options.weights != "value-weighted":
+        end, which = "1", "a fixed scale"
+    elif peaks and look.lines:
+        end, which = f"{max(peaks):.3g}", "one scale for the open heads" if len(peaks) > 1 else "a scale of its own"
+    elif look.scale == "own":
+        end, which = (f"{peaks[0]:.3g}", "a scale of its own") if peaks else ("the largest of each head", "")
+    elif peaks:
+        end = f"{max(top, peaks[0]):.3g}"
+    long = max(len(atlas.queries), len(atlas.keys)) > LIFTED
+    root = "by the square root" if (look.shades == "lifted" or (long and not look.shades)) else ""
+    return scale_words(unit, "0", end, ", ".join(filter(None, (root, which))))
+
+
+@draw.register
+def _head_list(part: HeadList, *_: object) -> None:
+    cell_click(MAP, open_head)
+    alt, on_row = "Heads by how far their attention is apart", partial(take_row, part.frame)
+    numbers_table(part.frame, alt, LIST_HEIGHT, key=TABLE, on_row=on_row)
+
+
+def take_row(frame: pd.DataFrame) -> None:
+    """Open the head of the selected row."""
+    event = st.session_state.get(TABLE)
+    rows = event["selection"]["rows"] if event else []
+    if rows and rows[0] < len(frame):
+        open_head(int(frame["layer"].iloc[rows[0]]), int(frame["head"].iloc[rows[0]]))
+
+
+def open_head(layer: int, head: int) -> None:
+    """Open a head of both models above; a callback, so that widgets, which are drawn before, write the address."""
+    for param in (views.OTHER_LAYER, views.OTHER_HEAD):
+        if param.key in st.session_state:
+            st.session_state[param.key] = AS_FIRST
+    store_layer(layer)
+    st.session_state[HEAD] = head
