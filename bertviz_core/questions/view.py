@@ -314,13 +314,23 @@ class Download:
     help: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """Downloads of a table as CSV and Parquet, which is made when one is saved."""
+
+    frame: "Callable[[], pd.DataFrame]"
+    key: str
+    file: str
+    """Name of its files without the page and an extension."""
+
+
 class Special:
     """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
 
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Row | Code | Explained | Folded | Cell
-    | Button | Links | Download | OtherModel | PutTexts | Run | SecondModel | Special
+    | Button | Links | Download | TableFiles | OtherModel | PutTexts | Run | SecondModel | Special
 )  # fmt: skip
 
 

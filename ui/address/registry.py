@@ -27,7 +27,7 @@ from bertviz_core.questions.texts import (
     two_models,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import causes, checkpoint, representations, words
+from bertviz_core.questions.views import causes, checkpoint, corpus, representations, words
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
@@ -251,19 +251,13 @@ ROWS: tuple[AddressName, ...] = (
         attributions.CLASSES,
         words.CLASSES_BY,
     ),
-    *_on("corpus", _words("corpus", "the corpus"), linked="always"),
-    *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
+    *_on("corpus", corpus.CORPUS, linked="always"),
+    *_on("corpus", corpus.QUERY, corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
     *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
-    *_on(
-        "corpus",
-        _whole("hit", "the open hit, from 1"),
-        _whole("group", "the open group of near duplicates, from 1"),
-        _whole("cluster", "the open cluster, from 0"),
-        _whole("first_row", "the first row that is listed, from 0"),
-        _words("area", "the part of the map that is drawn; copy it from an address"),
-    ),
+    *_on("corpus", corpus.HIT, corpus.GROUP, corpus.CLUSTER, corpus.FIRST_ROW),
+    *_on("corpus", _words("area", "the part of the map that is drawn; copy it from an address")),
     *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
 )
 """In the order of the pages; a name with different meanings has a row for each."""

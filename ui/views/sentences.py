@@ -30,7 +30,7 @@ from bertviz_core.questions.views.sentences import (
     of_both,
     vectors_used,
 )
-from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, vector_code
+from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
@@ -38,7 +38,7 @@ from ui.address.widgets import choice, select
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
-from ui.widgets.heading import unshown, variance_words
+from ui.widgets.heading import unshown
 from ui.widgets.lists import ListFile, column_select, most_megabytes, typed_list, wait_for_file
 from ui.widgets.models import VIEW
 

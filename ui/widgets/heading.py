@@ -95,8 +95,6 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
 
 
 if TYPE_CHECKING:  # the server's entry formats text before any page is imported
-    from bertviz_core.corpus.analysis.results import CorpusMap
-    from bertviz_core.sentences.results import SentenceMap
     from ui.cache.jobs import Job
 
 BERT_IS_FOR = (
@@ -142,13 +140,6 @@ def steps_done(job: "Job[Any]", noun: str, with_rate: bool = True) -> str:
     about = "about " if left >= 1 else ""
     rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
     return f"{done}, {rate}{about}{duration(left)} left"
-
-
-def variance_words(placed: "CorpusMap | SentenceMap") -> str:
-    """The share of the variance that a plane of points shows, if it is known, and the note on how it was made."""
-    if placed.explained is None:
-        return escape_markdown(placed.note)
-    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
 SECOND_LABEL = "Second text, one input with the first"
