@@ -28,6 +28,7 @@ from bertviz_core.questions.view import (
     Metrics,
     Notices,
     OtherModel,
+    PageLinks,
     Part,
     PutTexts,
     Row,
@@ -37,6 +38,7 @@ from bertviz_core.questions.view import (
     Table,
     TableFiles,
     Text,
+    TextField,
     View,
 )
 from bertviz_core.text import escape_markdown
@@ -59,6 +61,7 @@ from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
 from ui.components.charts import cell_click
+from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
@@ -68,6 +71,7 @@ from ui.widgets.heading import (
     heading,
     page_pair,
     page_text,
+    place_for_text,
     put_texts,
     put_token,
     several_tokens,
@@ -514,6 +518,17 @@ def _(part: Download, *_: Any) -> None:
 @draw.register
 def _(part: TableFiles, *_: Any) -> None:
     table_files(part.frame, part.key, part.file)
+
+
+@draw.register
+def _(part: PageLinks, *_: Any) -> None:
+    links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
+    page_links([("", links)], part.key, label=part.label)
+
+
+@draw.register
+def _(_: TextField, *__: Any) -> None:
+    place_for_text()
 
 
 def _on_click(part: Figure) -> Callable[[], None] | None:

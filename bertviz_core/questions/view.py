@@ -324,13 +324,28 @@ class TableFiles:
     """Name of its files without the page and an extension."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """Links to pages in a row, by their names."""
+
+    pages: Sequence[str]
+    key: str
+    label: str
+    """What they are, for screen readers."""
+
+
+class TextField:
+    """A field for the text of the sidebar on the page itself."""
+
+
 class Special:
     """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
 
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Beside | Columns | Row | Code | Explained | Folded | Cell
-    | Button | Links | Download | TableFiles | OtherModel | PutTexts | Run | SecondModel | Special
+    | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run | SecondModel
+    | Special
 )  # fmt: skip
 
 

@@ -97,22 +97,6 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
 if TYPE_CHECKING:  # the server's entry formats text before any page is imported
     from ui.cache.jobs import Job
 
-BERT_IS_FOR = (
-    "BERT reads a whole text and gives each token a vector that depends on all the others. With them a text is "
-    "searched for, classified, tagged, or asked a question."
-)
-BERT_IN_FIVE = (
-    "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
-    "It is **auto-encoding**: in training some tokens are hidden behind `[MASK]`, and the model restores them "
-    "from both sides.",
-    "It is the **encoder half of the transformer** (Vaswani et al. 2017; Devlin et al. 2019): it reads a text whole "
-    "and writes nothing.",
-    "A text begins with `[CLS]`, whose last vector stands for the whole in classification, and every sequence ends "
-    "with `[SEP]`.",
-    "It takes **one sequence or two**: a pair is one input, the second sequence behind the first `[SEP]` with a "
-    "token type of its own where the family has token types.",
-)
-
 
 def run_words(device: str, dtype: str) -> str:
     """Where a model ran and in which number format: "on cpu in float32"."""
