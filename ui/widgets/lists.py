@@ -12,9 +12,11 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
+from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.view import LONG_LIST
+from bertviz_core.questions.views.answered import TextList
 from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.tables.typeset import csv_text
@@ -132,6 +134,23 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
         format_func=lambda name: escape_controls(name) or none,
     )
     return str(chosen or "")
+
+
+def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "none: single texts") -> TextList:
+    """The texts of a table, with the columns of gold labels and second texts that the reader chooses.
+
+    Args:
+        table: the table.
+        gold: key of the choice of the labels.
+        second: key of the choice of the second texts.
+        no_second: label of the option without second texts.
+    """
+    names = [str(name) for name in table.frame.columns]
+    usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
+    labels = column_select("Gold labels", gold, names, usual, "none: no gold labels") if names else ""
+    others = column_select("Second text or context", second, names, "", no_second) if names else ""
+    first, pairs = (gold_column(table, name) if name else None for name in (labels, others))
+    return TextList(f"of {table.name}", table.sentences, first, pairs, table.notices, table)
 
 
 @cached_by_bytes()
@@ -396,32 +415,8 @@ def parquet_bytes(table: pd.DataFrame) -> bytes:
     return target.getvalue()
 
 
-WIDTH = 480
-"""Pixels of the field."""
 NARROW, SHOWN = 190, 90
 """Pixels of the number of a text of a long list, and most characters of a text of a short one."""
-
-
-def opened_select(opened: str, rows: Sequence[int], shown: str) -> int:
-    """Choose the open text among the rows of a table.
-
-    Args:
-        opened: session key of its number, from 1.
-        rows: index of each row's text, one at least.
-        shown: how these rows are described, such as "shown".
-
-    Returns:
-        Index of the open text.
-    """
-    stored = st.session_state.get(opened)
-    if isinstance(stored, int) and stored > len(rows):  # the table has become shorter
-        st.session_state[opened] = 1
-    label = f"Open text, 1 to {len(rows):,} of those {shown}"
-    words = "A click on a row of the table chooses it, too."
-    place = st.number_input(
-        label, 1, len(rows), 1, step=1, key=opened, persist_state="session", width=WIDTH, help=words
-    )
-    return rows[int(place) - 1]
 
 
 def open_row(table: str, opened: str) -> None:
