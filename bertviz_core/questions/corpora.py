@@ -1,7 +1,8 @@
 """Questions about a corpus: search, map, near duplicates, clusters, and heads and probes over its texts."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -47,8 +48,7 @@ T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 THRESHOLD, FIRST_HITS = 0.95, 10
 """Default cosine from which two rows are near duplicates, and default number of hits."""
-FEW_SENTENCES, FEW_TEXTS = 50, 500
-"""Default numbers of sentences and of texts on a page."""
+MAPS = {"pca": "principal components", "umap": "UMAP"}
 MOST_HITS, TYPICAL = 100, 3
 """Most hits on a page, and number of most typical texts of a cluster that are listed."""
 COSINES = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
@@ -85,6 +85,18 @@ def _cluster_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
     return 2, most, min(FEW_CLUSTERS, most)
 
 
+def _is_k_means(_: CorpusSubject, options: Options) -> bool:
+    return options.choice(CLUSTERING) == CLUSTER_METHODS[0]
+
+
+def _has_umap(*_: object) -> bool:
+    return umap_available()
+
+
+def _up_to(most: int, first: int) -> Callable[[Any, Options], tuple[int, int, int]]:
+    return lambda *_: (1, most, first)
+
+
 def _poolings(opened: CorpusSubject, options: Options) -> list[Pooling]:
     """Poolings of the model that reads the texts, the mean first."""
     model = _reader(opened, options)
@@ -92,81 +104,35 @@ def _poolings(opened: CorpusSubject, options: Options) -> list[Pooling]:
     return sorted(offered, key=lambda each: each != "mean")
 
 
-HITS = Param(
-    "hits",
-    "whole",
-    "number of rows to return",
-    label="Hits",
-    bounds=lambda opened, _: (1, min(MOST_HITS, opened.corpus.rows), min(FIRST_HITS, opened.corpus.rows)),
-)
-WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", label="Filter")
-PLACED = Param(
-    "placed",
-    "choice",
-    "how vectors become points",
-    METHODS,
-    label="Map",
-    values=lambda opened, options: {"pca": "principal components", "umap": "UMAP"},
-    applies=lambda opened, options: umap_available(),
-)
-COLOURED = Param(
-    "coloured",
-    "text",
-    "the column that the map is coloured by, its density by default",
-    label="Colour",
-    values=_or_none,
-    shown=lambda name: escape_controls(name) or "number of rows",
-)
-ALIKE = Param(
-    "alike",
-    "text",
-    "cosine from which two rows are near duplicates; pairs that share a row are one group",
-    label="Cosine at least",
-    values=_cosines,
-)
+def _hits(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    return 1, min(MOST_HITS, opened.corpus.rows), min(FIRST_HITS, opened.corpus.rows)
+
+
+def _or(words: str) -> Callable[[str], str]:
+    return lambda name: escape_controls(name) or words
+
+
+MORE = "drawn by a fixed seed; more take longer"
+HITS = Param("hits", "whole", "number of rows to return", (), "Hits", bounds=_hits)
+WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", (), "Filter")
+PLACED = Param("placed", "choice", "how vectors become points", METHODS, "Map", lambda *_: MAPS, applies=_has_umap)
+COLOUR = "the column that the map is coloured by, its density by default"
+COLOURED = Param("coloured", "text", COLOUR, (), "Colour", _or_none, shown=_or("number of rows"))
+PAIRS = "cosine from which two rows are near duplicates; pairs that share a row are one group"
+ALIKE = Param("alike", "text", PAIRS, (), "Cosine at least", _cosines)
 CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters", "Method")
 CLUSTERS = Param(
-    "clusters",
-    "whole",
-    "clusters that are made",
-    label="Clusters",
-    bounds=_cluster_bounds,
-    applies=lambda _, options: options.choice(CLUSTERING) == CLUSTER_METHODS[0],
+    "clusters", "whole", "clusters that are made", (), "Clusters", bounds=_cluster_bounds, applies=_is_k_means
 )
 LEAST = Param("least", "whole", "least rows of a cluster")
-SAMPLE = Param(
-    "sample",
-    "whole",
-    "sentences that are run, drawn by a fixed seed; more take longer",
-    label="Sentences",
-    bounds=lambda opened, _: (1, MAX_SENTENCES, FEW_SENTENCES),
-)
-PART_COLUMN = Param(
-    "part_column",
-    "text",
-    "a column by whose values the sample is divided",
-    label="Group by",
-    values=_or_none,
-    shown=lambda name: escape_controls(name) or "no groups",
-)
-PART = Param("part", "text", "one of these values, all by default", label="Part", shown=escape_controls)
+SAMPLE = Param("sample", "whole", f"sentences that are run, {MORE}", (), "Sentences", bounds=_up_to(MAX_SENTENCES, 50))
+DIVIDED = "a column by whose values the sample is divided"
+PART_COLUMN = Param("part_column", "text", DIVIDED, (), "Group by", _or_none, shown=_or("no groups"))
+PART = Param("part", "text", "one of these values, all by default", (), "Part", shown=escape_controls)
 MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head", "Measure")
-LABELS = Param(
-    "probe_labels",
-    "text",
-    "the column with the labels",
-    label="Labels",
-    values=_labels_first,
-    shown=escape_controls,
-)
-PROBE_TEXTS = Param(
-    "probe_sample",
-    "whole",
-    "texts that are read, drawn by a fixed seed; more take longer",
-    label="Texts",
-    bounds=lambda opened, _: (1, MAX_TEXTS, FEW_TEXTS),
-)
-POOLING = Param("corpus_pooling", "choice", "how tokens become one vector", POOLINGS, label="Pooling", values=_poolings)
+LABELS = Param("probe_labels", "text", "the column with the labels", (), "Labels", _labels_first, shown=escape_controls)
+PROBE_TEXTS = Param("probe_sample", "whole", f"texts that are read, {MORE}", (), "Texts", bounds=_up_to(MAX_TEXTS, 500))
+POOLING = Param("corpus_pooling", "choice", "how tokens become one vector", POOLINGS, "Pooling", _poolings)
 READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
 CONFIRM_ABOVE = 20_000
 """Number of rows above which long computations start only on request."""

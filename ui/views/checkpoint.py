@@ -8,7 +8,6 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED
-from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.predictions.probing.reading import (
     config_classes,
     example_set,
@@ -49,27 +48,20 @@ from bertviz_core.questions.views.training import (
     text_parts,
     two_parts,
 )
-from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.text import escape_markdown
 from ui.address.registry import param
-from ui.address.widgets import choice
 from ui.cache.folders import SharedTraining
 from ui.cache.shared_model import SharedModel
-from ui.session import settings
 from ui.widgets.figure_block import chart
 from ui.widgets.lists import (
     ListFile,
     answer,
-    example_table,
-    most_megabytes,
-    table_texts,
+    text_panel,
+    typed_lines,
     wait_for_file,
-    within_upload,
 )
 
-FILE, BOX, TYPED = ListFile("answers"), 480, "answered_texts"
-COLUMNS = ("answers_gold", "answers_second")
-"""Keys of the columns of an uploaded table."""
+FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
 
 
 def compare_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
@@ -95,23 +87,16 @@ def answered_texts(config: Mapping[str, Any]) -> TextList | None:
     Raises:
         BertvizError: the texts cannot be read.
     """
-    with st.popover("Texts", icon=":material/edit_note:", key="answers_box"), st.container(width=BOX):
-        source = param("answers_from")
-        chosen = choice(source, "Texts", label_visibility="collapsed")
-        if chosen == source.options[0]:
-            examples = fitting_set(config_classes(config)) or example_set()
-            labels = f"{', '.join(examples.classes[:-1])} and {examples.classes[-1]}"
-            st.caption(f"{len(examples.texts)} short English sentences with the labels {labels} (*{examples.name}*).")
-            return TextList(f"of the example set {examples.name}", ())
-        if chosen == TEXTS_FILE:
-            return table_texts(example_table(), *COLUMNS)
-        if chosen == source.options[1]:
-            return _typed()
-        table = FILE.table(
-            "A table with a column of texts and one of gold labels, its column names in the first row; at most "
-            f"{settings().max_sentences:,} texts and {most_megabytes()} MB. It stays on this server."
-        )
-        return None if table is None else table_texts(table, *COLUMNS)
+
+    def examples() -> TextList:
+        found = fitting_set(config_classes(config)) or example_set()
+        labels = f"{', '.join(found.classes[:-1])} and {found.classes[-1]}"
+        st.caption(f"{len(found.texts)} short English sentences with the labels {labels} (*{found.name}*).")
+        return TextList(f"of the example set {found.name}", ())
+
+    words = "A table with a column of texts and one of gold labels, its column names in the first row"
+    own = {ANSWERS_FROM.options[0]: examples, ANSWERS_FROM.options[1]: _typed}
+    return text_panel(ANSWERS_FROM, "answers_box", FILE, words, ("answers_gold", "answers_second"), own)
 
 
 def needs_texts(texts: TextList | None, what: str) -> None:
@@ -123,16 +108,8 @@ def needs_texts(texts: TextList | None, what: str) -> None:
 
 
 def _typed() -> TextList | None:
-    typed = st.text_area(
-        "Texts, one a line",
-        key=TYPED,
-        height=220,
-        persist_state="session",
-        placeholder="one text a line, or: label<tab>text",
-    )
-    if not (typed or "").strip():
-        return None
-    return text_lines("of your own list", read_sentences("The list", within_upload(str(typed)), settings()))
+    table = typed_lines("Texts, one a line", "answered_texts", "one text a line, or: label<tab>text")
+    return None if table is None else text_lines("of your own list", table)
 
 
 def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:

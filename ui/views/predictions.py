@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -65,27 +66,24 @@ from bertviz_core.questions.views.answered import (
 )
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.sentences.encoding import edge_tokens
-from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
-from ui.session import TRAINED_PROBE, settings, store, stored
+from ui.session import TRAINED_PROBE, store, stored
 from ui.widgets.files import note_models
 from ui.widgets.heading import run_words
 from ui.widgets.lists import (
+    BOX,
     ListFile,
     answer,
     column_select,
     content,
-    example_table,
-    most_megabytes,
-    table_texts,
+    text_panel,
+    typed_lines,
     wait_for_file,
-    within_upload,
 )
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.target_controls import session_probe
@@ -94,7 +92,7 @@ TYPED, LABEL = LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
 TYPED_LIST = "The list"
 """Name of typed texts."""
-WIDTH, BOX = 170, 480
+WIDTH = 170
 FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
 FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
@@ -250,9 +248,11 @@ def _examples() -> LabelledTexts:
 def _typed() -> LabelledTexts:
     if TYPED not in st.session_state:
         st.session_state[TYPED] = FIRST
-    hint = "A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form."
-    empty = "The list of labelled texts is empty. Write a label, a tab and a text on each line."
-    return typed_labels(typed_lines("Label, tab, text", TYPED, "label<tab>text", hint, empty))
+    table = typed_lines("Label, tab, text", TYPED, "label<tab>text")
+    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
+    if table is None:
+        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
+    return typed_labels(table)
 
 
 def _from_file() -> LabelledTexts | None:
@@ -266,23 +266,6 @@ def _from_file() -> LabelledTexts | None:
     if first is None:
         return typed_labels(table)
     return column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
-
-
-def typed_lines(label: str, key: str, placeholder: str, hint: str, empty: str) -> SentenceTable:
-    """Show a text box, and return its lines."""
-    text = st.text_area(
-        label,
-        key=key,
-        height=220,
-        width=BOX,
-        persist_state="session",
-        label_visibility="collapsed",
-        placeholder=placeholder,
-    )
-    st.caption(hint)
-    if not (text or "").strip():
-        raise TextError(empty)
-    return read_sentences(TYPED_LIST, within_upload(str(text)), settings())
 
 
 def stand_in(heads: Heads) -> str:
@@ -396,19 +379,13 @@ def _open_classifier(name: str) -> None:
 
 
 def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
-    """Return the texts of this session, behind a button that opens their panel; None before an upload."""
-    with st.popover("Texts", icon=":material/edit_note:", key="many_box"), st.container(width=BOX):
-        chosen = choice(TEXTS_FROM, TEXTS_FROM.label, label_visibility="collapsed")
-        if chosen == TEXTS_FROM.options[0]:
-            return _typed_texts(answered_by, classes, mask)
-        if chosen == TEXTS_FILE:
-            return table_texts(example_table(), *COLUMNS)
-        table = MANY_FILE.table(
-            "A table with its column names in the first row, or a text file with a text on each line; at most "
-            f"{settings().max_sentences:,} texts and {most_megabytes()} MB. Many more: `python -m bertviz_core predict "
-            "--file`. It stays on this server."
-        )
-        return None if table is None else table_texts(table, *COLUMNS)
+    """The texts of this session, behind a button that opens their panel; None before an upload."""
+    own = {TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
+    words = (
+        "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
+        "-m bertviz_core predict --file`)"
+    )
+    return text_panel(TEXTS_FROM, "many_box", MANY_FILE, words, COLUMNS, own)
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> TextList:
@@ -416,9 +393,10 @@ def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> TextLis
     others = [_beginning(*each, mask) for each in (*kinds, *((PROBE, each.classes) for each in example_sets()))]
     if st.session_state.get(MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
         st.session_state[MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
-    hint = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
-    empty = "The list of texts is empty. Write at least one under Texts, one per line."
-    table = typed_lines("Texts, one per line", MANY_TEXTS.key, "One text per line", hint, empty)
+    table = typed_lines("Texts, one per line", MANY_TEXTS.key, "One text per line")
+    st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
+    if table is None:
+        raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
     return text_lines("", table)
 
 

@@ -1,7 +1,7 @@
 """Lists of texts: uploads, progress of long answers, downloads."""
 
 import io
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from time import perf_counter
@@ -13,7 +13,7 @@ import streamlit as st
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.view import LONG_LIST
 from bertviz_core.questions.views.answered import TextList
@@ -21,7 +21,7 @@ from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
-from ui.address.widgets import keep_among
+from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
 from ui.cache.jobs import Job, JobBoard, board, this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
@@ -32,7 +32,8 @@ from ui.widgets.run_model import agreed_cost, agreed_work
 
 QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""
-LONGEST_NAME = 100
+LONGEST_NAME, BOX = 100, 480
+"""Most characters of a file's name, and pixels of a panel with texts."""
 LINKED = "list_file"
 """Name in the address of a link, and session key: name of the file from which the view was created."""
 
@@ -151,6 +152,46 @@ def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "
     others = column_select("Second text or context", second, names, "", no_second) if names else ""
     first, pairs = (gold_column(table, name) if name else None for name in (labels, others))
     return TextList(f"of {table.name}", table.sentences, first, pairs, table.notices, table)
+
+
+def text_panel(
+    source: Param,
+    key: str,
+    file: ListFile,
+    words: str,
+    columns: Sequence[str],
+    own: Mapping[str, Callable[[], TextList | None]],
+) -> TextList | None:
+    """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
+
+    Args:
+        source: where they come from: an entry of `own`, the texts of the example run, or a file.
+        key: key of the panel.
+        file: the file.
+        words: which files are accepted.
+        columns: arguments of `table_texts`.
+        own: source -> reads its texts.
+    """
+    with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
+        chosen = choice(source, "Texts", label_visibility="collapsed")
+        if chosen in own:
+            return own[chosen]()
+        most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
+        table = example_table() if chosen == TEXTS_FILE else file.table(f"{words}; {most} It stays on this server.")
+        return None if table is None else table_texts(table, *columns)
+
+
+def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
+    """A box for texts, one a line, which are never in the address; None while it is empty."""
+    text = st.text_area(
+        label,
+        key=key,
+        height=220,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder=placeholder,
+    )
+    return typed_list("The list", str(text)) if (text or "").strip() else None
 
 
 @cached_by_bytes()

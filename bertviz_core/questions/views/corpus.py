@@ -8,67 +8,19 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.corpus import tables
 from bertviz_core.corpus.analysis.duplicates import ColumnValues, unlike
 from bertviz_core.corpus.analysis.results import CorpusClusters, CorpusMap, DuplicateGroups, HeadProfile, HeadProfiles
 from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.corpus.results import CorpusHits
-from bertviz_core.corpus.tables import (
-    MOST_GROUPS,
-    clusters_frame,
-    columns_frame,
-    density_frame,
-    groups_frame,
-    hits_frame,
-    manifest_frame,
-    members_frame,
-    row_table,
-    sizes_frame,
-    typical_frame,
-)
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures import corpus as figures
 from bertviz_core.figures.base.spec import DeclaredFigure
-from bertviz_core.figures.corpus import (
-    MEASURE_NAMES,
-    clusters_figure,
-    corpus_map_figure,
-    corpus_probe_figure,
-    duplicates_figure,
-    hits_figure,
-    profiles_figure,
-)
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import most_accurate
 from bertviz_core.predictions.tables import accuracy_table
-from bertviz_core.questions.corpora import (
-    ALIKE,
-    CLUSTERING,
-    CLUSTERS,
-    COLOURED,
-    COSINES,
-    HITS,
-    LABELS,
-    MEASURE,
-    PART,
-    PART_COLUMN,
-    PLACED,
-    POOLING,
-    PROBE_TEXTS,
-    READER,
-    SAMPLE,
-    WHERE,
-    coloured_map,
-    column_colours,
-    corpus_clusters,
-    corpus_hits,
-    corpus_map,
-    duplicate_groups,
-    first_text,
-    head_profiles,
-    probe_scores,
-    profile_of_part,
-    refusal,
-)
+from bertviz_core.questions import corpora
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer
@@ -183,14 +135,14 @@ PROBES = (
 )
 NAMES: Mapping[str, str] = {
     measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
-    for measure, (name, unit) in MEASURE_NAMES.items()
+    for measure, (name, unit) in figures.MEASURE_NAMES.items()
 }
 """Measure -> label."""
 
 
 def about_corpus(opened: CorpusSubject, _: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """How many rows it has, and which model reads their texts anew."""
-    manifest, reader = opened.corpus.manifest, options.get(READER.key)
+    manifest, reader = opened.corpus.manifest, options.get(corpora.READER.key)
     note = f"{manifest.rows:,} rows, whose vectors this model made."
     return note + (f" {reader} reads their texts anew." if reader not in ("", manifest.model) else ""), ()
 
@@ -203,28 +155,28 @@ def _drawn(figure: DeclaredFigure[...], answer: Answer[Any], file: str, frame: "
 
 def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """The rows nearest to a text."""
-    text = options.get(QUERY.key) or first_text(opened)
+    text = options.get(QUERY.key) or corpora.first_text(opened)
     if not text:
         yield Text("Type a text to search for: the rows nearest to it are listed.", "notice")
         return
     _ = opened.model.source  # without the model nothing can be searched, even if there are cached hits
-    chosen = replace(options.only(HITS, WHERE), texts=(text,))
-    answer = ask(corpus_hits, chosen)
+    chosen = replace(options.only(corpora.HITS, corpora.WHERE), texts=(text,))
+    answer = ask(corpora.corpus_hits, chosen)
     hits = answer.result
     if not hits.hits:
         yield Notices(hits.notices, "notice")
         return
     columns = ", ".join(escape_markdown(name) for name in list(opened.corpus.columns)[:12])
     yield _drawn(
-        hits_figure,
+        figures.hits_figure,
         answer,
         f"corpus search {opened.name} {hits.model}",
-        hits_frame(hits),
+        tables.hits_frame(hits),
         numbers="open",
         height="auto" if len(hits.hits) <= 10 else 390,
         below=[Text(_summary(hits)), Notices(hits.notices, "caption")],
         explanation=f"{SEARCH} A filter is such as topic=weather or year=null; the columns are: {columns}.",
-        code=library_lines(corpus_hits, opened, chosen),
+        code=library_lines(corpora.corpus_hits, opened, chosen),
     )
     if hits.hits[0].text is not None:
         bounds = 1, len(hits.hits), 1
@@ -275,28 +227,32 @@ def map_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part
     if corpus.rows < 3:
         yield Text("A map needs at least three rows.", "notice")
         return
-    chosen, column = options.only(PLACED), options.get(COLOURED.key)
-    placed = ask(corpus_map, chosen).result
-    yield CorpusPlane(placed, column, ask(column_colours, options.only(COLOURED)).result if column else None)
+    chosen, column = options.only(corpora.PLACED), options.get(corpora.COLOURED.key)
+    placed = ask(corpora.corpus_map, chosen).result
+    yield CorpusPlane(
+        placed, column, ask(corpora.column_colours, options.only(corpora.COLOURED)).result if column else None
+    )
     yield Text(variance_words(placed), "caption")
 
     def figure() -> Iterator[Part]:
-        answer = coloured_map(opened, placed, column)
+        answer = corpora.coloured_map(opened, placed, column)
         file = f"corpus map {opened.name} {placed.method} {corpus.manifest.model}"
-        yield _drawn(corpus_map_figure, answer, file, density_frame(answer.drawn["map_density"]))
+        yield _drawn(figures.corpus_map_figure, answer, file, tables.density_frame(answer.drawn["map_density"]))
 
     yield Folded("As a figure, with its files", "corpus_plane_figure", figure)
-    yield Explained("corpus_plane", MAPS[placed.method] + SHADING, library_lines(corpus_map, opened, chosen))
+    yield Explained("corpus_plane", MAPS[placed.method] + SHADING, library_lines(corpora.corpus_map, opened, chosen))
 
 
 def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Groups of near duplicates above a threshold."""
-    chosen, corpus = options.only(ALIKE), opened.corpus
-    answer = ask(duplicate_groups, chosen, (duplicates_figure, "Pairs that are not compared yet are missing."))
+    chosen, corpus = options.only(corpora.ALIKE), opened.corpus
+    answer = ask(
+        corpora.duplicate_groups, chosen, (figures.duplicates_figure, "Pairs that are not compared yet are missing.")
+    )
     groups = answer.result
-    explained = Explained("corpus_duplicates", DUPLICATES, library_lines(duplicate_groups, opened, chosen))
+    explained = Explained("corpus_duplicates", DUPLICATES, library_lines(corpora.duplicate_groups, opened, chosen))
     if not len(groups.sizes):
-        yield Text(no_duplicates(groups, groups.threshold > float(COSINES[0])), "notice")
+        yield Text(no_duplicates(groups, groups.threshold > float(corpora.COSINES[0])), "notice")
         yield explained
         return
     threshold, extra = f"{groups.threshold:g}", len(groups.rows) - len(groups.sizes)
@@ -306,18 +262,18 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
         f"Keeping one row of each group would leave out {counted(extra, 'row')}."
     )
     file = f"corpus near duplicates {threshold} {opened.name} {corpus.manifest.model}"
-    yield _drawn(duplicates_figure, answer, file, sizes_frame(groups), below=[Text(words)])
+    yield _drawn(figures.duplicates_figure, answer, file, tables.sizes_frame(groups), below=[Text(words)])
     yield Text("**The groups, the largest first**")
-    yield Table(groups_frame(corpus, groups), "The groups, the largest first", 240)
-    listed = f"The {MOST_GROUPS:,} largest are listed. " if len(groups.sizes) > MOST_GROUPS else ""
+    yield Table(tables.groups_frame(corpus, groups), "The groups, the largest first", 240)
+    listed = f"The {tables.MOST_GROUPS:,} largest are listed. " if len(groups.sizes) > tables.MOST_GROUPS else ""
     yield Text(f"{listed}The files have every row of every group.", "caption")
     file = f"corpus near duplicate rows {threshold} {opened.name}"
-    yield TableFiles(partial(members_frame, corpus, groups), "corpus_duplicates_rows", file)
+    yield TableFiles(partial(tables.members_frame, corpus, groups), "corpus_duplicates_rows", file)
 
     def rows(_: CorpusSubject, __: Ask, opened_one: Options) -> Iterator[Part]:
         number = int(opened_one.get(GROUP.key))
         members = groups.group(number - 1)[:OPENED].tolist()
-        yield Table(row_table(corpus, members), f"The rows of group {number}", 240)
+        yield Table(tables.row_table(corpus, members), f"The rows of group {number}", 240)
 
     yield Section((replace(GROUP, bounds=lambda *_: (1, len(groups.sizes), 1)),), rows)
     yield explained
@@ -333,9 +289,9 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
 
 def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Clusters with their most typical rows."""
-    chosen, corpus = options.only(CLUSTERING, CLUSTERS), opened.corpus
-    answer = ask(corpus_clusters, chosen)
-    clusters, method = answer.result, options.get(CLUSTERING.key)
+    chosen, corpus = options.only(corpora.CLUSTERING, corpora.CLUSTERS), opened.corpus
+    answer = ask(corpora.corpus_clusters, chosen)
+    clusters, method = answer.result, options.get(corpora.CLUSTERING.key)
     none = int((clusters.labels < 0).sum())
     words = [
         Text(
@@ -346,10 +302,10 @@ def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
     ]
     if len(clusters.sizes):
         yield _drawn(
-            clusters_figure,
+            figures.clusters_figure,
             answer,
             f"corpus clusters {method} {opened.name} {corpus.manifest.model}",
-            clusters_frame(clusters, answer.drawn["listed_texts"]),
+            tables.clusters_frame(clusters, answer.drawn["listed_texts"]),
             numbers="open",
             height=240,
             formats={"share": "percent"},
@@ -363,28 +319,28 @@ def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
     rows = {"row": np.arange(corpus.rows), "cluster": clusters.labels}
     file = f"corpus rows by cluster {method} {opened.name}"
     yield TableFiles(lambda: pd.DataFrame(rows), "corpus_clusters_rows", file)
-    yield Explained("corpus_clusters", CLUSTERS_MADE, library_lines(corpus_clusters, opened, chosen))
+    yield Explained("corpus_clusters", CLUSTERS_MADE, library_lines(corpora.corpus_clusters, opened, chosen))
 
 
 def _cluster(clusters: CorpusClusters, opened: CorpusSubject, _: Ask, options: Options) -> Iterator[Part]:
     cluster = int(options.get(CLUSTER.key))
-    yield Table(typical_frame(opened.corpus, clusters, cluster), f"The most typical rows of cluster {cluster}")
+    yield Table(tables.typical_frame(opened.corpus, clusters, cluster), f"The most typical rows of cluster {cluster}")
 
 
 def profiles_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Mean of one measure of every head of the chosen model."""
-    chosen = options.only(SAMPLE, PART_COLUMN, READER)
-    answer = ask(head_profiles, chosen)
+    chosen = options.only(corpora.SAMPLE, corpora.PART_COLUMN, corpora.READER)
+    answer = ask(corpora.head_profiles, chosen)
     names = [part.name for part in answer.result.parts]
     whole = unlike("all", names)
 
     def profile(_: CorpusSubject, __: Ask, of: Options) -> Iterator[Part]:
-        part = "" if of.get(PART.key, whole) == whole else of.get(PART.key)
-        measure = options.get(MEASURE.key)
-        shown = profile_of_part(answer, Options(values={MEASURE.key: measure, PART.key: part}))
-        profiles, reader = answer.result, options.get(READER.key)
+        part = "" if of.get(corpora.PART.key, whole) == whole else of.get(corpora.PART.key)
+        measure = options.get(corpora.MEASURE.key)
+        shown = corpora.profile_of_part(answer, Options(values={corpora.MEASURE.key: measure, corpora.PART.key: part}))
+        profiles, reader = answer.result, options.get(corpora.READER.key)
         yield _drawn(
-            profiles_figure,
+            figures.profiles_figure,
             shown,
             f"corpus heads {measure} {opened.name} {reader}",
             profiles_frame(profiles),
@@ -394,27 +350,27 @@ def profiles_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
                 Notices(profiles.notices, "caption"),
             ],
             explanation=HEADS,
-            code=library_lines(head_profiles, opened, chosen),
+            code=library_lines(corpora.head_profiles, opened, chosen),
         )
 
-    yield Section((replace(PART, values=lambda *_: [whole, *names] if names else []),), profile)
+    yield Section((replace(corpora.PART, values=lambda *_: [whole, *names] if names else []),), profile)
 
 
 def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> str:
     """The head with the largest mean."""
     values = part.mean[profiles.measures.index(measure)]
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    name, unit = MEASURE_NAMES[measure]
+    name, unit = figures.MEASURE_NAMES[measure]
     value = decimals(float(values[layer, head]), 3) + (f" {unit}" if unit != "share" else "")
     head_name = f"layer {layer}, head {head}{tied(values.ravel().tolist())}"
     scope = f"Mean over {counted(part.sentences, 'sentence')}"
     return f"{scope}: of all heads, {name} is largest in {head_name}, with **{value}**."
 
 
-def profiles_frame(head_profiles: HeadProfiles) -> "pd.DataFrame":
+def profiles_frame(profiles: HeadProfiles) -> "pd.DataFrame":
     """A row for every head of every part: mean and spread of each measure."""
     frames = []
-    for part in (head_profiles.overall, *head_profiles.parts):
+    for part in (profiles.overall, *profiles.parts):
         layers, heads = part.mean.shape[1:]
         columns: dict[str, object] = {
             "part": part.name or "all",
@@ -422,7 +378,7 @@ def profiles_frame(head_profiles: HeadProfiles) -> "pd.DataFrame":
             "layer": np.repeat(np.arange(layers), heads),
             "head": np.tile(np.arange(heads), layers),
         }
-        for place, measure in enumerate(head_profiles.measures):
+        for place, measure in enumerate(profiles.measures):
             columns[NAMES[measure]] = part.mean[place].ravel().astype(float)
             columns[f"{NAMES[measure]}, spread"] = part.spread[place].ravel().astype(float)
         frames.append(pd.DataFrame(columns))
@@ -431,16 +387,21 @@ def profiles_frame(head_profiles: HeadProfiles) -> "pd.DataFrame":
 
 def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Accuracy over the layers of the chosen model."""
-    chosen, reader = options.only(LABELS, PROBE_TEXTS, POOLING, READER), options.get(READER.key)
-    if not options.get(LABELS.key):
+    chosen, reader = (
+        options.only(corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING, corpora.READER),
+        options.get(corpora.READER.key),
+    )
+    if not options.get(corpora.LABELS.key):
         yield Text("No column of this corpus can be taken for labels.", "notice")
         return
-    answer = ask(probe_scores, chosen, (corpus_probe_figure, "Layers that are not done yet are missing."))
+    answer = ask(
+        corpora.probe_scores, chosen, (figures.corpus_probe_figure, "Layers that are not done yet are missing.")
+    )
     scores, table = answer.result, accuracy_table(answer.result)
     yield _drawn(
-        corpus_probe_figure,
+        figures.corpus_probe_figure,
         answer,
-        f"corpus probes {options.get(LABELS.key)} {opened.name} {reader}",
+        f"corpus probes {options.get(corpora.LABELS.key)} {opened.name} {reader}",
         table,
         formats=dict.fromkeys(table.columns[1:], "percent"),
         below=[
@@ -449,7 +410,7 @@ def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
             Notices(scores.notices, "caption"),
         ],
         explanation=PROBES,
-        code=library_lines(probe_scores, opened, chosen),
+        code=library_lines(corpora.probe_scores, opened, chosen),
     )
 
 
@@ -467,12 +428,12 @@ def about_view(opened: CorpusSubject, _: Ask, options: Options) -> Iterator[Part
     """Some rows, the state of the model, the manifest as a table, the columns."""
     corpus, first = opened.corpus, int(options.get(FIRST_ROW.key))
     shown = range(first, min(first + 10, corpus.rows))
-    yield Table(row_table(corpus, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
+    yield Table(tables.row_table(corpus, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
     yield Text(_model_words(opened))
-    facts = manifest_frame(corpus)
+    facts = tables.manifest_frame(corpus)
     yield Table(facts, "The manifest of the corpus", LINE * (len(facts) + 1) + 2)
     yield Text(f"**{counted(len(corpus.columns), 'column')}**")
-    yield Table(columns_frame(corpus), "The columns")
+    yield Table(tables.columns_frame(corpus), "The columns")
     yield Explained("corpus_about", ABOUT, f"{opening_lines(opened)}{PRINTED}")
 
 
@@ -485,17 +446,19 @@ def _model_words(opened: CorpusSubject) -> str:
         return f"The model **{name}** is not here, so nothing can be searched for: {escape_markdown(str(error))}"
     if not source.has_weights:
         return f"The weights of **{name}** are not on this machine, so nothing can be searched for."
-    if reason := refusal(opened):
+    if reason := corpora.refusal(opened):
         return f"The model **{name}** is here, but not as it was: {escape_markdown(reason)}"
     return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
 
 
 VIEWS = (
-    View("Search", (QUERY, WHERE, HITS), search_view),
-    View("Map", (PLACED, COLOURED), map_view),
-    View("Near duplicates", (ALIKE,), duplicates_view),
-    View("Clusters", (CLUSTERING, CLUSTERS), clusters_view),
-    View("Heads", (replace(MEASURE, values=lambda *_: NAMES), PART_COLUMN, SAMPLE), profiles_view),
-    View("Probes", (LABELS, PROBE_TEXTS, POOLING), probes_view),
+    View("Search", (QUERY, corpora.WHERE, corpora.HITS), search_view),
+    View("Map", (corpora.PLACED, corpora.COLOURED), map_view),
+    View("Near duplicates", (corpora.ALIKE,), duplicates_view),
+    View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS), clusters_view),
+    View(
+        "Heads", (replace(corpora.MEASURE, values=lambda *_: NAMES), corpora.PART_COLUMN, corpora.SAMPLE), profiles_view
+    ),
+    View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
     View("About", (FIRST_ROW,), about_view),
 )
