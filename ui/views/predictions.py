@@ -15,55 +15,18 @@ from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE, TEXTS_FILE
-from bertviz_core.predictions.probing.reading import (
-    EXAMPLE_SET,
-    MAX_CLASSES,
-    MAX_TEXTS,
-    column_labels,
-    config_classes,
-    example_set,
-    example_sets,
-    fitting_set,
-    label_column,
-    typed_labels,
-)
+from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, TextPredictions
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions.labelled_texts import (
-    ANSWERED_BY,
-    LABELLED,
-    LABELLED_TEXTS,
-    MANY_TEXTS,
-    MOST_SEEDS,
-    POOLING,
-    SEED,
-    TEXTS_FROM,
-    FittedProbes,
-    fitted_probes,
-    labelled_options,
-    probe_answer,
-    scored_texts,
-    text_answers,
-    with_pairs,
-)
+from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
+from bertviz_core.questions.views import answered
 from bertviz_core.questions.views import predictions_texts as texts
-from bertviz_core.questions.views.answered import (
-    LONGEST_NAME,
-    PROBE,
-    SHOWN,
-    TextList,
-    confusion_parts,
-    many_parts,
-    part_words,
-    shown_parts,
-    text_lines,
-)
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
@@ -88,7 +51,7 @@ from ui.widgets.lists import (
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.target_controls import session_probe
 
-TYPED, LABEL = LABELLED_TEXTS.key, "label_column"
+TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
 TYPED_LIST = "The list"
 """Name of typed texts."""
@@ -109,7 +72,7 @@ class ChosenProbe:
     """The probe."""
     labelled: LabelledTexts | None = None
     """Its training texts; None for a probe from a file."""
-    fit: Answer[FittedProbes] | None = None
+    fit: Answer[questions.FittedProbes] | None = None
     """The probes of every layer; None for a probe from a file."""
 
 
@@ -120,7 +83,7 @@ def train_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
         yield from _accuracy(opened, chosen, chosen.fit)
     of = Options(options.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
     with_probe, model = opened.with_probe(chosen.probe), opened.loaded
-    known = probe_answer(with_probe, of)
+    known = questions.probe_answer(with_probe, of)
     ran = f"The model ran {run_words(model.device, model.dtype)}."
     yield replace(
         Figure.of(
@@ -128,7 +91,7 @@ def train_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
             known,
             f"probe {opened.name}",
             explanation=texts.PROBE_ANSWER,
-            code=library_lines(probe_answer, with_probe, of),
+            code=library_lines(questions.probe_answer, with_probe, of),
             below=[Notices((*known.result.notices, ran), "caption")],
         ),
         texts=known.result.tokens,
@@ -147,7 +110,7 @@ def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> Chose
         labelled, seed = labelled_texts()
         model, first = opened.loaded, edge_tokens(opened.tokenizer).first
         pooling = select(
-            POOLING,
+            questions.POOLING,
             "Pooling",
             sorted(offered_poolings(first, model.has_pooler, "mean"), key=lambda each: each != "mean"),
             format_func=lambda each: pooling_word(each, first),
@@ -167,7 +130,7 @@ def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> Chose
         wait_for_file("Labelled texts")
         st.stop()
     missing = "Layers that are not done yet are missing."
-    known = ask(fitted_probes, labelled_options(labelled, pooling, seed), (probe_figure, missing))
+    known = ask(questions.fitted_probes, questions.labelled_options(labelled, pooling, seed), (probe_figure, missing))
     probe = known.result.probes[known.result.scores.layers.index(layer)]
     with place:
         _save(probe)
@@ -206,9 +169,9 @@ def _save(probe: Probe) -> None:
     )
 
 
-def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[FittedProbes]) -> Iterator[Part]:
+def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[questions.FittedProbes]) -> Iterator[Part]:
     probe, scores = chosen.probe, known.result.scores
-    of = labelled_options(chosen.labelled or example_set(), scores.pooling, scores.seed)
+    of = questions.labelled_options(chosen.labelled or reading.example_set(), scores.pooling, scores.seed)
     place = scores.layers.index(probe.layer)
     words = (
         f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
@@ -221,7 +184,7 @@ def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[FittedProb
         replace(known, drawn={**known.drawn, "probed_layer": probe.layer}),
         f"probe accuracy {scores.pooling} {opened.name}",
         explanation=texts.PROBES,
-        code=library_lines(fitted_probes, opened, of),
+        code=library_lines(questions.fitted_probes, opened, of),
         below=[Text(words), Text(texts.PROBE_LAYERS, "caption"), Notices(scores.notices, "caption")],
     )
     yield replace(figure, formats=dict.fromkeys(figure.spec.frame().columns[1:], "percent"))
@@ -230,17 +193,17 @@ def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[FittedProb
 def labelled_texts() -> tuple[LabelledTexts | None, int]:
     """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them."""
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
-        source = choice(LABELLED, LABELLED.label, SOURCES, label_visibility="collapsed")
+        source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
-        seed = whole(SEED, "Seed", 0, MOST_SEEDS - 1, 0, help=words, width=110)
+        seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
         return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
 
 
 def _examples() -> LabelledTexts:
-    examples = example_set()
+    examples = reading.example_set()
     st.caption(
         f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
-        f"{examples.classes[-1]}, written for this dashboard (*{EXAMPLE_SET}*)."
+        f"{examples.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
     )
     return examples
 
@@ -252,20 +215,20 @@ def _typed() -> LabelledTexts:
     st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
     if table is None:
         raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
-    return typed_labels(table)
+    return reading.typed_labels(table)
 
 
 def _from_file() -> LabelledTexts | None:
     table = FILE.table(
         "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
-        f"most {MAX_TEXTS:,} texts and {MAX_CLASSES} classes. It stays on this server."
+        f"most {reading.MAX_TEXTS:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
     )
     if table is None:
         return None
-    first = label_column(table)
+    first = reading.label_column(table)
     if first is None:
-        return typed_labels(table)
-    return column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
+        return reading.typed_labels(table)
+    return reading.column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
 
 
 def stand_in(heads: Heads) -> str:
@@ -342,14 +305,14 @@ def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> s
     """The head or the probe that answers; no widget where only a probe can."""
     tasks = own or ((EXAMPLE_TASK,) if instead else ())
     if not tasks:
-        return PROBE
-    has_probe = has_probe or LABELLED.key in st.query_params
-    options = [PROBE, *tasks] if has_probe and not own else [*tasks, PROBE]
+        return answered.PROBE
+    has_probe = has_probe or questions.LABELLED.key in st.query_params
+    options = [answered.PROBE, *tasks] if has_probe and not own else [*tasks, answered.PROBE]
     words = "A head of the checkpoint, or a probe that is trained here."
-    names = {PROBE: "probe"} | {task: f"{instead or 'head'}: {PREDICTS[task]}" for task in tasks}
+    names = {answered.PROBE: "probe"} | {task: f"{instead or 'head'}: {PREDICTS[task]}" for task in tasks}
     return select(
-        ANSWERED_BY,
-        ANSWERED_BY.label,
+        questions.ANSWERED_BY,
+        questions.ANSWERED_BY.label,
         options,
         format_func=names.__getitem__,
         help=words,
@@ -375,29 +338,32 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
 
 def _open_classifier(name: str) -> None:
     choose_model(name)
-    st.session_state[TEXTS_FROM.key] = TEXTS_FILE
+    st.session_state[questions.TEXTS_FROM.key] = TEXTS_FILE
 
 
-def text_list(answered_by: str, classes: Sequence[str], mask: str) -> TextList | None:
+def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList | None:
     """The texts of this session, behind a button that opens their panel; None before an upload."""
-    own = {TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
+    own = {questions.TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
     words = (
         "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
         "-m bertviz_core predict --file`)"
     )
-    return text_panel(TEXTS_FROM, "many_box", MANY_FILE, words, COLUMNS, own)
+    return text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, COLUMNS, own)
 
 
-def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> TextList:
-    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", PROBE)]
-    others = [_beginning(*each, mask) for each in (*kinds, *((PROBE, each.classes) for each in example_sets()))]
-    if st.session_state.get(MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
-        st.session_state[MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
-    table = typed_lines("Texts, one per line", MANY_TEXTS.key, "One text per line")
+def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
+    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", answered.PROBE)]
+    others = [
+        _beginning(*each, mask)
+        for each in (*kinds, *((answered.PROBE, each.classes) for each in reading.example_sets()))
+    ]
+    if st.session_state.get(questions.MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
+        st.session_state[questions.MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
+    table = typed_lines("Texts, one per line", questions.MANY_TEXTS.key, "One text per line")
     st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
     if table is None:
         raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
-    return text_lines("", table)
+    return answered.text_lines("", table)
 
 
 def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
@@ -406,11 +372,11 @@ def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
         return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
     if answered_by == "question-answering":
         return QUESTIONS
-    fitting = fitting_set(classes)
+    fitting = reading.fitting_set(classes)
     if fitting is None:
         return SENTENCES
     lines = zip(fitting.labels, fitting.texts, strict=True)
-    return TOPICS if fitting.name == EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)
+    return TOPICS if fitting.name == reading.EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)
 
 
 def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
@@ -421,14 +387,14 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     with row:
         answered_by = answer_kind_select(heads.tasks, instead, has_probe)
         place = st.container(width="content")
-    if instead and answered_by != PROBE:
+    if instead and answered_by != answered.PROBE:
         no_head(opened.name, heads, instead)
         opened = SharedModel(instead)
         heads = whole_heads(opened)
     offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
-    chosen = chosen_probe(opened, ask, row) if answered_by == PROBE else None
+    chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
     with place:
-        classes = chosen.probe.classes if chosen else config_classes(opened.source.config)
+        classes = chosen.probe.classes if chosen else reading.config_classes(opened.source.config)
         listed = text_list(answered_by, classes, mask_text(opened.tokenizer))
     if listed is None:
         wait_for_file("Texts")
@@ -440,20 +406,20 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         of = Options(listed.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
     else:
         every = None if options.pair is None else (options.pair,) * len(listed.texts)
-        of = with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
-    known = answer(text_answers, opened, of)
+        of = questions.with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
+    known = answer(questions.text_answers, opened, of)
     predictions, gold = known.result, None
     shown = list(range(len(predictions.texts)))
     if listed.gold is not None:
-        gold = scored_texts(known, listed.gold, opened.name)
-        yield from confusion_parts(gold, opened.name)
+        gold = questions.scored_texts(known, listed.gold, opened.name)
+        yield from answered.confusion_parts(gold, opened.name)
         shown = _shown(predictions, gold.result)
-    yield from many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
+    yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
     if gold is None:
         yield Text(texts.NO_GOLD, "caption")
     every = (*notices, *predictions.notices)  # the page has shown those of the heads above
     yield Notices([notice for notice in every if notice not in heads.notices], "caption")
-    yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(text_answers, opened, of))
+    yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:
@@ -465,9 +431,9 @@ def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str
         st.markdown(f":material/info: {probe_words(probe, chosen.labelled is None)}", width="content")
         label, key, back = "", "", ""
         if tasks:
-            label, key, back = f"Back to the head for {PREDICTS[tasks[0]]}", ANSWERED_BY.key, tasks[0]
-        elif probe.texts != EXAMPLE_SET and chosen.labelled is not None:
-            label, key, back = "Back to the example set", LABELLED.key, SOURCES[0]
+            label, key, back = f"Back to the head for {PREDICTS[tasks[0]]}", questions.ANSWERED_BY.key, tasks[0]
+        elif probe.texts != reading.EXAMPLE_SET and chosen.labelled is not None:
+            label, key, back = "Back to the example set", questions.LABELLED.key, SOURCES[0]
         if label:
             st.button(label, key="many_back", icon=":material/undo:", on_click=store, args=(key, back))
     return (notice,) * bool(known)
@@ -475,23 +441,23 @@ def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str
 
 def probe_words(probe: Probe, from_file: bool) -> str:
     """What a probe that answers was trained on, in Markdown."""
-    sources = {EXAMPLE_SET: f" of the example set *{EXAMPLE_SET}*", TYPED_LIST: " that you typed"}
-    of = sources.get(probe.texts, f" of {quoted(escape_markdown(probe.texts), LONGEST_NAME)}")
+    sources = {reading.EXAMPLE_SET: f" of the example set *{reading.EXAMPLE_SET}*", TYPED_LIST: " that you typed"}
+    of = sources.get(probe.texts, f" of {quoted(escape_markdown(probe.texts), answered.LONGEST_NAME)}")
     words = f"Answers of the probe {state_name(probe.layer)}, trained on {counted(probe.count, 'text')}{of}."
     return f"{words} **Save or open** leads back from its file." if from_file else words
 
 
 def _shown(predictions: TextPredictions, scores: GoldScores) -> list[int]:
     """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
-    parts = shown_parts(predictions, scores)
-    keep_among(SHOWN.key, list(parts), next(iter(parts)))
+    parts = answered.shown_parts(predictions, scores)
+    keep_among(answered.SHOWN.key, list(parts), next(iter(parts)))
     st.selectbox(
-        SHOWN.label,
+        answered.SHOWN.label,
         list(parts),
-        key=SHOWN.key,
-        format_func=lambda part: part_words(part, len(parts[part]), scores.classes),
+        key=answered.SHOWN.key,
+        format_func=lambda part: answered.part_words(part, len(parts[part]), scores.classes),
         persist_state="session",
         width=BOX,
         help="A click on a cell of the matrix chooses its texts.",
     )
-    return parts[str(stored(SHOWN.key))]
+    return parts[str(stored(answered.SHOWN.key))]
