@@ -1,6 +1,6 @@
 """The first look of every view in a fresh session: numbers of a named model, never an empty box.
 
-Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions/several.py`,
+Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions.py`,
 `ui/views/corpus.py`.
 """
 
