@@ -1,19 +1,20 @@
 """Predictions: what does the model answer?"""
 
+from collections.abc import Iterable
+
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.view import Ask
+from bertviz_core.questions.view import Ask, Part
 from bertviz_core.questions.views.predictions import SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
-from ui.views.predictions.probes import train_view
-from ui.views.predictions.several import offered_views, several_view
+from ui.views.predictions import offered_views, several_view, train_view
 
 
-def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> None:
+def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
     """Several texts, with the guide for a classifier that is wrong."""
     tour.entry(tour.WRONG, "Guide")
-    several_view(opened, ask, options)
+    return several_view(opened, ask, options)
 
 
 special = {"Train a probe": train_view, SEVERAL: several_with_guide}

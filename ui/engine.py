@@ -29,6 +29,7 @@ from bertviz_core.questions.view import (
     Metrics,
     Notices,
     OtherModel,
+    PageLinks,
     Part,
     PutTexts,
     Row,
@@ -36,7 +37,9 @@ from bertviz_core.questions.view import (
     SecondModel,
     Section,
     Table,
+    TableFiles,
     Text,
+    TextField,
     View,
 )
 from bertviz_core.text import escape_markdown
@@ -61,6 +64,7 @@ from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
 from ui.components.charts import cell_click
+from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
@@ -70,6 +74,7 @@ from ui.widgets.heading import (
     heading,
     page_pair,
     page_text,
+    place_for_text,
     put_texts,
     put_token,
     several_tokens,
@@ -78,7 +83,7 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
-from ui.widgets.lists import answer, open_row, text_select, within_upload
+from ui.widgets.lists import answer, open_row, table_files, text_select, within_upload
 from ui.widgets.models import (
     beside,
     bundled_instead,
@@ -105,6 +110,8 @@ TEXTS_HEIGHT = 150
 """Pixels of a field for several texts."""
 HALF = 0.49
 """Share of a wide page's width of the figure with a section beside it."""
+Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
+"""From a row for its control and the title of the view, what is asked, the model that made it, and first options."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
 """What stands behind the name of the model, and what is said above the views."""
 LEVELS: dict[str, Callable[..., Any]] = {
@@ -128,6 +135,7 @@ def show_page(
     open_model: Callable[[str], SharedModel] = SharedModel,
     question_of: Callable[[SharedModel], str] = lambda opened: "",
     views_of: Callable[[SharedModel], Sequence[View]] | None = None,
+    subject: Subject | None = None,
 ) -> None:
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
@@ -141,6 +149,7 @@ def show_page(
         open_model: opens a model by its name.
         question_of: the question in the heading, where it depends on the model; "" for that of the page.
         views_of: the views of a model, where they depend on it.
+        subject: chooses what the page is about in place of a model.
     """
     name = models.model_name()
     with shown_to_user():
@@ -149,15 +158,18 @@ def show_page(
         views = views if views_of is None else views_of(opened)
         lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
     offered = [view for view in views if view.title not in lacks]
-    ask = _ask(opened)
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
-    with row if texts else above, shown_to_user():
-        read = texts() if texts else _read(page)
+    if subject is not None:
+        with shown_to_user():
+            opened, name, options = subject(row, chosen)
+    else:
+        with row if texts else above, shown_to_user():
+            options = replace(texts() if texts else _read(page), task=models.chosen_task(tasks(name)))
+    ask = _ask(opened)
     with above, shown_to_user():
-        options = replace(read, task=models.chosen_task(tasks(name)))
         note, notices = about(opened, ask, options)
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
@@ -281,10 +293,10 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
         tokens, (first, *places) = opened.tokens(options.text(), options.pair), allowed
         most = param.bounds(opened, options)[1]
         return several_tokens(param.label, tokens, param.key, first, tuple(map(int, places)), most)
+    if param.key in TYPED:
+        return typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
     if allowed:
         return select(param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param))
-    if param.key in TYPED:
-        return typed(param, param.label, help=_sentence(param), width=TYPED_WIDTH)
     return words(param, param.label, placeholder=param.help)
 
 
@@ -531,6 +543,22 @@ def _(part: Download, *_: Any) -> None:
     st.download_button(
         part.label, part.content, part.name, part.media, key=part.key, help=part.help or None, on_click="ignore"
     )
+
+
+@draw.register
+def _(part: TableFiles, *_: Any) -> None:
+    table_files(part.frame, part.key, part.file)
+
+
+@draw.register
+def _(part: PageLinks, *_: Any) -> None:
+    links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
+    page_links([("", links)], part.key, label=part.label)
+
+
+@draw.register
+def _(_: TextField, *__: Any) -> None:
+    place_for_text()
 
 
 def _on_click(part: Figure) -> Callable[[], None] | None:

@@ -125,6 +125,4 @@ def component_state(key: str) -> Any:
     return st.session_state.get(key)
 
 
-CORPUS_QUERY = "rain all night"
-"""Default query of a search in a corpus."""
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."

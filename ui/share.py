@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_markdown
 from ui import session
 from ui.address.registry import NUMBERS, TYPED, link_query, names_read_once, take, whole
@@ -31,7 +32,7 @@ MOST_CHARACTERS = 1_600
 """Most characters of texts in a link; the whole address stays below 2,000, which every browser and proxy accepts."""
 INCLUDE = "share_text"
 DEFAULTS = {
-    "corpus_query": session.CORPUS_QUERY,
+    "corpus_query": CORPUS_QUERY,
     "text": session.DEFAULT_TEXT,
     "word": WORD,
     "first_text": FIRST_TEXT,

@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.pages import FIRST, PAGES
+from bertviz_core.questions.views.corpus import SIDEBAR
 from bertviz_core.text import escape_markdown
 from ui import session, share
 from ui.address import navigation, registry
@@ -17,7 +18,6 @@ from ui.lessons import handout, pinning, pins, tour
 from ui.server import start
 from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
 from ui.server.monitoring import model_fact
-from ui.views.corpus.controls import SIDEBAR
 from ui.widgets.files import PageReport
 from ui.widgets.heading import beside_title, panel, text_inputs, text_on_page
 from ui.widgets.models import model_select, reads_text, second_select

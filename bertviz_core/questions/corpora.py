@@ -1,7 +1,8 @@
 """Questions about a corpus: search, map, near duplicates, clusters, and heads and probes over its texts."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -23,9 +24,13 @@ from bertviz_core.corpus.analysis.results import (
     HeadProfiles,
 )
 from bertviz_core.corpus.analysis.row_samples import texts_of
+from bertviz_core.corpus.corpora_folder import EXAMPLE
+from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.results import CorpusHits
-from bertviz_core.corpus.search import MAX_HITS, SearchIndex, query_vector, search
-from bertviz_core.errors import Named, TextError
+from bertviz_core.corpus.search import MAX_HITS, SearchIndex, check_weights, query_vector, search
+from bertviz_core.errors import BertvizError, Named, TextError
+from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import fold_count, probed_layers
@@ -33,28 +38,101 @@ from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
-from bertviz_core.sentences.results import POOLINGS, MapMethod
+from bertviz_core.sentences.encoding import edge_tokens
+from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.sentences.results import POOLINGS, MapMethod, Pooling
+from bertviz_core.sentences.similarity import umap_available
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
 
 T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 THRESHOLD, FIRST_HITS = 0.95, 10
 """Default cosine from which two rows are near duplicates, and default number of hits."""
-HITS = Param("hits", "whole", "number of rows to return")
-WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
-PLACED = choice("placed", METHODS, "how vectors become points")
-COLOURED = Param("coloured", "text", "the column that the map is coloured by, its density by default")
-ALIKE = Param("alike", "text", "cosine from which two rows are near duplicates")
-CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters")
-CLUSTERS = Param("clusters", "whole", "clusters that are made")
+MAPS = {"pca": "principal components", "umap": "UMAP"}
+MOST_HITS, TYPICAL = 100, 3
+"""Most hits on a page, and number of most typical texts of a cluster that are listed."""
+COSINES = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
+"""Cosines from which two rows are near duplicates on a page."""
+COLUMN_KINDS = ("text", "number", "boolean")
+"""Kinds of columns whose values can colour a map, divide a sample or be labels."""
+USUAL_LABELS = ("label", "topic", "class", "category")
+"""Names of columns that are the labels by default."""
+
+
+def value_columns(opened: CorpusSubject, _: Options) -> list[str]:
+    """Names of the columns whose values are few enough to be classes."""
+    return [name for name, kind in opened.corpus.columns.items() if kind in COLUMN_KINDS and name != TEXT_COLUMN]
+
+
+def _or_none(opened: CorpusSubject, options: Options) -> list[str]:
+    return ["", *value_columns(opened, options)]
+
+
+def _labels_first(opened: CorpusSubject, options: Options) -> list[str]:
+    names = value_columns(opened, options)
+    first = next((name for name in USUAL_LABELS if name in names), "")
+    return sorted(names, key=lambda name: name != first)
+
+
+def _cosines(opened: CorpusSubject, _: Options) -> list[str]:
+    """The lowest is the default in the example, none of whose rows are nearly equal."""
+    first = COSINES[0] if opened.name == EXAMPLE else str(THRESHOLD)
+    return sorted(COSINES, key=lambda cosine: cosine != first)
+
+
+def _cluster_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    most = max(min(MAX_CLUSTERS, opened.corpus.rows), 2)
+    return 2, most, min(FEW_CLUSTERS, most)
+
+
+def _is_k_means(_: CorpusSubject, options: Options) -> bool:
+    return options.choice(CLUSTERING) == CLUSTER_METHODS[0]
+
+
+def _has_umap(*_: object) -> bool:
+    return umap_available()
+
+
+def _up_to(most: int, first: int) -> Callable[[Any, Options], tuple[int, int, int]]:
+    return lambda *_: (1, most, first)
+
+
+def _poolings(opened: CorpusSubject, options: Options) -> list[Pooling]:
+    """Poolings of the model that reads the texts, the mean first."""
+    model = _reader(opened, options)
+    offered = offered_poolings(edge_tokens(model.tokenizer).first, model.loaded.has_pooler, "mean")
+    return sorted(offered, key=lambda each: each != "mean")
+
+
+def _hits(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    return 1, min(MOST_HITS, opened.corpus.rows), min(FIRST_HITS, opened.corpus.rows)
+
+
+def _or(words: str) -> Callable[[str], str]:
+    return lambda name: escape_controls(name) or words
+
+
+MORE = "drawn by a fixed seed; more take longer"
+HITS = Param("hits", "whole", "number of rows to return", (), "Hits", bounds=_hits)
+WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", (), "Filter")
+PLACED = Param("placed", "choice", "how vectors become points", METHODS, "Map", lambda *_: MAPS, applies=_has_umap)
+COLOUR = "the column that the map is coloured by, its density by default"
+COLOURED = Param("coloured", "text", COLOUR, (), "Colour", _or_none, shown=_or("number of rows"))
+PAIRS = "cosine from which two rows are near duplicates; pairs that share a row are one group"
+ALIKE = Param("alike", "text", PAIRS, (), "Cosine at least", _cosines)
+CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters", "Method")
+CLUSTERS = Param(
+    "clusters", "whole", "clusters that are made", (), "Clusters", bounds=_cluster_bounds, applies=_is_k_means
+)
 LEAST = Param("least", "whole", "least rows of a cluster")
-SAMPLE = Param("sample", "whole", "sentences that are run")
-PART_COLUMN = Param("part_column", "text", "a column by whose values the sample is divided")
-PART = Param("part", "text", "one of these values, all by default")
-MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head")
-LABELS = Param("probe_labels", "text", "the column with the labels")
-PROBE_TEXTS = Param("probe_sample", "whole", "texts that are read")
-POOLING = choice("corpus_pooling", POOLINGS, "how tokens become one vector")
+SAMPLE = Param("sample", "whole", f"sentences that are run, {MORE}", (), "Sentences", bounds=_up_to(MAX_SENTENCES, 50))
+DIVIDED = "a column by whose values the sample is divided"
+PART_COLUMN = Param("part_column", "text", DIVIDED, (), "Group by", _or_none, shown=_or("no groups"))
+PART = Param("part", "text", "one of these values, all by default", (), "Part", shown=escape_controls)
+MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head", "Measure")
+LABELS = Param("probe_labels", "text", "the column with the labels", (), "Labels", _labels_first, shown=escape_controls)
+PROBE_TEXTS = Param("probe_sample", "whole", f"texts that are read, {MORE}", (), "Texts", bounds=_up_to(MAX_TEXTS, 500))
+POOLING = Param("corpus_pooling", "choice", "how tokens become one vector", POOLINGS, "Pooling", _poolings)
 READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
 CONFIRM_ABOVE = 20_000
 """Number of rows above which long computations start only on request."""
@@ -65,6 +143,27 @@ def corpus_hits(opened: CorpusSubject, options: Options) -> Answer[CorpusHits]:
     """The rows nearest to a text."""
     count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
     return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
+
+
+def first_text(opened: CorpusSubject) -> str:
+    """The text of the first row, the query by default; "" where the corpus keeps no texts."""
+    if TEXT_COLUMN not in opened.corpus.columns:
+        return ""
+    return opened.get_or_compute((__name__, "first"), lambda: texts_of(opened.corpus, np.arange(1))[0])
+
+
+def refusal(opened: CorpusSubject) -> str:
+    """Why the weights of the model on this machine do not suit the corpus; "" where they do."""
+    source = opened.model.source
+
+    def compared() -> str:
+        try:
+            check_weights(opened.corpus, source.name, weights_sha256(weights_folder(source, opened.settings)))
+        except BertvizError as error:
+            return str(error)
+        return ""
+
+    return opened.model.get_or_compute((__name__, "refusal", opened.corpus.fingerprint), compared)
 
 
 def searched(
@@ -112,7 +211,11 @@ def _map_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 def corpus_map(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
     """All rows in two dimensions, as a density or coloured by a column."""
     method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
-    placed = map_of(opened.corpus.vectors(), method, progress=job)
+    return coloured_map(opened, map_of(opened.corpus.vectors(), method, progress=job), column)
+
+
+def coloured_map(opened: CorpusSubject, placed: CorpusMap, column: str) -> Answer[CorpusMap]:
+    """The map as a density, or coloured by a column, whose name is "" for the density."""
     values = column_colours(opened, Options(values={COLOURED.key: column})).result if column else None
     density = map_density(placed.points, whole_window(placed.points), values)
     return _answered(opened, placed, corpus_map=placed, map_density=density, map_column=column)
@@ -136,7 +239,8 @@ def duplicate_groups(
     """Groups of near duplicates."""
 
     def on_partial(groups: DuplicateGroups) -> None:
-        job.show(_answered(opened, groups, duplicate_groups=groups))
+        if len(groups.sizes):
+            job.show(_answered(opened, groups, duplicate_groups=groups))
 
     show = on_partial if shows_answers(job) else None
     groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job, show)
@@ -156,9 +260,13 @@ def corpus_clusters(
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
     least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
     clusters = clusters_of(corpus.vectors(), method, count, least, progress=job)
-    typical = clusters.typical[:, 0]
-    texts = tuple(texts_of(corpus, typical)) if corpus.manifest.text_column else ("",) * len(typical)
-    return _answered(opened, clusters, corpus_clusters=clusters, typical_texts=texts)
+    rows = clusters.typical[:, :TYPICAL]
+    texts = np.full(rows.shape, "", dtype=object)
+    if corpus.manifest.text_column:
+        texts[rows >= 0] = texts_of(corpus, rows[rows >= 0])
+    listed = tuple(map(tuple, texts.tolist()))
+    drawn = {"typical_texts": tuple(each[0] for each in listed), "listed_texts": listed}
+    return _answered(opened, clusters, corpus_clusters=clusters, **drawn)
 
 
 def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
@@ -179,9 +287,17 @@ def head_profiles(
     model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
     column = options.get(PART_COLUMN.key)
     profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, progress=job)
-    drawn = {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
-    answer = _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
+    answer = _answered(opened, profiles, profiles.notices, head_profiles=profiles, **_profile_drawn(profiles, options))
     return replace(answer, models=((model.source.name, model.source.revision),))
+
+
+def profile_of_part(answer: Answer[HeadProfiles], options: Options) -> Answer[HeadProfiles]:
+    """The same profiles, drawn for another part or measure, without another run."""
+    return replace(answer, drawn={**answer.drawn, **_profile_drawn(answer.result, options)})
+
+
+def _profile_drawn(profiles: HeadProfiles, options: Options) -> dict[str, object]:
+    return {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
 
 
 def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:

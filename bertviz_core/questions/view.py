@@ -329,13 +329,38 @@ class Download:
     help: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """Downloads of a table as CSV and Parquet, which is made when one is saved."""
+
+    frame: "Callable[[], pd.DataFrame]"
+    key: str
+    file: str
+    """Name of its files without the page and an extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """Links to pages in a row, by their names."""
+
+    pages: Sequence[str]
+    key: str
+    label: str
+    """What they are, for screen readers."""
+
+
+class TextField:
+    """A field for the text of the sidebar on the page itself."""
+
+
 class Special:
     """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
 
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Controls | Beside | Columns | Row | Code | Explained | Folded
-    | Cell | Button | Links | Download | OtherModel | PutTexts | Run | SecondModel | Special
+    | Cell | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run | SecondModel
+    | Special
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
-Covers `ui/views/corpus/*.py`, `ui/cache/folders.py`, `ui/widgets/lists.py`.
+Covers `ui/views/corpus.py`, `ui/cache/folders.py`, `ui/widgets/lists.py`.
 """
 
 import json
@@ -25,6 +25,7 @@ from bertviz_core.corpus.search import query_vector
 from bertviz_core.questions.corpora import corpus_hits
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.views.corpus import SIDEBAR
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
@@ -32,9 +33,8 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.conftest import Gate
 from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
+from ui import engine
 from ui.cache.folders import SharedCorpus
-from ui.views.corpus import groups as duplicates
-from ui.views.corpus.controls import SIDEBAR
 from ui.widgets import lists
 
 ROWS = 400
@@ -207,7 +207,7 @@ def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: p
     def answered(_: Any, named: SharedCorpus, options: Options, draw: Any) -> Answer[DuplicateGroups]:
         return Answer(replace(apart, threshold=float(options.get("alike"))))
 
-    monkeypatch.setattr(duplicates, "answer", answered)
+    monkeypatch.setattr(engine, "answer", answered)
     for alike, advised in (("0.6", False), ("0.99", True)):
         at = opened("corpus", view="Near duplicates", alike=alike)
         assert not sentences(at)
@@ -273,11 +273,11 @@ def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tin
     more = {"part_column": "source", "sample": "50", "measure": "share on the previous token"}
     at = check_view("corpus", tiny, {"corpus_heads": heads}, view="Heads", **more)
     assert len(at.selectbox(key="part").options) == 4  # all, and the three sources
-    named = f"{corpus.manifest.model}: 400 rows, whose vectors this model made. Heads: {tiny}, which reads their texts"
+    named = f"{corpus.manifest.model}: 400 rows, whose vectors this model made. {tiny} reads their texts anew."
     assert named in visible_text(at.markdown[0].value)
     assert visible_text(at.sidebar.caption[0].value) == SIDEBAR
     at = check_view("corpus", tiny, {"corpus_probe": probe}, view="Probes", probe_sample="200", probe_labels="topic")
-    assert any("Best:" in visible_text(each.value) for each in at.markdown)
+    assert any("the most accurate:" in visible_text(each.value) for each in at.markdown)
 
 
 @pytest.mark.slow

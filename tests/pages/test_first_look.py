@@ -1,7 +1,7 @@
 """The first look of every view in a fresh session: numbers of a named model, never an empty box.
 
-Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions/several.py`,
-`ui/views/corpus/controls.py`.
+Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions.py`,
+`ui/views/corpus.py`.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The predictions page: every number equals transformers' own run; missing and incomplete heads give a message.
 
-Covers `bertviz_core/questions/views/predictions.py`, `ui/views/predictions/several.py`.
+Covers `bertviz_core/questions/views/predictions.py`, `ui/views/predictions.py`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Training a head, and several texts: the page's numbers equal the library's; invalid input gives one message.
 
-Covers `ui/views/predictions/{probes,several,lists}.py`.
+Covers `ui/views/predictions.py`.
 """
 
 import json

@@ -16,7 +16,6 @@ from bertviz_core.questions.interventions import attributions, effects, journey_
 from bertviz_core.questions.models import architecture, checkpoints, training
 from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
-from bertviz_core.questions.tables.predictions import LISTED
 from bertviz_core.questions.texts import (
     attention,
     hidden_states,
@@ -27,8 +26,8 @@ from bertviz_core.questions.texts import (
     two_models,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.questions.views import answered, causes, checkpoint, corpus, representations, words
 from bertviz_core.questions.views import attention as attention_view
-from bertviz_core.questions.views import causes, checkpoint, representations, words
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
@@ -124,11 +123,12 @@ ROWS: tuple[AddressName, ...] = (
         checkpoint.COMPARED,
         checkpoint.COMPARED_LIST,
         _words("answers_from", "where the texts come from", "example set", "my own list", "file", TEXTS_FILE),
-        _words("answers_listed", "the texts that are listed", *LISTED),
-        _words("answers_label", "the label of the listed texts, right or answered"),
-        _words("answers_by", "how the texts are divided: by length, by a word or by a column"),
-        _words("answers_word", "the word that texts contain or not"),
-        _words("answers_slice", "the slice of the listed texts"),
+        answered.KIND,
+        answered.LABEL,
+        answered.BY,
+        answered.BY_THIS,
+        answered.SLICE,
+        answered.OPENED,
         flag("checkpoint_names", "whether the list of tensors without a partner is open"),
     ),
     *_on("checkpoint", checkpoint.COMPARED_TEXTS, linked="on request"),
@@ -214,7 +214,7 @@ ROWS: tuple[AddressName, ...] = (
         labelled_texts.MANY_TEXTS,
         linked="on request",
     ),
-    *_on("predictions", masked_lm.TERMS, predict.HEAD_OF),
+    *_on("predictions", masked_lm.TERMS, predict.HEAD_OF, answered.MANY_OPENED),
     *_on("predictions", labelled_texts.TEXTS_FROM, labelled_texts.ANSWERED_BY, labelled_texts.LABELLED),
     *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
@@ -248,19 +248,13 @@ ROWS: tuple[AddressName, ...] = (
         attributions.CLASSES,
         words.CLASSES_BY,
     ),
-    *_on("corpus", _words("corpus", "the corpus"), linked="always"),
-    *_on("corpus", _words("corpus_query", "what is searched for"), corpora.WHERE, linked="on request"),
+    *_on("corpus", corpus.CORPUS, linked="always"),
+    *_on("corpus", corpus.QUERY, corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
     *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
-    *_on(
-        "corpus",
-        _whole("hit", "the open hit, from 1"),
-        _whole("group", "the open group of near duplicates, from 1"),
-        _whole("cluster", "the open cluster, from 0"),
-        _whole("first_row", "the first row that is listed, from 0"),
-        _words("area", "the part of the map that is drawn; copy it from an address"),
-    ),
+    *_on("corpus", corpus.HIT, corpus.GROUP, corpus.CLUSTER, corpus.FIRST_ROW),
+    *_on("corpus", _words("area", "the part of the map that is drawn; copy it from an address")),
     *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
 )
 """In the order of the pages; a name with different meanings has a row for each."""

@@ -121,8 +121,10 @@ def words(param: Param, label: str, **more: Any) -> str:
     return str(st.text_input(label, key=param.key, **BOUND, **more) or "").strip()
 
 
-def typed(param: Param, label: str, **more: Any) -> str:
-    """Show a field for the reader's own text, which is never stored in the address."""
+def typed(param: Param, label: str, own: str = "", **more: Any) -> str:
+    """Show a field for the reader's own text, which is never in the address; it has its own text until edited."""
+    if own or stored(f"{param.key}_of") is not None:
+        _until_edited(param.key, own)
     return str(st.text_input(label, key=param.key, persist_state="session", **more) or "").strip()
 
 
@@ -135,11 +137,16 @@ def edited(param: Param, label: str, own: str, **more: Any) -> str:
         own: the text.
         **more: arguments of `st.text_area`.
     """
-    key, of = param.key, f"{param.key}_of"
+    _until_edited(param.key, own)
+    return str(st.text_area(label, key=param.key, height=68, persist_state="session", **more))
+
+
+def _until_edited(key: str, own: str) -> None:
+    """Fill a field in, as long as it is as it was filled in before."""
+    of = f"{key}_of"
     if stored(key) is None or stored(key) == stored(of):
         store(key, own)
     store(of, own)
-    return str(st.text_area(label, key=key, height=68, persist_state="session", **more))
 
 
 def listed(param: Param, label: str, height: int) -> str:

@@ -20,7 +20,6 @@ from bertviz_core.text import escape_markdown, short_count
 from ui import session
 from ui.address.registry import param
 from ui.address.widgets import level, select, toggle, words
-from ui.cache import ledgers
 from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
 from ui.session import store, stored
@@ -187,7 +186,7 @@ def _source_words(opened: SharedModel, options: Options, tree: ModuleTree, run: 
             )
     if run and run.decoder_tokens:
         words.append("The decoder is given its start token only.")
-    stored = ledgers.ledger(opened.name)
+    stored = architecture.parameters(opened, Options()).result
     if stored.architecture == tree.architecture and stored.total != tree.total:
         words.append(
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."

@@ -30,7 +30,7 @@ from bertviz_core.questions.views.sentences import (
     of_both,
     vectors_used,
 )
-from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, vector_code
+from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
@@ -38,11 +38,11 @@ from ui.address.widgets import choice, select
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
-from ui.widgets.heading import unshown, variance_words
-from ui.widgets.lists import ListFile, column_select, most_megabytes, typed_list, wait_for_file
+from ui.widgets.heading import unshown
+from ui.widgets.lists import BOX, ListFile, column_select, most_megabytes, typed_lines, wait_for_file
 from ui.widgets.models import VIEW
 
-FILE, BOX, TYPED = ListFile("gold"), 480, "gold_pairs"
+FILE = ListFile("gold")
 
 
 def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
@@ -69,15 +69,8 @@ Pairs = tuple[tuple[str, ...], tuple[str, ...], tuple[float, ...]]
 
 
 def _typed() -> Pairs | None:
-    st.text_area(
-        "Pairs, one a line",
-        key=TYPED,
-        height=220,
-        persist_state="session",
-        placeholder="first sentence<tab>second sentence<tab>similarity",
-    )
-    typed = str(stored(TYPED) or "")
-    return typed_pairs(typed_list("The list", typed)) if typed.strip() else None
+    table = typed_lines("Pairs, one a line", "gold_pairs", "first sentence<tab>second sentence<tab>similarity")
+    return None if table is None else typed_pairs(table)
 
 
 def _of_file() -> Pairs | None:
@@ -101,9 +94,8 @@ def _of_table(table: SentenceTable) -> Pairs | None:
     return firsts, seconds, gold
 
 
-SENTENCES, INPUT_BOX = "sentences", 480
-"""Session key of the typed list, and pixels of the panel."""
-INPUT_FILE = ListFile("sentence")
+SENTENCES, INPUT_FILE = "sentences", ListFile("sentence")
+"""Session key of the typed list, and its file."""
 
 
 def sentence_input() -> Options:
@@ -113,7 +105,7 @@ def sentence_input() -> Options:
         BertvizError: the list cannot be read.
     """
     table, refused = None, None
-    with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=INPUT_BOX):
+    with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=BOX):
         try:
             table = _read()
         except BertvizError as error:
@@ -150,20 +142,12 @@ def _read() -> SentenceTable | None:
     if stored(SENTENCES) is None:
         named = st.query_params.get(EXAMPLE.key, "")
         store(SENTENCES, EXAMPLES.get(named, next(iter(EXAMPLES.values())))[1])
-    text = st.text_area(
-        "Sentences, one per line",
-        key=SENTENCES,
-        height=220,
-        width=INPUT_BOX,
-        persist_state="session",
-        label_visibility="collapsed",
-        placeholder="One sentence per line",
-    )
-    if text == EXAMPLES[example][1]:
+    table = typed_lines("Sentences, one per line", SENTENCES, "One sentence per line")
+    if str(stored(SENTENCES)) == EXAMPLES[example][1]:
         st.caption(EXAMPLES[example][0])
-    if not (text or "").strip():
+    if table is None:
         raise TextError("The list is empty. Write at least one sentence under Sentences, one per line.")
-    return typed_list("The list", str(text))
+    return table
 
 
 def _take_example() -> None:

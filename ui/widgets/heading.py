@@ -95,25 +95,7 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
 
 
 if TYPE_CHECKING:  # the server's entry formats text before any page is imported
-    from bertviz_core.corpus.analysis.results import CorpusMap
-    from bertviz_core.sentences.results import SentenceMap
     from ui.cache.jobs import Job
-
-BERT_IS_FOR = (
-    "BERT reads a whole text and gives each token a vector that depends on all the others. With them a text is "
-    "searched for, classified, tagged, or asked a question."
-)
-BERT_IN_FIVE = (
-    "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
-    "It is **auto-encoding**: in training some tokens are hidden behind `[MASK]`, and the model restores them "
-    "from both sides.",
-    "It is the **encoder half of the transformer** (Vaswani et al. 2017; Devlin et al. 2019): it reads a text whole "
-    "and writes nothing.",
-    "A text begins with `[CLS]`, whose last vector stands for the whole in classification, and every sequence ends "
-    "with `[SEP]`.",
-    "It takes **one sequence or two**: a pair is one input, the second sequence behind the first `[SEP]` with a "
-    "token type of its own where the family has token types.",
-)
 
 
 def duration(seconds: float) -> str:
@@ -137,13 +119,6 @@ def steps_done(job: "Job[Any]", noun: str, with_rate: bool = True) -> str:
     about = "about " if left >= 1 else ""
     rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
     return f"{done}, {rate}{about}{duration(left)} left"
-
-
-def variance_words(placed: "CorpusMap | SentenceMap") -> str:
-    """The share of the variance that a plane of points shows, if it is known, and the note on how it was made."""
-    if placed.explained is None:
-        return escape_markdown(placed.note)
-    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
 SECOND_LABEL = "Second text, one input with the first"

@@ -1,7 +1,7 @@
 """Lists of texts: uploads, progress of long answers, downloads."""
 
 import io
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from time import perf_counter
@@ -12,14 +12,16 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
-from bertviz_core.questions.parameters import Options
+from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.view import LONG_LIST
+from bertviz_core.questions.views.answered import TextList
 from bertviz_core.sentences.lists import read_sentences, read_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
-from ui.address.widgets import keep_among
+from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
 from ui.cache.jobs import Job, JobBoard, board, this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
@@ -30,7 +32,8 @@ from ui.widgets.run_model import agreed_cost, agreed_work
 
 QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""
-LONGEST_NAME = 100
+LONGEST_NAME, BOX = 100, 480
+"""Most characters of a file's name, and pixels of a panel with texts."""
 LINKED = "list_file"
 """Name in the address of a link, and session key: name of the file from which the view was created."""
 
@@ -132,6 +135,63 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
         format_func=lambda name: escape_controls(name) or none,
     )
     return str(chosen or "")
+
+
+def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "none: single texts") -> TextList:
+    """The texts of a table, with the columns of gold labels and second texts that the reader chooses.
+
+    Args:
+        table: the table.
+        gold: key of the choice of the labels.
+        second: key of the choice of the second texts.
+        no_second: label of the option without second texts.
+    """
+    names = [str(name) for name in table.frame.columns]
+    usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
+    labels = column_select("Gold labels", gold, names, usual, "none: no gold labels") if names else ""
+    others = column_select("Second text or context", second, names, "", no_second) if names else ""
+    first, pairs = (gold_column(table, name) if name else None for name in (labels, others))
+    return TextList(f"of {table.name}", table.sentences, first, pairs, table.notices, table)
+
+
+def text_panel(
+    source: Param,
+    key: str,
+    file: ListFile,
+    words: str,
+    columns: Sequence[str],
+    own: Mapping[str, Callable[[], TextList | None]],
+) -> TextList | None:
+    """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
+
+    Args:
+        source: where they come from: an entry of `own`, the texts of the example run, or a file.
+        key: key of the panel.
+        file: the file.
+        words: which files are accepted.
+        columns: arguments of `table_texts`.
+        own: source -> reads its texts.
+    """
+    with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
+        chosen = choice(source, "Texts", label_visibility="collapsed")
+        if chosen in own:
+            return own[chosen]()
+        most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
+        table = example_table() if chosen == TEXTS_FILE else file.table(f"{words}; {most} It stays on this server.")
+        return None if table is None else table_texts(table, *columns)
+
+
+def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
+    """A box for texts, one a line, which are never in the address; None while it is empty."""
+    text = st.text_area(
+        label,
+        key=key,
+        height=220,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder=placeholder,
+    )
+    return typed_list("The list", str(text)) if (text or "").strip() else None
 
 
 @cached_by_bytes()
@@ -396,32 +456,8 @@ def parquet_bytes(table: pd.DataFrame) -> bytes:
     return target.getvalue()
 
 
-WIDTH = 480
-"""Pixels of the field."""
 NARROW, SHOWN = 190, 90
 """Pixels of the number of a text of a long list, and most characters of a text of a short one."""
-
-
-def opened_select(opened: str, rows: Sequence[int], shown: str) -> int:
-    """Choose the open text among the rows of a table.
-
-    Args:
-        opened: session key of its number, from 1.
-        rows: index of each row's text, one at least.
-        shown: how these rows are described, such as "shown".
-
-    Returns:
-        Index of the open text.
-    """
-    stored = st.session_state.get(opened)
-    if isinstance(stored, int) and stored > len(rows):  # the table has become shorter
-        st.session_state[opened] = 1
-    label = f"Open text, 1 to {len(rows):,} of those {shown}"
-    words = "A click on a row of the table chooses it, too."
-    place = st.number_input(
-        label, 1, len(rows), 1, step=1, key=opened, persist_state="session", width=WIDTH, help=words
-    )
-    return rows[int(place) - 1]
 
 
 def open_row(table: str, opened: str) -> None:

@@ -85,11 +85,17 @@ def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[Fitted
     vectors = layer_vectors(model, opened.tokenizer, labelled.texts, pooling, after(job, 0, total))
 
     def on_partial(scores: ProbeScores) -> None:
-        job.show(answered(opened, FittedProbes(scores, ()), scores.notices))
+        job.show(_fitted(opened, scores))
 
     scores = scored(model, labelled, pooling, vectors, seed, after(job, count, total), on_partial)
     probes = tuple(fitted_probe(labelled, scores, vectors, layer) for layer in scores.layers)
-    return answered(opened, FittedProbes(scores, probes), scores.notices)
+    return _fitted(opened, scores, probes)
+
+
+def _fitted(opened: Opened, scores: ProbeScores, probes: tuple[Probe, ...] = ()) -> Answer[FittedProbes]:
+    """The probes, drawn with the most accurate hidden state."""
+    drawn = {"probe_scores": scores, "probed_layer": scores.layers[scores.best]}
+    return answered(opened, FittedProbes(scores, probes), scores.notices, **drawn)
 
 
 @question(figures=("probe",), params=(POOLING, LAYER, SEED))
@@ -113,7 +119,8 @@ def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
     if not text.strip():
         raise TextError("The text is empty; write one in the field Text, so that the probe has something to read.")
     (prediction,) = probe_predictions(probe, opened.loaded, opened.tokenizer, (text,))
-    return replace(answered(opened, prediction, prediction.notices), texts=(text, None))
+    drawn = {"class_prediction": prediction, "class_order": "by size"}
+    return replace(answered(opened, prediction, prediction.notices, **drawn), texts=(text, None))
 
 
 def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
@@ -188,10 +195,14 @@ def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
         predictions = _of_probe(opened, options, texts)
     else:
         predictions = text_answers(opened, Options(tuple(texts), options.pair, task)).result
-    scores = compared_with_gold(predictions, gold)
-    notices = (*predictions.notices, *scores.notices)
-    drawn = {"gold_scores": scores, "model_name": opened.source.name}
-    return replace(answered(opened, scores, notices, **drawn), texts=tuple(texts))
+    scored = scored_texts(answered(opened, predictions, predictions.notices), gold, opened.source.name)
+    return replace(scored, texts=tuple(texts))
+
+
+def scored_texts(answer: Answer[TextPredictions], gold: Sequence[str], name: str) -> Answer[GoldScores]:
+    """Predictions of a model of this name compared with the labels."""
+    scores = compared_with_gold(answer.result, gold)
+    return answer.of(scores, scores.notices, gold_scores=scores, model_name=name)
 
 
 def column_scores(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import (
     pooling_word,
@@ -39,6 +40,7 @@ from bertviz_core.sentences.results import (
     PoolingComparison,
     ScoredPairs,
     SentenceComparison,
+    SentenceMap,
     SentencePlan,
     TokenPairShares,
 )
@@ -408,3 +410,10 @@ def neighbour_parts(compared: SentenceComparison) -> Iterator[Part]:
     )
     frame, alt = neighbour_frame(compared), "The nearest sentence of each in both models"
     yield Table(frame, alt, "auto" if len(frame) <= 8 else 330, formats={"neighbours kept": "percent"})
+
+
+def variance_words(placed: CorpusMap | SentenceMap) -> str:
+    """The share of the variance that a plane of points shows, if it is known, and the note on how it was made."""
+    if placed.explained is None:
+        return escape_markdown(placed.note)
+    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"

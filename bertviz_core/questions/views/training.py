@@ -1,6 +1,7 @@
 """A training run on the page Checkpoint: the log, the movement of the weights, and what every checkpoint computes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from bertviz_core.checkpoints.training.folder import run_names
@@ -24,7 +25,7 @@ from bertviz_core.figures.checkpoints.training import (
     undrawn_text,
 )
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
-from bertviz_core.questions.models.checkpoints import SCALE
+from bertviz_core.questions.models.checkpoints import OTHER, SCALE
 from bertviz_core.questions.models.training import FROM, PART, TrainingSubject, training_log, training_movement
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.followed import (
@@ -43,7 +44,20 @@ from bertviz_core.questions.tables.training import (
     states_sentence,
     text_sentences,
 )
-from bertviz_core.questions.view import Ask, Figure, Folded, Metric, Metrics, Notices, Part, Section, Table, Text
+from bertviz_core.questions.view import (
+    Ask,
+    Figure,
+    Folded,
+    Link,
+    Links,
+    Metric,
+    Metrics,
+    Notices,
+    Part,
+    Section,
+    Table,
+    Text,
+)
 from bertviz_core.questions.views import checkpoint_texts as texts
 from bertviz_core.text import counted, escape_markdown
 
@@ -88,6 +102,27 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
         training_movement(run, Options())
     except CheckpointError as error:
         yield Text(escape_markdown(str(error)), "notice")
+
+
+def two_parts(run: TrainingSubject) -> Iterator[Part]:
+    """A link that opens any two checkpoints as the models of Compare with base."""
+    allowed = run.settings.allowed_models
+    named = {each.name: each.checkpoint.name for each in run.run.checkpoints}
+    models = {name: model for name, model in named.items() if not allowed or model in allowed}
+    if min(len(run.run.states), len(models)) < LEAST_CHECKPOINTS:
+        return
+
+    def link(_: Any, __: Ask, options: Options) -> Iterator[Part]:
+        first, second = (models[options.get(each.key)] for each in (FIRST_CHECKPOINT, SECOND_CHECKPOINT))
+        query = {"model": first, "view": "Compare with base", OTHER.key: second}
+        to = Link.to("Compare these two checkpoints", "checkpoint", query)
+        yield Links("training_two", "The two checkpoints compared", [to])
+
+    params = (
+        replace(FIRST_CHECKPOINT, values=lambda *_: list(models)),
+        replace(SECOND_CHECKPOINT, values=lambda *_: sorted(models, key=lambda name: name != list(models)[-1])),
+    )
+    yield Section(params, link)
 
 
 def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part]:

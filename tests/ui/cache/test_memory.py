@@ -1,6 +1,6 @@
 """Memory stays within its budgets: models, results and jobs are freed when no longer needed.
 
-Covers `ui/cache/figures.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/models.py`.
+Covers `ui/cache/figures.py`, `ui/cache/models.py`.
 """
 
 import gc
@@ -17,17 +17,25 @@ import torch
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.models.architecture import parameter_tree, parameters
+from bertviz_core.questions.parameters import Options
 from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
 from ui.cache import figures as decorator
-from ui.cache import ledgers, models
+from ui.cache import models
 from ui.cache.jobs import Job, JobBoard
+from ui.cache.shared_model import SharedModel
 
 ROOM = 10**6
 NAMES = [f"m{number}" for number in range(5)]
 SWITCHES = 60
+
+
+def ledger(name: str) -> Ledger:
+    return parameters(SharedModel(name), Options()).result
 
 
 @pytest.fixture
@@ -56,8 +64,8 @@ def test_switches_leave_no_more_than_what_the_budgets_hold(models_dir: Path, mon
     for switch in range(SWITCHES):
         name = NAMES[switch % len(NAMES)]
         used.append(weakref.ref(models.loaded(name).model))
-        ledgers.ledger(name)
-        ledgers.tree(name, 3)
+        ledger(name)
+        parameter_tree(SharedModel(name), Options(values={"depth": "3"}))
         read.append(weakref.ref(models.tokens(name, f"I love my pet python {switch}", None).input_ids))
     gc.collect()
     assert len({id(model) for reference in used if (model := reference()) is not None}) == 2, "two fit the budget"
@@ -98,16 +106,16 @@ def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
     for name in ("small", "large"):
         count = 5 if name == "small" else 1_200
         write_model(models_dir / name, {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(count)})
-    small = ledgers.ledger("small")
-    assert ledgers.ledger("small") is small
-    large = ledgers.ledger("large")
+    small = ledger("small")
+    assert ledger("small") is small
+    large = ledger("large")
     assert decorator.results().nbytes > 300_000
-    assert ledgers.ledger("large") is large
+    assert ledger("large") is large
     for other in range(8):
         write_model(models_dir / f"other{other}", {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(400)})
-        ledgers.ledger(f"other{other}")
+        ledger(f"other{other}")
     assert decorator.results().nbytes <= 1_000_000
-    assert ledgers.ledger("large") is not large
+    assert ledger("large") is not large
 
 
 def test_arguments_that_begin_with_a_line_are_no_part_of_the_key(models_dir: Path) -> None:

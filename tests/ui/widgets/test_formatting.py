@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bertviz_core.questions.views.overview import BERT_IN_FIVE
 from bertviz_core.text import LONGEST_TEXT, bytes_text, count, escape_markdown, short_count
-from ui.widgets.heading import BERT_IN_FIVE
 
 POWERS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4}
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}

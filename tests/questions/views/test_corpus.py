@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
-from ui.views.corpus.controls import no_duplicates
+from bertviz_core.questions.views.corpus import no_duplicates
 
 
 def test_a_single_row_is_said_to_have_nothing_to_be_like() -> None:

@@ -1,0 +1,391 @@
+"""Many texts with the answers of a head or probe, or of two models: scores, slices, the list, and one of the texts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from bertviz_core.checkpoints.rounding import COPIES
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.figures.checkpoints.comparison import (
+    answers_compared_figure,
+    interval_words,
+    scores_compared_figure,
+    slices_compared_figure,
+)
+from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.predictions.probing.reading import gold_column
+from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, GoldScores, TextPredictions
+from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.tables.predictions import (
+    LISTED,
+    answer_comparison_frame,
+    listed_texts,
+    p_value_text,
+    slices_sentence,
+)
+from bertviz_core.questions.view import (
+    LONGEST_LINKED,
+    Ask,
+    Cell,
+    Explained,
+    Figure,
+    Link,
+    Links,
+    Metric,
+    Metrics,
+    Notices,
+    Part,
+    Section,
+    Table,
+    TableFiles,
+    Text,
+)
+from bertviz_core.questions.views.checkpoint_texts import ANSWERS, NO_HEAD, NO_LABELS
+from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.text import counted, escape_markdown, quoted
+
+PROBE = "probe"
+TOGETHER, BY_WORD, BY_COLUMN = "all together", "a word", "column: "
+ANY, ALL_SLICES = "any label", "all slices"
+ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
+OPEN_HELP = "the open text of the list, from 1; a click on a row of the table chooses it, too"
+BY = Param(
+    "answers_by",
+    "text",
+    "how the texts are divided, to compare the models on each part: by length, by a word or by a column",
+    label="Texts by",
+)
+BY_THIS = Param(
+    "answers_word",
+    "text",
+    "the word that texts contain or not",
+    label="Word",
+    applies=lambda _, options: options.get(BY.key) == BY_WORD,
+)
+KIND = Param("answers_listed", "choice", "the texts that are listed", LISTED, label="Texts listed", control="few")
+LABEL = Param("answers_label", "text", "the label of the listed texts, right or answered", label="Label")
+SLICE = Param("answers_slice", "text", "the slice of the listed texts", label="Slice")
+OPENED = Param("answers_opened", "position", OPEN_HELP, label="Open text")
+MANY_OPENED = Param("many_opened", "position", OPEN_HELP, label="Open text")
+SHOWN = Param("many_shown", "text", "the part of the list that is shown", label="Texts shown")
+"""It is in no address, since it means nothing without the list."""
+LONGEST_NAME, MOST_LABELS = 40, 20
+"""Most characters of a class in a sentence, and most classes with a column of their own."""
+HEIGHT, FEW = 330, 8
+"""Pixels of a table, which is scrolled, and the most rows of a table without scrolling."""
+VIEW_OF_TASK = {
+    "sequence-classification": "Classes",
+    "token-classification": "Tags",
+    "masked-lm": "Masked words",
+    "question-answering": "Answers",
+    "next-sentence": "Next sentence",
+}
+"""Task of a head -> view with its answer to one text."""
+TARGET_OF_TASK = {
+    "sequence-classification": "class",
+    "next-sentence": "class",
+    "masked-lm": "word",
+    "question-answering": "answer",
+    PROBE: "probe",
+}
+"""Task of a head, or PROBE -> kind of target of its answer."""
+CAUSES = (("words", "Words that matter"), ("causes", "Heads that matter"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextList:
+    """A list of texts to be answered."""
+
+    name: str
+    """Where they come from, as the end of a sentence."""
+    texts: tuple[str, ...]
+    """The texts; () for those of the example set."""
+    gold: tuple[str, ...] | None = None
+    """The gold label of each, "" for none; None without labels."""
+    pairs: tuple[str, ...] | None = None
+    """The second text of each; None for single texts."""
+    notices: tuple[str, ...] = ()
+    """Notices from reading them."""
+    table: SentenceTable | None = None
+    """The uploaded table, whose columns may divide the texts; None for other texts."""
+
+
+def text_lines(name: str, table: SentenceTable) -> TextList:
+    """A typed list; where each line is a label, a tab and a text, with these labels."""
+    parted = [line.partition("\t") for line in table.sentences]
+    if not all(tab for _, tab, _ in parted):
+        return TextList(name, table.sentences, notices=table.notices)
+    gold, texts = tuple(label.strip() for label, _, _ in parted), tuple(text.strip() for _, _, text in parted)
+    return TextList(name, texts, gold, notices=table.notices)
+
+
+def _table_of(frame: "pd.DataFrame", alt: str, key: str, opens: Param, formats: Mapping[str, str]) -> Table:
+    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
+    return Table(frame, alt, height, formats=formats, key=key, opens=opens.key)
+
+
+def _one_of(param: Param, count: int) -> Param:
+    return replace(param, bounds=lambda *_: (1, count, 1))
+
+
+def open_text(text: str, pair: str, words: str, key: str, links: Sequence[Link]) -> Iterator[Part]:
+    """One text in full, what is answered to it, and links that open it in other views."""
+    yield Text(escape_markdown(text))
+    if pair:
+        yield Text(f":gray[second text:] {escape_markdown(pair)}")
+    yield Text(words)
+    if len(text) + len(pair) > LONGEST_LINKED:
+        long = f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there."
+        yield Text(long, "caption")
+    else:
+        yield Links(key, "Open this text in another view", links)
+
+
+def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Iterator[Part]:
+    """Scores of two models, their answers against each other, and the texts with different answers."""
+    options = compared_options(other, listed.texts, listed.gold, listed.pairs)
+    try:
+        answer = ask(compared_answers, options)
+    except UnsupportedModelError as error:
+        yield Text(f"{escape_markdown(str(error).partition(';')[0])}. {NO_HEAD}", "notice")
+        return
+    compared = answer.result
+    names = f"{compared.first} {compared.second}"
+    if compared.gold is not None:
+        yield from _scores(compared, compared.gold)
+        yield Figure.of(scores_compared_figure, answer, f"scores {names}")
+    else:
+        changed = Metric("Changed", f"{len(compared.changed):,}", "Texts with different answers.")
+        yield Metrics([Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts."), changed])
+        yield Text(NO_LABELS, "caption")
+    yield Text(escape_markdown(f"{counted(len(compared.texts), 'text')} {listed.name}."), "caption")
+    yield Notices((*listed.notices, *answer.notices), "caption")
+    yield Figure.of(answers_compared_figure, answer, f"answers {names}")
+    columns = [] if listed.table is None else [f"{BY_COLUMN}{name}" for name in listed.table.frame.columns]
+    by = replace(BY, values=lambda *_: [TOGETHER, LENGTH, BY_WORD, *columns])
+    yield Section((by, BY_THIS), partial(_sliced, compared, listed, other))
+    yield Explained("checkpoint_answered", ANSWERS, library_lines(compared_answers, opened, options))
+
+
+def _scores(compared: AnswerComparison, gold: GoldComparison) -> Iterator[Part]:
+    accuracy, macro_f1 = gold.accuracy, gold.macro_f1
+    p_value = p_value_text(gold.mcnemar_p).removeprefix("= ")
+    yield Metrics(
+        [
+            Metric("Accuracy", f"{accuracy.first:.1%} → {accuracy.second:.1%}", "Of the first → of the second."),
+            Metric("Macro-F1", f"{macro_f1.first:.1%} → {macro_f1.second:.1%}", "Mean F1 of the classes."),
+            Metric("Mended", f"{len(gold.mended):,}", "The first model is wrong, the second right."),
+            Metric("Broken", f"{len(gold.broken):,}", "The first model is right, the second wrong."),
+            Metric("McNemar's p", p_value, "Exact test of equal accuracy."),
+            Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts, right or wrong."),
+        ]
+    )
+    yield Text(f"Accuracy changes by **{interval_words(accuracy)}**. {verdict(gold)}")
+
+
+def verdict(gold: GoldComparison) -> str:
+    """What the interval of the accuracy says, in one sentence."""
+    count = len(gold.first.compared)
+    if gold.accuracy.low > 0:
+        return f"The whole interval is above 0: on texts like these {count:,}, the second model is more accurate."
+    if gold.accuracy.high < 0:
+        return f"The whole interval is below 0: on texts like these {count:,}, the first model is more accurate."
+    return f"The interval contains 0, so these {counted(count, 'text')} do not show that one model is more accurate."
+
+
+def _sliced(
+    compared: AnswerComparison, listed: TextList, other: str, opened: Opened, ask: Ask, options: Options
+) -> Iterator[Part]:
+    """The slices that the reader chooses, and the list."""
+    divided, word = options.get(BY.key), options.get(BY_THIS.key)
+    slices: dict[str, set[int]] = {}
+    if divided != TOGETHER and (divided != BY_WORD or word):
+        by, values = (f"{WORD}{word}" if divided == BY_WORD else divided), None
+        if listed.table is not None and divided.startswith(BY_COLUMN):
+            by, values = COLUMN, gold_column(listed.table, divided.removeprefix(BY_COLUMN))
+        of = compared_options(other, listed.texts, listed.gold, listed.pairs, slices=by, values=values)
+        answer = ask(answers_by_slice, of)
+        yield Text(escape_markdown(slices_sentence(answer.result)))
+        yield Figure.of(slices_compared_figure, answer, f"slices {compared.first} {compared.second}")
+        slices = {each.name: set(each.places.tolist()) for each in answer.result.slices}
+    kinds = [kind for kind in LISTED if kind in {"changed", "all", *compared.kinds}]
+    params = (
+        replace(KIND, values=lambda *_: kinds),
+        replace(LABEL, values=lambda *_: [ANY, *compared.labels]),
+        replace(SLICE, values=lambda *_: [ALL_SLICES, *slices] if slices else []),
+    )
+    yield Section(params, partial(_listed, compared, slices, None if other in COPIES else other))
+
+
+def _listed(
+    compared: AnswerComparison,
+    slices: Mapping[str, set[int]],
+    second: str | None,
+    opened: Opened,
+    _: Ask,
+    options: Options,
+) -> Iterator[Part]:
+    """The listed texts, by their kind, label and slice, and one of them; a rounded second model has no links."""
+    places, label = listed_texts(compared, options.get(KIND.key)), options.get(LABEL.key)
+    if chosen := slices.get(options.get(SLICE.key)):
+        places = [place for place in places if place in chosen]
+    if label != ANY:
+        columns = [*compared.answers, *(() if compared.gold is None else (compared.gold.first.gold,))]
+        places = [place for place in places if any(column[place] == label for column in columns)]
+    frame = answer_comparison_frame(compared)
+    yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
+    if not places:
+        yield Text("No text is of this kind, label and slice.", "caption")
+        return
+    formats = {"first probability": "%.3f", "second probability": "%.3f"}
+    alt = "The texts with the answers of both models"
+    yield _table_of(frame.iloc[places], alt, "answers_table", OPENED, formats)
+    models = {"first": opened.name, **({} if second is None else {"second": second})}
+    yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
+
+
+def _compared_text(
+    compared: AnswerComparison, places: Sequence[int], models: Mapping[str, str], _: Any, __: Ask, options: Options
+) -> Iterator[Part]:
+    place = places[int(options.get(OPENED.key)) - 1]
+    text, pair = compared.texts[place], compared.pairs[place] if compared.pairs is not None else ""
+    words = []
+    if compared.gold is not None and compared.gold.first.gold[place]:
+        words.append(f"gold label **{escape_markdown(compared.gold.first.gold[place])}**")
+    for side, answers, scores in zip(("first", "second"), compared.answers, compared.probabilities, strict=True):
+        words.append(f"{side} **{escape_markdown(answers[place])}** ({scores[place]:.3f})")
+    links = [
+        Link.to(f"{why} of the {side}", page, {"model": name, "text": text, "pair": pair, **more})
+        for side, name in models.items()
+        for why, page, more in (
+            ("Classes", "predictions", {"view": "Classes"}),
+            ("Words that matter", "words", {"target": "class"}),
+        )
+    ]
+    yield from open_text(text, pair, f"{', '.join(words)}: {compared.kinds[place]}", "checkpoint_answered_open", links)
+
+
+def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
+    """The confusion matrix; a click on a cell shows its texts."""
+    scores = gold.result
+    words = (
+        f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
+        f"**{scores.macro_f1:.1%}**."
+    )
+    yield Notices(scores.notices)
+    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[Text(words)])
+
+    def part(row: int, column: int) -> str | None:
+        there = max(row, column) < len(scores.classes) and scores.confusion[row, column]
+        return f"{row}.{column}" if there else None
+
+    yield Cell("predictions_confusion", param=SHOWN, value=part)
+
+
+def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
+    """Name of a part of the list -> indices of its texts, the default first; a cell of the matrix is ROW.COLUMN."""
+    place_of = {name: place for place, name in enumerate(scores.classes)}
+    wrong = scores.mistakes.tolist()
+    parts = {**({MISTAKES: wrong} if wrong else {}), ALL: list(range(len(predictions.texts)))}
+    cells: dict[tuple[int, int], list[int]] = {}
+    for place in scores.compared.tolist():
+        cells.setdefault((place_of[scores.gold[place]], place_of[predictions.answers[place]]), []).append(place)
+    right = sorted(place for (gold, answer), places in cells.items() if gold == answer for place in places)
+    if right:
+        parts[RIGHT] = right
+    most_first = sorted(cells, key=lambda cell: (cell[0] == cell[1], -len(cells[cell])))
+    return parts | {f"{gold}.{answer}": cells[gold, answer] for gold, answer in most_first}
+
+
+def part_words(part: str, count: int, classes: Sequence[str]) -> str:
+    """What a part of the list is."""
+    words = {
+        ALL: f"all {counted(count, 'text')}",
+        MISTAKES: f"{counted(count, 'mistake')}, the most confident first",
+        RIGHT: f"{count:,} right answers",
+    }
+    if part in words:
+        return words[part]
+    gold, answer = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
+    return f"{count:,}: gold label {gold}, answer {answer}"
+
+
+def many_parts(
+    name: str, answered_by: str, predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]
+) -> Iterator[Part]:
+    """The table of the shown texts, the files of all, and one of the texts."""
+    frame = answers_frame(predictions, scores)
+    yield Text(_counts(predictions, scores, shown))
+    shares = [each for each in map(str, frame.columns) if each == "probability" or each.startswith("p(")]
+    formats = dict.fromkeys(shares, "%.3f")
+    yield _table_of(frame.iloc[list(shown)], "The texts with their answers", "many_table", MANY_OPENED, formats)
+    yield TableFiles(lambda: frame, "predictions_several", f"predictions {answered_by} {name}")
+    if shown:
+        show = partial(_answered_text, name, answered_by, predictions, scores, shown)
+        yield Section((_one_of(MANY_OPENED, len(shown)),), show)
+
+
+def _counts(predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]) -> str:
+    """Number of listed texts, and counts of each class in all of them."""
+    total, wrong = len(predictions.texts), [] if scores is None else scores.mistakes.tolist()
+    part = f"{len(shown):,} of {counted(total, 'text')}" if len(shown) < total else counted(total, "text")
+    if missed := len(set(shown).intersection(wrong)) if len(shown) < total else 0:
+        part += f", {missed:,} of {counted(len(wrong), 'mistake')}"
+    counts = Counter(predictions.answers)
+    listed = [f"{label} {counts[label]:,}" for label in sorted(predictions.labels, key=lambda each: -counts[each])[:6]]
+    every = ", ".join(listed) if predictions.labels else counted(sum(map(bool, predictions.answers)), "answer")
+    return f"**{part}** — answers to all: {escape_markdown(every)}."
+
+
+def answers_frame(predictions: TextPredictions, scores: GoldScores | None) -> "pd.DataFrame":
+    """One row per text: answer, its probability, the gold label, whether it is right, and the probability of labels."""
+    columns: dict[str, object] = {"text": list(predictions.texts)}
+    if predictions.pairs is not None:
+        columns["second text"] = list(predictions.pairs)
+    columns["answer"] = list(predictions.answers)
+    if np.isfinite(predictions.scores).any():
+        columns["probability"] = predictions.scores.astype(float)
+    if scores is not None:
+        columns["gold label"] = list(scores.gold)
+        right = dict.fromkeys(scores.compared.tolist(), "yes") | dict.fromkeys(scores.mistakes.tolist(), "no")
+        columns["right"] = [right.get(at, "") for at in range(len(scores.gold))]
+    if predictions.probabilities is not None and len(predictions.labels) <= MOST_LABELS:
+        for place, label in enumerate(predictions.labels):
+            columns[f"p({label})"] = predictions.probabilities[:, place].astype(float)
+    return pd.DataFrame(columns)
+
+
+def _answered_text(
+    name: str,
+    answered_by: str,
+    predictions: TextPredictions,
+    scores: GoldScores | None,
+    shown: Sequence[int],
+    _: Any,
+    __: Ask,
+    options: Options,
+) -> Iterator[Part]:
+    """One text with its gold label and its answer, which is the target of the links."""
+    place = shown[int(options.get(MANY_OPENED.key)) - 1]
+    text, pair = predictions.texts[place], predictions.pairs[place] if predictions.pairs is not None else ""
+    words = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
+    if scores is not None and place in scores.compared:
+        words = f"gold label **{escape_markdown(scores.gold[place])}**, {words}"
+    read, kind = {"model": name, "text": text, "pair": pair}, TARGET_OF_TASK.get(answered_by)
+    target = {"target": kind} if kind else {}
+    if kind in ("class", "probe") and predictions.labels and predictions.answers[place]:
+        target["target_class"] = predictions.answers[place]
+    view = VIEW_OF_TASK.get(answered_by)
+    own = [Link.to(f"Open in {view}", "predictions", {"view": view, **read})] if view else []
+    links = [*own, *(Link.to(f"Open in {title}", page, {**read, **target}) for page, title in CAUSES)]
+    yield from open_text(text, pair, words, "predictions_several_open", links)

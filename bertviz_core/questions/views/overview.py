@@ -1,0 +1,108 @@
+"""The page Overview: what a model is, at a glance."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bertviz_core.figures.architecture.layers import stack_figure
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.models.architecture import architecture, parameters
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.view import (
+    Ask,
+    Beside,
+    Columns,
+    Figure,
+    Folded,
+    Metric,
+    Metrics,
+    Notices,
+    PageLinks,
+    Part,
+    Section,
+    Text,
+    TextField,
+    View,
+)
+from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
+from bertviz_core.text import bytes_text, count, escape_markdown
+
+BERT_IS_FOR = (
+    "BERT reads a whole text and gives each token a vector that depends on all the others. With them a text is "
+    "searched for, classified, tagged, or asked a question."
+)
+BERT_IN_FIVE = (
+    "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
+    "It is **auto-encoding**: in training some tokens are hidden behind `[MASK]`, and the model restores them "
+    "from both sides.",
+    "It is the **encoder half of the transformer** (Vaswani et al. 2017; Devlin et al. 2019): it reads a text whole "
+    "and writes nothing.",
+    "A text begins with `[CLS]`, whose last vector stands for the whole in classification, and every sequence ends "
+    "with `[SEP]`.",
+    "It takes **one sequence or two**: a pair is one input, the second sequence behind the first `[SEP]` with a "
+    "token type of its own where the family has token types.",
+)
+WAYS, DEEPER = ("journey", "tokens", "attention", "predictions", "words"), ("parameters", "architecture")
+"""Pages that show what the model does with the text, and pages with more of the model."""
+
+
+def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[Part]]:
+    """Family and class of the model, and what is to be known of its counts."""
+    answer = ask(architecture, Options())
+    model = answer.result
+    own = model.config_class in ("", model.architecture)
+    named = "" if own else f", named {model.config_class} by its config"
+    return f"{model.title}, class {model.architecture}{named}", [Notices(answer.notices)]
+
+
+def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:
+    """The stack of the model beside its sizes; `start` says whether the text and where it leads stand above."""
+    if start:
+        ways = PageLinks(WAYS, "overview_ways", "What the model does with the text")
+        yield Columns("text", [TextField()], [ways])
+    answer, ledger = ask(architecture, Options()), ask(parameters, Options()).result
+    figure = Figure.of(
+        stack_figure,
+        answer,
+        f"stack {opened.name}",
+        explanation=STACK_MADE,
+        code=stack_lines(opened, ledger),
+    )
+    figure = replace(figure, spec=replace(figure.spec, table=lambda: components_frame(ledger)))
+    yield Beside(figure, Section((), card))
+
+
+def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
+    """Sizes of the model, what BERT is, and what this model has of it."""
+    model, ledger = ask(architecture, Options()).result, ask(parameters, Options()).result
+    nbytes = f"{ledger.nbytes:,} bytes of parameters in their own formats."
+    yield Text(BERT_IS_FOR)
+    yield Metrics(
+        [
+            Metric("Parameters", count(ledger.total), "Trainable numbers; tied ones are counted once."),
+            Metric("Layers", count(model.num_hidden_layers)),
+            Metric("Heads", count(model.num_attention_heads), "Attention heads in each layer."),
+            Metric("Hidden size", count(model.hidden_size), "Numbers in a token's vector between layers."),
+            Metric("Vocabulary", count(model.vocab_size)),
+            Metric("Size", bytes_text(ledger.nbytes), nbytes),
+        ]
+    )
+    yield PageLinks(DEEPER, "overview_deeper", "More of this model")
+    yield Text("**What BERT is**")
+    yield Text("\n".join(f"- {line}" for line in BERT_IN_FIVE))
+    has = [
+        f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  \n"
+        f":small[:gray[{escape_markdown(each.note)}]]"
+        for each in model.capabilities
+    ]
+    yield Folded("What this model has", "overview_has", lambda: map(Text, has))
+
+
+def components_frame(ledger: Ledger) -> "pd.DataFrame":
+    """Parameters of each component, with their arithmetic."""
+    rows = [(part.name, part.total, part.arithmetic) for part in ledger.components]
+    return pd.DataFrame(rows, columns=["component", "parameters", "arithmetic"])
+
+
+VIEWS = (View("Overview", (), overview_view),)

@@ -1,0 +1,462 @@
+"""What Predictions draws by itself: probes that are trained, many texts, the classifier that stands in for a head."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.errors import TextError
+from bertviz_core.figures.predictions.classes import classes_figure
+from bertviz_core.figures.predictions.probes import probe_figure
+from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE, TEXTS_FILE
+from bertviz_core.predictions.probing import reading
+from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, TextPredictions
+from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
+from bertviz_core.predictions.probing.table import mask_text
+from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions import labelled_texts as questions
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
+from bertviz_core.questions.views import answered
+from bertviz_core.questions.views import predictions_texts as texts
+from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
+from bertviz_core.sentences.encoding import edge_tokens
+from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.text import counted, escape_markdown, quoted
+from ui.address.widgets import choice, keep_among, select, whole
+from ui.cache.figures import cached_by_bytes
+from ui.cache.shared_model import SharedModel
+from ui.components.frame import PageLink, page_links
+from ui.session import TRAINED_PROBE, store, stored
+from ui.widgets.files import note_models
+from ui.widgets.lists import (
+    BOX,
+    ListFile,
+    answer,
+    column_select,
+    content,
+    text_panel,
+    typed_lines,
+    wait_for_file,
+)
+from ui.widgets.models import bundled_instead, choose_model, ready, state_select
+from ui.widgets.target_controls import session_probe
+
+TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
+SOURCES = ("example set", "typed", "file")
+TYPED_LIST = "The list"
+"""Name of typed texts."""
+WIDTH = 170
+FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
+FIRST = (
+    "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
+    "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
+)
+"""Default list."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenProbe:
+    """The current probe and its origin."""
+
+    probe: Probe
+    """The probe."""
+    labelled: LabelledTexts | None = None
+    """Its training texts; None for a probe from a file."""
+    fit: Answer[questions.FittedProbes] | None = None
+    """The probes of every layer; None for a probe from a file."""
+
+
+def train_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """Accuracy over the layers, and the classes of the text."""
+    chosen = chosen_probe(opened, ask, st.container(horizontal=True, vertical_alignment="bottom"))
+    if chosen.fit is not None:
+        yield from _accuracy(opened, chosen, chosen.fit)
+    of = Options(options.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
+    with_probe, model = opened.with_probe(chosen.probe), opened.loaded
+    known = questions.probe_answer(with_probe, of)
+    ran = f"The model ran on {model.device} in {model.dtype}."
+    yield replace(
+        Figure.of(
+            classes_figure,
+            known,
+            f"probe {opened.name}",
+            explanation=texts.PROBE_ANSWER,
+            code=library_lines(questions.probe_answer, with_probe, of),
+            below=[Notices((*known.result.notices, ran), "caption")],
+        ),
+        texts=known.result.tokens,
+    )
+
+
+def chosen_probe(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenProbe:
+    """Return the current probe, from a file or fitted to the labelled texts, and keep it as a target of other pages."""
+    chosen = _read_or_fitted(opened, ask, row)
+    store(TRAINED_PROBE, chosen.probe)
+    return chosen
+
+
+def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenProbe:
+    with row:
+        labelled, seed = labelled_texts()
+        model, first = opened.loaded, edge_tokens(opened.tokenizer).first
+        pooling = select(
+            questions.POOLING,
+            "Pooling",
+            sorted(offered_poolings(first, model.has_pooler, "mean"), key=lambda each: each != "mean"),
+            format_func=lambda each: pooling_word(each, first),
+            help="How the vectors of a text's tokens become one.",
+            width=WIDTH,
+        )
+        last = model.num_hidden_layers
+        words = "The hidden states that the probe reads: the embeddings, or the output of a layer."
+        layer = last if pooling == "pooler" else state_select(last, words)
+        place: Any = st.popover("Save or open", icon=":material/save:", key="probe_box")
+    with place:
+        saved = _opened()
+    if saved is not None:
+        check_model(saved, model)
+        return ChosenProbe(saved)
+    if labelled is None:
+        wait_for_file("Labelled texts")
+        st.stop()
+    missing = "Layers that are not done yet are missing."
+    known = ask(questions.fitted_probes, questions.labelled_options(labelled, pooling, seed), (probe_figure, missing))
+    probe = known.result.probes[known.result.scores.layers.index(layer)]
+    with place:
+        _save(probe)
+    return ChosenProbe(probe, labelled, known)
+
+
+def _opened() -> Probe | None:
+    """The probe of an uploaded file; None without a file."""
+    handed = PROBE_FILE.handed("Open a probe: a .zip that was saved here, of this model.")
+    if handed is None:
+        return None
+    if PROBE_FILE.in_sight:
+        st.caption("Take the file away to go back to the probe that is fitted here.")
+    else:
+        st.button("Back to the probe fitted here", key="forget_probe", on_click=PROBE_FILE.forget)
+    return opened_probe(*handed)
+
+
+@cached_by_bytes()
+def opened_probe(name: str, digest: str) -> Probe:
+    """Read a probe from an uploaded file."""
+    return read_probe(name, content(digest))
+
+
+def _save(probe: Probe) -> None:
+    name = f"probe-{probe.model.replace('/', '-')}-{probe.texts}-{probe.pooling}-{probe.layer}.zip"
+    st.download_button(
+        "Save this probe",
+        lambda: probe_bytes(probe),
+        name,
+        "application/zip",
+        key="probe_save",
+        icon=":material/save:",
+        help="A zip with the weights (safetensors) and what they are (JSON): model, layer, pooling, classes, accuracy.",
+        on_click="ignore",
+    )
+
+
+def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[questions.FittedProbes]) -> Iterator[Part]:
+    probe, scores = chosen.probe, known.result.scores
+    of = questions.labelled_options(chosen.labelled or reading.example_set(), scores.pooling, scores.seed)
+    place = scores.layers.index(probe.layer)
+    words = (
+        f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
+        f"**{scores.macro_f1[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}, "
+        f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
+        f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}."
+    )
+    figure = Figure.of(
+        probe_figure,
+        replace(known, drawn={**known.drawn, "probed_layer": probe.layer}),
+        f"probe accuracy {scores.pooling} {opened.name}",
+        explanation=texts.PROBES,
+        code=library_lines(questions.fitted_probes, opened, of),
+        below=[Text(words), Text(texts.PROBE_LAYERS, "caption"), Notices(scores.notices, "caption")],
+    )
+    yield replace(figure, formats=dict.fromkeys(figure.spec.frame().columns[1:], "percent"))
+
+
+def labelled_texts() -> tuple[LabelledTexts | None, int]:
+    """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them."""
+    with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
+        source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
+        words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
+        seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
+        return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
+
+
+def _examples() -> LabelledTexts:
+    examples = reading.example_set()
+    st.caption(
+        f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
+        f"{examples.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
+    )
+    return examples
+
+
+def _typed() -> LabelledTexts:
+    if TYPED not in st.session_state:
+        st.session_state[TYPED] = FIRST
+    table = typed_lines("Label, tab, text", TYPED, "label<tab>text")
+    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
+    if table is None:
+        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
+    return reading.typed_labels(table)
+
+
+def _from_file() -> LabelledTexts | None:
+    table = FILE.table(
+        "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
+        f"most {reading.MAX_TEXTS:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
+    )
+    if table is None:
+        return None
+    first = reading.label_column(table)
+    if first is None:
+        return reading.typed_labels(table)
+    return reading.column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
+
+
+def stand_in(heads: Heads) -> str:
+    """Name of the bundled classifier, which answers in place of a model without a whole head; "" for any other model.
+
+    It is "" too where the classifier cannot run here.
+    """
+    return "" if heads.tasks else next(iter(ready(OFFERED[:1])), "")
+
+
+def offered_views(opened: SharedModel) -> list[View]:
+    """The views of a model; those that need a head it lacks are of the bundled classifier."""
+    heads = whole_heads(opened)
+    if heads.tasks or not (instead := stand_in(heads)):
+        return offered(heads.tasks)
+    return [
+        view if view.show is None else replace(view, show=_of_other(heads, instead, view.show))
+        for view in offered((EXAMPLE_TASK,))
+    ]
+
+
+def _of_other(heads: Heads, instead: str, show: Show) -> Show:
+    def parts(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+        no_head(opened.name, heads, instead)
+        yield OtherModel(instead, show)
+
+    return parts
+
+
+def no_head(name: str, heads: Heads, answering: str = "") -> None:
+    """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one."""
+    why = escape_markdown(heads.refusal)
+    short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
+    instead = f"{short} **{escape_markdown(answering)}** answers instead." if answering else short
+    bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
+    if answering:
+        note_models((answering,))
+    if heads.task:
+        address = f"checkpoint?{urlencode({'view': 'Load report', 'load_task': heads.task})}"
+        link = PageLink("Open the load report", address, "fact_check")
+        page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
+
+
+COLUMNS = ("gold_column", "second_column", "none: the second text of the page, if any")
+"""Keys of the columns of an uploaded table, and what no second column means."""
+MANY_FILE = ListFile("many")
+TOPICS = (
+    "sport\tThe match was called off at half-time.\n"
+    "weather\tA warm wind melted the snow.\n"
+    "cooking\tThe sauce needs a little more salt.\n"
+    "music\tThe pianist played two encores.\n"
+    "travel\tOur train crossed the border at night.\n"
+    "sport\tHe ran the last lap in the rain.\n"
+    "travel\tWe ate on the platform and waited.\n"
+    "music\tThe band played on the beach."
+)
+"""Default list for classes that the labels of the example set are among; two texts are ambiguous."""
+SENTENCES = (
+    "The film was wonderful.\n"
+    "The film was a waste of time.\n"
+    "The parcel arrived on Tuesday.\n"
+    "I would like my money back.\n"
+    "When does the shop open?\n"
+    "Thank you for your help.\n"
+    "The bank raised its interest rates.\n"
+    "Nobody answered the phone."
+)
+"""Default list for any other head."""
+QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
+"""Default list for a head that answers questions about the second text."""
+
+
+def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
+    """The head or the probe that answers; no widget where only a probe can."""
+    tasks = own or ((EXAMPLE_TASK,) if instead else ())
+    if not tasks:
+        return answered.PROBE
+    has_probe = has_probe or questions.LABELLED.key in st.query_params
+    options = [answered.PROBE, *tasks] if has_probe and not own else [*tasks, answered.PROBE]
+    words = "A head of the checkpoint, or a probe that is trained here."
+    names = {answered.PROBE: "probe"} | {task: f"{instead or 'head'}: {PREDICTS[task]}" for task in tasks}
+    return select(
+        questions.ANSWERED_BY,
+        questions.ANSWERED_BY.label,
+        options,
+        format_func=names.__getitem__,
+        help=words,
+        width=310 if instead else 230,
+    )
+
+
+def offer_classifier(tasks: tuple[str, ...]) -> None:
+    """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
+    name = OFFERED[0]
+    if EXAMPLE_TASK in tasks or not ready((name,)):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
+        st.markdown(
+            f":material/info: This model has no classes. A classifier is always here: {name} calls places good or bad, "
+            "and fails on negations.",
+            width="content",
+        )
+        st.button(
+            f"Open it with {TEXTS_FILE}", icon=":material/arrow_forward:", on_click=_open_classifier, args=(name,)
+        )
+
+
+def _open_classifier(name: str) -> None:
+    choose_model(name)
+    st.session_state[questions.TEXTS_FROM.key] = TEXTS_FILE
+
+
+def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList | None:
+    """The texts of this session, behind a button that opens their panel; None before an upload."""
+    own = {questions.TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
+    words = (
+        "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
+        "-m bertviz_core predict --file`)"
+    )
+    return text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, COLUMNS, own)
+
+
+def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
+    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", answered.PROBE)]
+    others = [
+        _beginning(*each, mask)
+        for each in (*kinds, *((answered.PROBE, each.classes) for each in reading.example_sets()))
+    ]
+    if st.session_state.get(questions.MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
+        st.session_state[questions.MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
+    table = typed_lines("Texts, one per line", questions.MANY_TEXTS.key, "One text per line")
+    st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
+    if table is None:
+        raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
+    return answered.text_lines("", table)
+
+
+def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
+    """The default list; labelled texts only where their labels are classes of the head or probe."""
+    if answered_by == "masked-lm":
+        return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
+    if answered_by == "question-answering":
+        return QUESTIONS
+    fitting = reading.fitting_set(classes)
+    if fitting is None:
+        return SENTENCES
+    lines = zip(fitting.labels, fitting.texts, strict=True)
+    return TOPICS if fitting.name == reading.EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)
+
+
+def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """The texts with their answers, and the confusion matrix where there are gold labels."""
+    heads = whole_heads(opened)
+    instead, has_probe = stand_in(heads), session_probe(opened.name) is not None
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        answered_by = answer_kind_select(heads.tasks, instead, has_probe)
+        place = st.container(width="content")
+    if instead and answered_by != answered.PROBE:
+        no_head(opened.name, heads, instead)
+        opened = SharedModel(instead)
+        heads = whole_heads(opened)
+    offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
+    with place:
+        classes = chosen.probe.classes if chosen else reading.config_classes(opened.source.config)
+        listed = text_list(answered_by, classes, mask_text(opened.tokenizer))
+    if listed is None:
+        wait_for_file("Texts")
+        st.stop()
+    notices = listed.notices
+    if chosen is not None:
+        notices += probe_line(chosen, heads.tasks, listed.texts)
+        opened = opened.with_probe(chosen.probe)
+        of = Options(listed.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
+    else:
+        every = None if options.pair is None else (options.pair,) * len(listed.texts)
+        of = questions.with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
+    known = answer(questions.text_answers, opened, of)
+    predictions, gold = known.result, None
+    shown = list(range(len(predictions.texts)))
+    if listed.gold is not None:
+        gold = questions.scored_texts(known, listed.gold, opened.name)
+        yield from answered.confusion_parts(gold, opened.name)
+        shown = _shown(predictions, gold.result)
+    yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
+    if gold is None:
+        yield Text(texts.NO_GOLD, "caption")
+    every = (*notices, *predictions.notices)  # the page has shown those of the heads above
+    yield Notices([notice for notice in every if notice not in heads.notices], "caption")
+    yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
+
+
+def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:
+    """Say whose answers the page shows, and offer the way back from a probe that the reader brought along."""
+    probe, fitted_on = chosen.probe, () if chosen.labelled is None else chosen.labelled.texts
+    known = len([text for text in listed if text in set(fitted_on)])
+    notice = f"{counted(known, 'text')} of the list are among those that the probe was fitted on."
+    with st.container(horizontal=True, vertical_alignment="center", key="many_probe"):
+        st.markdown(f":material/info: {probe_words(probe, chosen.labelled is None)}", width="content")
+        label, key, back = "", "", ""
+        if tasks:
+            label, key, back = f"Back to the head for {PREDICTS[tasks[0]]}", questions.ANSWERED_BY.key, tasks[0]
+        elif probe.texts != reading.EXAMPLE_SET and chosen.labelled is not None:
+            label, key, back = "Back to the example set", questions.LABELLED.key, SOURCES[0]
+        if label:
+            st.button(label, key="many_back", icon=":material/undo:", on_click=store, args=(key, back))
+    return (notice,) * bool(known)
+
+
+def probe_words(probe: Probe, from_file: bool) -> str:
+    """What a probe that answers was trained on, in Markdown."""
+    sources = {reading.EXAMPLE_SET: f" of the example set *{reading.EXAMPLE_SET}*", TYPED_LIST: " that you typed"}
+    of = sources.get(probe.texts, f" of {quoted(escape_markdown(probe.texts), answered.LONGEST_NAME)}")
+    words = f"Answers of the probe {state_name(probe.layer)}, trained on {counted(probe.count, 'text')}{of}."
+    return f"{words} **Save or open** leads back from its file." if from_file else words
+
+
+def _shown(predictions: TextPredictions, scores: GoldScores) -> list[int]:
+    """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
+    parts = answered.shown_parts(predictions, scores)
+    keep_among(answered.SHOWN.key, list(parts), next(iter(parts)))
+    st.selectbox(
+        answered.SHOWN.label,
+        list(parts),
+        key=answered.SHOWN.key,
+        format_func=lambda part: answered.part_words(part, len(parts[part]), scores.classes),
+        persist_state="session",
+        width=BOX,
+        help="A click on a cell of the matrix chooses its texts.",
+    )
+    return parts[str(stored(answered.SHOWN.key))]
