@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from bertviz_core.attention.results import AttentionMap, PooledMap
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
 
 
 def map_frame(attention_map: AttentionMap) -> pd.DataFrame:
@@ -26,3 +27,19 @@ def pooled_frame(pooled_map: PooledMap) -> pd.DataFrame:
     frame = pd.DataFrame(pooled_map.weights, columns=columns)
     frame.insert(0, "query from", pooled_map.row_starts)
     return frame
+
+
+MEASURE_NAMES = {
+    "entropy": "entropy",
+    "distance": "mean distance",
+    "special_share": "share on special tokens",
+    "diagonal_share": "share on the diagonal",
+}
+"""Field of HeadMeasures -> what it is called."""
+
+
+def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
+    """Measures of all heads, a row each."""
+    layers, heads = np.indices(atlas.measures.entropy.shape)
+    measures = {words: getattr(atlas.measures, name).ravel() for name, words in MEASURE_NAMES.items()}
+    return pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), **measures})

@@ -5,25 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups, MapDensity
+from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.corpus.corpora_folder import files_nbytes
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus, plain_values
-from bertviz_core.corpus.results import CorpusHits
+from bertviz_core.tables.typeset import LONGEST_CELL, plain_cell
 from bertviz_core.text import bytes_text, counted, escape_controls, shortened
 
-LONGEST_CELL = 200
-"""Most characters of a text in a table of a page."""
-PLACES = ("most typical", "second", "third")
-"""Columns of the typical texts of a cluster."""
 MOST_GROUPS = 100
 """Most groups that are listed."""
-
-
-def plain_cell(cell: object) -> object:
-    """Convert a cell for a page: numbers unchanged, anything else as a short text."""
-    if cell is None or isinstance(cell, (bool, int, float)):
-        return cell
-    return escape_controls(shortened(str(cell), LONGEST_CELL))
 
 
 def row_table(corpus: Corpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
@@ -39,55 +28,12 @@ def row_table(corpus: Corpus, rows: Sequence[int], whole: bool = False) -> pd.Da
     return pd.DataFrame(cells)
 
 
-def hits_frame(corpus_hits: CorpusHits) -> pd.DataFrame:
-    """Row, cosine, text and the user's columns of every hit."""
-    hits = corpus_hits.hits
-    frame = pd.DataFrame({"row": [hit.row for hit in hits], "cosine": [hit.score for hit in hits]})
-    if any(hit.text is not None for hit in hits):
-        frame["text"] = pd.Series([plain_cell(hit.text) for hit in hits])
-    for name in hits[0].columns if hits else ():
-        head = name if name not in frame else f"{name} (of the corpus)"
-        frame[head] = pd.Series([plain_cell(hit.columns[name]) for hit in hits])
-    return frame
-
-
-def density_frame(map_density: MapDensity) -> pd.DataFrame:
-    """Centre and count of every cell of a map with rows."""
-    counts, window = map_density.counts, map_density.window
-    high, wide = counts.shape
-    down, across = np.nonzero(counts)
-    return pd.DataFrame(
-        {
-            "first axis": window.left + (across + 0.5) * (window.right - window.left) / wide,
-            "second axis": window.bottom + (down + 0.5) * (window.top - window.bottom) / high,
-            "rows": counts[down, across],
-        }
-    )
-
-
-def clusters_frame(corpus_clusters: CorpusClusters, listed_texts: Sequence[Sequence[str]]) -> pd.DataFrame:
-    """Size, share of all rows, and the most typical texts of each cluster; no texts where there are none."""
-    sizes = corpus_clusters.sizes
-    share = sizes / len(corpus_clusters.labels)
-    frame = pd.DataFrame({"cluster": np.arange(len(sizes)), "rows": sizes, "share": share})
-    by_place = zip(*listed_texts, strict=True) if any(map(any, listed_texts)) else ()
-    for name, texts in zip(PLACES, by_place, strict=False):
-        frame[name] = pd.Series([plain_cell(text) for text in texts])
-    return frame
-
-
 def typical_frame(corpus: Corpus, clusters: CorpusClusters, cluster: int) -> pd.DataFrame:
     """The most typical rows of a cluster."""
     there = clusters.typical[cluster] >= 0
     frame = row_table(corpus, clusters.typical[cluster][there].tolist())
     frame.insert(1, "cosine to the centre", clusters.typical_scores[cluster][there].astype(float))
     return frame
-
-
-def sizes_frame(duplicate_groups: DuplicateGroups) -> pd.DataFrame:
-    """Number of groups of each size."""
-    sizes, counts = np.unique(duplicate_groups.sizes, return_counts=True)
-    return pd.DataFrame({"rows in a group": sizes, "groups": counts})
 
 
 def groups_frame(corpus: Corpus, groups: DuplicateGroups) -> pd.DataFrame:

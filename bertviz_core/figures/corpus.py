@@ -1,10 +1,11 @@
 """Figures of a corpus: map, sizes, layers, hits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
@@ -28,6 +29,8 @@ from bertviz_core.figures.predictions.probes import accuracy_spec
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names
 from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.predictions.tables import accuracy_table
+from bertviz_core.tables.typeset import plain_cell
 from bertviz_core.text import counted, quoted
 
 HEIGHT = 560
@@ -78,7 +81,21 @@ def value_colours(count: int, theme: Theme) -> list[str]:
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
-@figure("corpus-map", "corpus_map")
+def density_frame(map_density: MapDensity) -> pd.DataFrame:
+    """Centre and count of every cell of a map with rows."""
+    counts, window = map_density.counts, map_density.window
+    high, wide = counts.shape
+    down, across = np.nonzero(counts)
+    return pd.DataFrame(
+        {
+            "first axis": window.left + (across + 0.5) * (window.right - window.left) / wide,
+            "second axis": window.bottom + (down + 0.5) * (window.top - window.bottom) / high,
+            "rows": counts[down, across],
+        }
+    )
+
+
+@figure("corpus-map", "corpus_map", table=density_frame)
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
     """All rows of a corpus in a plane, as density or coloured by a column (FOLDER)."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
@@ -154,7 +171,13 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 
-@figure("corpus-duplicates", "corpus_duplicates")
+def sizes_frame(duplicate_groups: DuplicateGroups) -> pd.DataFrame:
+    """Number of groups of each size."""
+    sizes, counts = np.unique(duplicate_groups.sizes, return_counts=True)
+    return pd.DataFrame({"rows in a group": sizes, "groups": counts})
+
+
+@figure("corpus-duplicates", "corpus_duplicates", table=sizes_frame)
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
     """Sizes of groups of near duplicates of a corpus (FOLDER)."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
@@ -165,7 +188,22 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     return FigureSpec.of(title, alt, f"{alt}.", group_sizes, duplicate_groups.sizes)
 
 
-@figure("corpus-clusters", "corpus_clusters")
+PLACES = ("most typical", "second", "third")
+"""Columns of the typical texts of a cluster."""
+
+
+def clusters_frame(corpus_clusters: CorpusClusters, listed_texts: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """Size, share of all rows, and the most typical texts of each cluster; no texts where there are none."""
+    sizes = corpus_clusters.sizes
+    share = sizes / len(corpus_clusters.labels)
+    frame = pd.DataFrame({"cluster": np.arange(len(sizes)), "rows": sizes, "share": share})
+    by_place = zip(*listed_texts, strict=True) if any(map(any, listed_texts)) else ()
+    for name, texts in zip(PLACES, by_place, strict=False):
+        frame[name] = pd.Series([plain_cell(text) for text in texts])
+    return frame
+
+
+@figure("corpus-clusters", "corpus_clusters", table=clusters_frame)
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
     """Clusters of a corpus by size (FOLDER)."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
@@ -205,7 +243,32 @@ def profile_maps(
     return head_panels(panels, pair_grid(profile.mean.shape[1], SIZES, theme), title, theme)
 
 
-@figure("corpus-heads", "corpus_heads")
+MEASURE_LABELS: Mapping[str, str] = {
+    measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
+    for measure, (name, unit) in MEASURE_NAMES.items()
+}
+"""Measure -> its label, with its unit."""
+
+
+def profiles_frame(head_profiles: HeadProfiles) -> pd.DataFrame:
+    """A row for every head of every part: mean and spread of each measure."""
+    frames = []
+    for part in (head_profiles.overall, *head_profiles.parts):
+        layers, heads = part.mean.shape[1:]
+        columns: dict[str, object] = {
+            "part": part.name or "all",
+            "sentences": part.sentences,
+            "layer": np.repeat(np.arange(layers), heads),
+            "head": np.tile(np.arange(heads), layers),
+        }
+        for place, measure in enumerate(head_profiles.measures):
+            columns[MEASURE_LABELS[measure]] = part.mean[place].ravel().astype(float)
+            columns[f"{MEASURE_LABELS[measure]}, spread"] = part.spread[place].ravel().astype(float)
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)
+
+
+@figure("corpus-heads", "corpus_heads", table=profiles_frame)
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
     """What every head does over sentences of a corpus (FOLDER; --set measure=entropy)."""
     name, unit = MEASURE_NAMES[profile_measure]
@@ -221,10 +284,16 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
     return FigureSpec.of(title, alt, caption, profile_maps, profile_part, head_profiles.measures, profile_measure)
 
 
+def corpus_accuracies(corpus_probe_scores: ProbeScores) -> pd.DataFrame:
+    """The scores of the probes by hidden state."""
+    return accuracy_table(corpus_probe_scores)
+
+
 @figure(
     "corpus-probe",
     "corpus_probe",
     "accuracy of a linear probe on every layer, labels from a column of a corpus (FOLDER; --set probe_labels=COLUMN)",
+    table=corpus_accuracies,
 )
 def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> FigureSpec:
     """Plot probes for a column's values by layer, beside baseline and control task."""
@@ -249,7 +318,19 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     return sentence_bars(scores, *names, "cosine with the query", title, theme)
 
 
-@figure("corpus-search", "corpus_search")
+def hits_frame(corpus_hits: CorpusHits) -> pd.DataFrame:
+    """Row, cosine, text and the user's columns of every hit."""
+    hits = corpus_hits.hits
+    frame = pd.DataFrame({"row": [hit.row for hit in hits], "cosine": [hit.score for hit in hits]})
+    if any(hit.text is not None for hit in hits):
+        frame["text"] = pd.Series([plain_cell(hit.text) for hit in hits])
+    for name in hits[0].columns if hits else ():
+        head = name if name not in frame else f"{name} (of the corpus)"
+        frame[head] = pd.Series([plain_cell(hit.columns[name]) for hit in hits])
+    return frame
+
+
+@figure("corpus-search", "corpus_search", table=hits_frame)
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     """Rows of a corpus nearest to a query (FOLDER 'TEXT')."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)

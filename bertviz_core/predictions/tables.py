@@ -9,6 +9,9 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
 
+ACCURACIES = ("accuracy", "spread", "macro-F1", "control task", "selectivity")
+"""Columns of the scores of probes."""
+
 
 def accuracy_table(probe_scores: ProbeScores) -> pd.DataFrame:
     """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.text import escape_controls, formula_safe
+from bertviz_core.text import escape_controls, formula_safe, shortened
 
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$!&])")
 """Characters that Markdown reads as marks."""
@@ -14,6 +14,8 @@ MOST_ROWS = 500
 """Maximum number of rows that are written; a longer table is for a file of numbers."""
 DIGITS = 6
 """Significant digits of a number."""
+LONGEST_CELL = 200
+"""Most characters of a text in a table of a page."""
 
 
 def csv_text(table: "pd.DataFrame") -> str:
@@ -126,6 +128,13 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) if column == "stored_names" else str(value)
     return "" if value is None or value != value else str(value)  # NaN is not itself
+
+
+def plain_cell(cell: object) -> object:
+    """Convert a cell for a page: numbers unchanged, anything else as a short text."""
+    if cell is None or isinstance(cell, (bool, int, float)):
+        return cell
+    return escape_controls(shortened(str(cell), LONGEST_CELL))
 
 
 WRITERS = {".csv": lambda table, _: csv_text(table), ".tex": latex_table, ".md": markdown_table}

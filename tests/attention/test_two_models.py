@@ -15,15 +15,14 @@ from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.attention.value_zeroing import relative_place
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.attention.two_models import attention_comparison_frame, changed_heads_frame
 from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.two_models.runs import (
     CHANGED_HEADS,
     COMPARED_ATTENTION,
-    attention_comparison_frame,
     attention_that_changed,
-    changed_heads_frame,
     heads_that_changed,
     states_that_changed,
 )

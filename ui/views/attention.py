@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, PooledMap
-from bertviz_core.attention.tables import map_frame
+from bertviz_core.attention.tables import map_frame, measures_frame
 from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress
 from bertviz_core.figures.attention.maps import (
@@ -43,7 +43,7 @@ from ui.address.registry import component_text, read_component, write_component
 from ui.cache.figures import view_in_sight
 from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
-from ui.components.attention.colours import MEASURES, colours
+from ui.components.attention.colours import colours
 from ui.components.attention.payload import FILE_BYTES, identity
 from ui.components.attention.view import (
     ViewOptions,
@@ -344,13 +344,6 @@ def _atlas_files(drawing: Drawing, theme: Theme) -> None:
             )
         csv, about = lambda: csv_text(measures_frame(atlas)), "Entropy, mean distance and shares of every head."
         drawing.draw(Download("Measures (CSV)", f"{ATLAS}_csv", f"{name}-measures.csv", "text/csv", csv, about))
-
-
-def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
-    """Measures of all heads, a row each."""
-    layers, heads = np.indices(atlas.measures.entropy.shape)
-    measures = {words: getattr(atlas.measures, name).ravel() for name, (words, *_) in MEASURES.items()}
-    return pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), **measures})
 
 
 def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:

@@ -9,6 +9,7 @@ from jaxtyping import Float, UInt
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, Axis, MapOptions, PooledMap, Weights
+from bertviz_core.attention.tables import map_frame, measures_frame, pooled_frame, readings_frame
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
@@ -183,13 +184,13 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
-@figure("attention", "attention_figure", reported=True)
+@figure("attention", "attention_figure", reported=True, table=map_frame)
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """What one head looks at (--layer, --head, --words)."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
-@figure("readings", "attention_beside_chart")
+@figure("readings", "attention_beside_chart", table=readings_frame)
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
     """Raw, value-weighted, rollout, value zeroing (--layer, --head)."""
     first = reading_maps[0]
@@ -200,7 +201,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
     return FigureSpec.of(title, alt, "", attention_readings, reading_maps, special, second=trace.tokens.second_start)
 
 
-@figure("long", "attention_long", reported=True)
+@figure("long", "attention_long", reported=True, table=pooled_frame)
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """One head of a long text (--layer, --head)."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
@@ -270,7 +271,7 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
     }
 
 
-@figure("lines", "attention_figure", reported=True)
+@figure("lines", "attention_figure", reported=True, table=map_frame)
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One head as lines (--layer, --head, --words)."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)
@@ -344,7 +345,7 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
     }
 
 
-@figure("atlas", "attention_atlas", reported=True)
+@figure("atlas", "attention_atlas", reported=True, table=measures_frame)
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """What all heads look at (--words)."""
     layers, heads = atlas.thumbnails.shape[:2]

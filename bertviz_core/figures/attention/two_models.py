@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 from plotly.subplots import make_subplots
@@ -111,7 +112,46 @@ def compared_title(comparison: AttentionComparison) -> str:
     return f"{KINDS[weights]} — {comparison.models[0]}, {places[0]}, and {comparison.models[1]}, {places[1]}"
 
 
-@figure("attention-compared", "attention_compared")
+def attention_comparison_frame(attention_comparison: AttentionComparison) -> pd.DataFrame:
+    """One row per query and key: its weight in both models and the difference.
+
+    Where rows or columns are not the same, the rows of the first model come first, and the other's weight is empty.
+    """
+    change = attention_comparison.difference
+    if change is not None:
+        frame = _cells(attention_comparison.first).rename(columns={"weight": "first"})
+        return frame.assign(second=attention_comparison.second.weights.ravel().astype(float), difference=change.ravel())
+    sides = (("first", attention_comparison.first), ("second", attention_comparison.second))
+    return pd.concat(
+        [_cells(each).rename(columns={"weight": side}) for side, each in sides], ignore_index=True
+    )  # fmt: skip
+
+
+def _cells(attention_map: AttentionMap) -> pd.DataFrame:
+    queries, keys = (
+        [f"{place} {label}" for place, label in enumerate(axis.labels)]
+        for axis in (attention_map.queries, attention_map.keys)
+    )
+    columns = {"query": np.repeat(queries, len(keys)), "key": np.tile(keys, len(queries))}
+    return pd.DataFrame({**columns, "weight": attention_map.weights.ravel().astype(float)})
+
+
+def changed_heads_frame(run_comparison: Behaviour) -> pd.DataFrame:
+    """One row per head with the divergence of its attention in nats, the largest first."""
+    values = divergences_of(run_comparison)
+    layers, heads = np.indices(values.shape)
+    frame = pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), "divergence": values.ravel().astype(float)})
+    return frame.sort_values("divergence", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def divergences_of(run_comparison: Behaviour) -> np.ndarray:
+    """The divergence of every head, of two runs that have as many layers and heads."""
+    if run_comparison.divergences is None:
+        raise ValueError("no divergences")
+    return run_comparison.divergences
+
+
+@figure("attention-compared", "attention_compared", table=attention_comparison_frame)
 def attention_compared_figure(attention_comparison: AttentionComparison) -> FigureSpec:
     """What one head looks at in two models (--layer, --head, --words, --set other=, other_layer=, other_head=)."""
     compared, change = attention_comparison, attention_comparison.difference
@@ -126,12 +166,10 @@ def attention_compared_figure(attention_comparison: AttentionComparison) -> Figu
     return FigureSpec.of(title, alt, caption, compared_heatmaps, compared)
 
 
-@figure("attention-changed", "attention_changed")
+@figure("attention-changed", "attention_changed", table=changed_heads_frame)
 def attention_changed_figure(run_comparison: Behaviour) -> FigureSpec:
     """How far the attention of every head is apart in two models (--set other=)."""
-    values = run_comparison.divergences
-    if values is None:
-        raise ValueError("no divergences")
+    values = divergences_of(run_comparison)
     names = tuple(dict.fromkeys((run_comparison.first, run_comparison.second)))
     title = f"How far each head's attention is apart — {' and '.join(names)}"
     layer, head = np.unravel_index(int(values.argmax()), values.shape)

@@ -1,6 +1,6 @@
 """The page Attention: all heads of a run, the weights of one of them, and those of a second model."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,11 +16,14 @@ from bertviz_core.attention.maps import (
     attention_rows,
 )
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, Weights
-from bertviz_core.attention.tables import pooled_frame, readings_frame
 from bertviz_core.attention.value_zeroing import RULE
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.maps import long_figure, readings_figure
-from bertviz_core.figures.attention.two_models import attention_changed_figure, attention_compared_figure
+from bertviz_core.figures.attention.two_models import (
+    attention_changed_figure,
+    attention_compared_figure,
+    changed_heads_frame,
+)
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -29,12 +32,7 @@ from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import model_lines
-from bertviz_core.questions.tables.two_models.runs import (
-    attention_comparison_frame,
-    attention_that_changed,
-    changed_heads_frame,
-    heads_that_changed,
-)
+from bertviz_core.questions.tables.two_models.runs import attention_that_changed, heads_that_changed
 from bertviz_core.questions.texts import attention, hidden_states, two_models
 from bertviz_core.questions.texts.attention import (
     KEYS,
@@ -291,7 +289,7 @@ def head_parts(trace: Trace, opened: Opened, options: Options, zeroing_is_slow: 
 def readings_parts(opened: Opened, options: Options, readings: Sequence[Weights], without: str) -> Iterator[Part]:
     """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
     answer = maps_of(opened, options, readings)
-    title, table = readings_figure.of(answer.drawn).title, partial(readings_frame, answer.result)
+    title = readings_figure.of(answer.drawn).title
     tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in answer.result)
     words = [LABELS[each] for each in readings]
     words.append(
@@ -301,7 +299,6 @@ def readings_parts(opened: Opened, options: Options, readings: Sequence[Weights]
     yield _figure(
         readings_figure,
         answer,
-        table,
         numbers="in files",
         caption=f"{title}. Every map has its own colours, from 0 to {tops}",
         below=[Text(each, "caption") for each in words],
@@ -331,9 +328,9 @@ def pooled_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block}; the softmax is over the whole row. Narrow "
         "the ranges for more detail."
     )
-    title, table = long_figure.of(answer.drawn).title, partial(pooled_frame, part)
+    title = long_figure.of(answer.drawn).title
     caption, below = f"{title}. Largest weight of {block} cells.", [Text(words, "caption")]
-    yield _figure(long_figure, answer, table, numbers="in files", caption=caption, below=below)
+    yield _figure(long_figure, answer, numbers="in files", caption=caption, below=below)
     yield Controls((QUERY,), row_view)
     place = options.only(LAYER, HEAD)
     yield Explained("attention_long", FORMULAS["attention"], attention_code(opened, trace, place))
@@ -379,7 +376,6 @@ def compared_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
     yield _figure(
         attention_compared_figure,
         answer,
-        partial(attention_comparison_frame, compared),
         below=below,
         explanation=COMPARED,
         code=library_lines(compared_attention, opened, options),
@@ -398,7 +394,6 @@ def changed_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield _figure(
         attention_changed_figure,
         answer,
-        lambda: frame,
         f"changed heads {' '.join(dict.fromkeys((compared.first, compared.second)))}",
         numbers="in files",
         below=[Text("Click a cell, or a row of the list below, to open that head above.", "caption")],
@@ -408,12 +403,10 @@ def changed_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield HeadList(frame)
 
 
-def _figure(
-    figure: DeclaredFigure[...], answer: Answer[Any], table: Callable[[], "pd.DataFrame"], file: str = "", **more: Any
-) -> Figure:
+def _figure(figure: DeclaredFigure[...], answer: Answer[Any], file: str = "", **more: Any) -> Figure:
     """A figure with its numbers; its files are named by its title."""
     made = Figure.of(figure, answer, file, **more)
-    return replace(made, spec=replace(made.spec, table=table), file=file or made.spec.title)
+    return replace(made, file=file or made.spec.title)
 
 
 def _chosen(options: Options) -> Options:

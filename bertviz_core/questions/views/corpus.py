@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,15 +14,13 @@ from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures import corpus as figures
-from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import most_accurate
-from bertviz_core.predictions.tables import accuracy_table
+from bertviz_core.predictions.tables import ACCURACIES
 from bertviz_core.questions import corpora
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines, opening_lines
 from bertviz_core.questions.view import (
     LONGEST_LINKED,
@@ -133,11 +130,6 @@ PROBES = (
     "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "
     "the model uses it, it does not say."
 )
-NAMES: Mapping[str, str] = {
-    measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
-    for measure, (name, unit) in figures.MEASURE_NAMES.items()
-}
-"""Measure -> label."""
 
 
 def about_corpus(opened: CorpusSubject, _: Ask, options: Options) -> tuple[str, Sequence[Part]]:
@@ -145,12 +137,6 @@ def about_corpus(opened: CorpusSubject, _: Ask, options: Options) -> tuple[str, 
     manifest, reader = opened.corpus.manifest, options.get(corpora.READER.key)
     note = f"{manifest.rows:,} rows, whose vectors this model made."
     return note + (f" {reader} reads their texts anew." if reader not in ("", manifest.model) else ""), ()
-
-
-def _drawn(figure: DeclaredFigure[...], answer: Answer[Any], file: str, frame: "pd.DataFrame", **more: Any) -> Figure:
-    """A figure with its numbers."""
-    made = Figure.of(figure, answer, file, **more)
-    return replace(made, spec=replace(made.spec, table=lambda: frame))
 
 
 def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
@@ -167,11 +153,10 @@ def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
         yield Notices(hits.notices, "notice")
         return
     columns = ", ".join(escape_markdown(name) for name in list(opened.corpus.columns)[:12])
-    yield _drawn(
+    yield Figure.of(
         figures.hits_figure,
         answer,
         f"corpus search {opened.name} {hits.model}",
-        tables.hits_frame(hits),
         numbers="open",
         height="auto" if len(hits.hits) <= 10 else 390,
         below=[Text(_summary(hits)), Notices(hits.notices, "caption")],
@@ -237,7 +222,7 @@ def map_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part
     def figure() -> Iterator[Part]:
         answer = corpora.coloured_map(opened, placed, column)
         file = f"corpus map {opened.name} {placed.method} {corpus.manifest.model}"
-        yield _drawn(figures.corpus_map_figure, answer, file, tables.density_frame(answer.drawn["map_density"]))
+        yield Figure.of(figures.corpus_map_figure, answer, file)
 
     yield Folded("As a figure, with its files", "corpus_plane_figure", figure)
     yield Explained("corpus_plane", MAPS[placed.method] + SHADING, library_lines(corpora.corpus_map, opened, chosen))
@@ -262,7 +247,7 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
         f"Keeping one row of each group would leave out {counted(extra, 'row')}."
     )
     file = f"corpus near duplicates {threshold} {opened.name} {corpus.manifest.model}"
-    yield _drawn(figures.duplicates_figure, answer, file, tables.sizes_frame(groups), below=[Text(words)])
+    yield Figure.of(figures.duplicates_figure, answer, file, below=[Text(words)])
     yield Text("**The groups, the largest first**")
     yield Table(tables.groups_frame(corpus, groups), "The groups, the largest first", 240)
     listed = f"The {tables.MOST_GROUPS:,} largest are listed. " if len(groups.sizes) > tables.MOST_GROUPS else ""
@@ -301,11 +286,10 @@ def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
         Text(escape_markdown(clusters.note), "caption"),
     ]
     if len(clusters.sizes):
-        yield _drawn(
+        yield Figure.of(
             figures.clusters_figure,
             answer,
             f"corpus clusters {method} {opened.name} {corpus.manifest.model}",
-            tables.clusters_frame(clusters, answer.drawn["listed_texts"]),
             numbers="open",
             height=240,
             formats={"share": "percent"},
@@ -339,11 +323,10 @@ def profiles_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
         measure = options.get(corpora.MEASURE.key)
         shown = corpora.profile_of_part(answer, Options(values={corpora.MEASURE.key: measure, corpora.PART.key: part}))
         profiles, reader = answer.result, options.get(corpora.READER.key)
-        yield _drawn(
+        yield Figure.of(
             figures.profiles_figure,
             shown,
             f"corpus heads {measure} {opened.name} {reader}",
-            profiles_frame(profiles),
             below=[
                 Text(_most(profiles, shown.drawn["profile_part"], shown.drawn["profile_measure"])),
                 Text(OTHER_MODEL.format(name=escape_markdown(reader)), "caption"),
@@ -367,24 +350,6 @@ def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> st
     return f"{scope}: of all heads, {name} is largest in {head_name}, with **{value}**."
 
 
-def profiles_frame(profiles: HeadProfiles) -> "pd.DataFrame":
-    """A row for every head of every part: mean and spread of each measure."""
-    frames = []
-    for part in (profiles.overall, *profiles.parts):
-        layers, heads = part.mean.shape[1:]
-        columns: dict[str, object] = {
-            "part": part.name or "all",
-            "sentences": part.sentences,
-            "layer": np.repeat(np.arange(layers), heads),
-            "head": np.tile(np.arange(heads), layers),
-        }
-        for place, measure in enumerate(profiles.measures):
-            columns[NAMES[measure]] = part.mean[place].ravel().astype(float)
-            columns[f"{NAMES[measure]}, spread"] = part.spread[place].ravel().astype(float)
-        frames.append(pd.DataFrame(columns))
-    return pd.concat(frames, ignore_index=True)
-
-
 def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Accuracy over the layers of the chosen model."""
     chosen, reader = (
@@ -397,13 +362,12 @@ def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
     answer = ask(
         corpora.probe_scores, chosen, (figures.corpus_probe_figure, "Layers that are not done yet are missing.")
     )
-    scores, table = answer.result, accuracy_table(answer.result)
-    yield _drawn(
+    scores = answer.result
+    yield Figure.of(
         figures.corpus_probe_figure,
         answer,
         f"corpus probes {options.get(corpora.LABELS.key)} {opened.name} {reader}",
-        table,
-        formats=dict.fromkeys(table.columns[1:], "percent"),
+        formats=dict.fromkeys(ACCURACIES, "percent"),
         below=[
             Text(_best(scores)),
             Text(OTHER_MODEL.format(name=escape_markdown(reader)), "caption"),
@@ -457,7 +421,9 @@ VIEWS = (
     View("Near duplicates", (corpora.ALIKE,), duplicates_view),
     View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS), clusters_view),
     View(
-        "Heads", (replace(corpora.MEASURE, values=lambda *_: NAMES), corpora.PART_COLUMN, corpora.SAMPLE), profiles_view
+        "Heads",
+        (replace(corpora.MEASURE, values=lambda *_: figures.MEASURE_LABELS), corpora.PART_COLUMN, corpora.SAMPLE),
+        profiles_view,
     ),
     View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
     View("About", (FIRST_ROW,), about_view),

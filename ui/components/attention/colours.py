@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.attention.tables import MEASURE_NAMES
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, diverging, sequential
 
 MEASURES = {
-    "entropy": ("entropy", "entropy", 1.0, 2, " nats"),
-    "distance": ("mean distance", "mean distance", 1.0, 1, " tokens"),
-    "special_share": ("share on special tokens", "on special tokens", 100.0, 1, "%"),
-    "diagonal_share": ("share on the diagonal", "diagonal", 100.0, 1, "%"),
+    "entropy": ("entropy", 1.0, 2, " nats"),
+    "distance": ("mean distance", 1.0, 1, " tokens"),
+    "special_share": ("on special tokens", 100.0, 1, "%"),
+    "diagonal_share": ("diagonal", 100.0, 1, "%"),
 }
-"""Field of HeadMeasures -> name, name before a number, factor, decimals, unit."""
+"""Field of HeadMeasures -> name before a number, factor, decimals, unit."""
 
 
 def colours(theme: Theme) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def colours(theme: Theme) -> dict[str, Any]:
 
 def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:
     """One number per head, layer by layer, and its format; None for a number that is not finite."""
-    full, short, factor, digits, unit = MEASURES[name]
+    short, factor, digits, unit = MEASURES[name]
     shown = (values * factor).astype(np.float64).ravel()
     listed = [round(float(value), digits + 2) if np.isfinite(value) else None for value in shown]
-    return {"name": full, "short": short, "digits": digits, "unit": unit, "values": listed}
+    return {"name": MEASURE_NAMES[name], "short": short, "digits": digits, "unit": unit, "values": listed}

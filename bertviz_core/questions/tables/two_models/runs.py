@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.attention.results import AttentionComparison, AttentionMap
+from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.checkpoints.results import Behaviour
+from bertviz_core.figures.attention.two_models import attention_comparison_frame, changed_heads_frame, divergences_of
 from bertviz_core.figures.checkpoints.comparison import state_names
 from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.figures.predictions.classes import signed_difference
@@ -23,30 +24,6 @@ def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
     """The map of a model with its layer, head, rows and columns."""
     names = "layer head queries=queries.labels keys=keys.labels weights hidden_share"
     return {"model": compared.models[side], **fields((compared.first, compared.second)[side], names)}
-
-
-def attention_comparison_frame(compared: AttentionComparison) -> "pd.DataFrame":
-    """One row per query and key: its weight in both models and the difference.
-
-    Where rows or columns are not the same, the rows of the first model come first, and the other's weight is empty.
-    """
-    change = compared.difference
-    if change is not None:
-        frame = _cells(compared.first).rename(columns={"weight": "first"})
-        return frame.assign(second=compared.second.weights.ravel().astype(float), difference=change.ravel())
-    sides = (("first", compared.first), ("second", compared.second))
-    return pd.concat(
-        [_cells(each).rename(columns={"weight": side}) for side, each in sides], ignore_index=True
-    )  # fmt: skip
-
-
-def _cells(attention_map: AttentionMap) -> "pd.DataFrame":
-    queries, keys = (
-        [f"{place} {label}" for place, label in enumerate(axis.labels)]
-        for axis in (attention_map.queries, attention_map.keys)
-    )
-    columns = {"query": np.repeat(queries, len(keys)), "key": np.tile(keys, len(queries))}
-    return pd.DataFrame({**columns, "weight": attention_map.weights.ravel().astype(float)})
 
 
 def _attention_rows(compared: AttentionComparison) -> "pd.DataFrame":
@@ -90,17 +67,9 @@ COMPARED_ATTENTION: Faces[AttentionComparison] = Faces(
 )
 
 
-def changed_heads_frame(compared: Behaviour) -> "pd.DataFrame":
-    """One row per head with the divergence of its attention in nats, the largest first."""
-    values = _divergences(compared)
-    layers, heads = np.indices(values.shape)
-    frame = pd.DataFrame({"layer": layers.ravel(), "head": heads.ravel(), "divergence": values.ravel().astype(float)})
-    return frame.sort_values("divergence", ascending=False, kind="stable").reset_index(drop=True)
-
-
 def heads_that_changed(compared: Behaviour) -> str:
     """The head whose attention is farthest apart, and the median of all heads, in one sentence."""
-    values = _divergences(compared)
+    values = divergences_of(compared)
     if not values.any():
         return f"The attention of all {counted(values.size, 'head')} is the same."
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
@@ -147,12 +116,6 @@ COMPARED_STATES: Faces[Behaviour] = Faces(
     rows=_state_rows,
     columns=("hidden state", "mean", "least"),
 )
-
-
-def _divergences(compared: Behaviour) -> np.ndarray:
-    if compared.divergences is None:
-        raise ValueError("no divergences")
-    return compared.divergences
 
 
 def _cosines(compared: Behaviour) -> np.ndarray:
