@@ -224,10 +224,14 @@ def _open_head(drawing: Drawing) -> None:
     title, model = attention_title(shown, part.trace.model), opened.name
     folded_table(KEY, map_frame(shown), title, scale=drawing.scale)
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
-    seq = len(part.trace.tokens)
-    slow = run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
+    slow = partial(_is_slow, opened, len(part.trace.tokens))
     table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])
     drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, slow))
+
+
+def _is_slow(opened: SharedModel, seq: int) -> bool:
+    """Whether value zeroing in one layer takes so long that the reader confirms it."""
+    return run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
 
 
 def _progress(opened: SharedModel, part: AllHeads, long: bool) -> Progress | None:

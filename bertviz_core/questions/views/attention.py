@@ -146,10 +146,13 @@ def _run(opened: Opened, options: Options) -> Trace:
     return attending_run(opened, options.only()).result
 
 
-def _head_of(trace: Trace) -> Param:
-    """The control of a head; a click need not look for the run again."""
-    most = trace.num_attention_heads - 1
-    return replace(HEAD, bounds=lambda opened, options: (0, most, 0), applies=_of_heads)
+def _place_of(trace: Trace) -> tuple[Param, Param]:
+    """The controls of a layer and a head; a click need not look for the run or the model again."""
+    layers, heads = trace.num_hidden_layers - 1, trace.num_attention_heads - 1
+    return (
+        replace(LAYER, bounds=lambda opened, options: (0, layers, 0)),
+        replace(HEAD, bounds=lambda opened, options: (0, heads, 0), applies=_of_heads),
+    )
 
 
 def _of_heads(opened: Opened, options: Options) -> bool:
@@ -231,9 +234,9 @@ def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     trace = _run(opened, options)
     show = partial(drawn_heads, trace)
     if is_long(trace):
-        yield Section((LAYER, _head_of(trace)), show)
+        yield Section(_place_of(trace), show)
     else:
-        yield Section((WEIGHTS, LAYER, _head_of(trace)), show, folded=MAP, button="Tokens")
+        yield Section((WEIGHTS, *_place_of(trace)), show, folded=MAP, button="Tokens")
 
 
 def drawn_heads(trace: Trace, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -272,22 +275,22 @@ def shares_words(atlas: AttentionAtlas, shown: AttentionMap) -> Iterator[Part]:
         )
 
 
-def head_parts(trace: Trace, opened: Opened, options: Options, zeroing_is_slow: bool) -> Iterator[Part]:
-    """Other readings of the open head, and how its weights are computed."""
-    readings, without = list(LABELS), ""
-    if trace.attention_source != "recorded":
-        without = " Value zeroing needs values, which are not known here."
-    elif zeroing_is_slow:
-        without = " Value zeroing of a text this long is computed where it is chosen under Weights."
-    if without:
-        readings.remove("value-zeroing")
-    parts = partial(readings_parts, opened, options, readings, without)
+def head_parts(trace: Trace, opened: Opened, options: Options, is_slow: Callable[[], bool]) -> Iterator[Part]:
+    """Other readings of the open head, and how its weights are computed; value zeroing may be slow."""
+    parts = partial(readings_parts, trace, opened, options, is_slow)
     yield Folded("Raw, value-weighted, rollout and value zeroing side by side", BESIDE.key, parts)
     yield Explained("attention_heads", explanation(reading_of(options)), attention_code(opened, trace, options))
 
 
-def readings_parts(opened: Opened, options: Options, readings: Sequence[Weights], without: str) -> Iterator[Part]:
+def readings_parts(trace: Trace, opened: Opened, options: Options, is_slow: Callable[[], bool]) -> Iterator[Part]:
     """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
+    readings, without = list(LABELS), ""
+    if trace.attention_source != "recorded":
+        without = " Value zeroing needs values, which are not known here."
+    elif is_slow():
+        without = " Value zeroing of a text this long is computed where it is chosen under Weights."
+    if without:
+        readings.remove("value-zeroing")
     answer = maps_of(opened, options, readings)
     title = readings_figure.of(answer.drawn).title
     tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in answer.result)
@@ -312,7 +315,7 @@ def long_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     heads = trace.num_hidden_layers * trace.num_attention_heads
     yield Text(f"All {heads} heads at a glance would take about {time}.", "caption")
-    yield Section((LAYER, _head_of(trace), QUERIES, KEYS), pooled_view)
+    yield Section((*_place_of(trace), QUERIES, KEYS), pooled_view)
 
 
 def pooled_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
