@@ -27,12 +27,11 @@ from pathlib import Path
 import numpy as np
 import plotly.io as pio
 import torch
-from bertviz_core.models.catalog.example_run import example_texts
 from safetensors.numpy import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model, open_training
-from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.catalog import bundled_folder, example_texts
 
 # Figures as plotly's own type for Jupyter, and as HTML for `jupyter nbconvert --to html`: that file opens offline.
 pio.renderers.default = "plotly_mimetype+notebook"

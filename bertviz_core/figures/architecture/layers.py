@@ -22,6 +22,7 @@ from bertviz_core.architecture.results import (
 from bertviz_core.figures.architecture.drawing import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.parameters import components_frame
 from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MOST_EXTRAS = 2
@@ -516,7 +517,7 @@ def _sum(rows: Sequence[Parameter]) -> int:
     return sum(row.numel for row in rows)
 
 
-@figure("overview", "overview_stack", reported=True)
+@figure("overview", "overview_stack", reported=True, table=components_frame)
 def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     """The stack of the model's blocks."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"

@@ -1,6 +1,6 @@
 """The page Attention: all heads of a run, the weights of one of them, and those of a second model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any

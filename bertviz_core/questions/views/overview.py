@@ -1,11 +1,8 @@
 """The page Overview: what a model is, at a glance."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from bertviz_core.figures.architecture.layers import stack_figure
-from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
@@ -23,7 +20,6 @@ from bertviz_core.questions.view import (
     Section,
     Text,
     TextField,
-    View,
 )
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
 from bertviz_core.text import bytes_text, count, escape_markdown
@@ -68,8 +64,8 @@ def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> I
         f"stack {opened.name}",
         explanation=STACK_MADE,
         code=stack_lines(opened, ledger),
+        formats={"share": "percent"},
     )
-    figure = replace(figure, spec=replace(figure.spec, table=lambda: components_frame(ledger)))
     yield Beside(figure, Section((), card))
 
 
@@ -97,12 +93,6 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
         for each in model.capabilities
     ]
     yield Folded("What this model has", "overview_has", lambda: map(Text, has))
-
-
-def components_frame(ledger: Ledger) -> "pd.DataFrame":
-    """Parameters of each component, with their arithmetic."""
-    rows = [(part.name, part.total, part.arithmetic) for part in ledger.components]
-    return pd.DataFrame(rows, columns=["component", "parameters", "arithmetic"])
 
 
 VIEWS = (View("Overview", (), overview_view),)
