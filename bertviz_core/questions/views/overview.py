@@ -20,6 +20,7 @@ from bertviz_core.questions.view import (
     Section,
     Text,
     TextField,
+    View,
 )
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
 from bertviz_core.text import bytes_text, count, escape_markdown
