@@ -94,9 +94,6 @@ def optional(extra: str, package: str, purpose: str, instead: str = "") -> Itera
         package: its name.
         purpose: what needs it, as the subject of the message.
         instead: what works without it, as a further sentence.
-
-    Raises:
-        BertvizError: it cannot be imported; the message names the extra.
     """
     try:
         yield

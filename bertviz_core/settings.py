@@ -58,11 +58,7 @@ class Setting:
     """The variable; empty for INSIDE_BERT_ and the name of the field."""
 
     def value(self, name: str) -> Any:
-        """The value in the environment.
-
-        Raises:
-            BertvizError: the variable is invalid.
-        """
+        """The value in the environment."""
         text = os.environ.get(name, "")
         if not text or (self.kind.blank_is_empty and not text.strip()):
             return self._default()
@@ -328,11 +324,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
-        """Settings from the variables INSIDE_BERT_... (docs/configuration.md) and HF_ENDPOINT.
-
-        Raises:
-            BertvizError: a variable is invalid.
-        """
+        """Settings from the variables INSIDE_BERT_... (docs/configuration.md) and HF_ENDPOINT."""
         values = {name: row.value(variable) for name, (variable, row) in ROWS.items()}
         if values["isolate_models"] is None:
             values["isolate_models"] = not any_folder

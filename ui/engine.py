@@ -140,7 +140,6 @@ def show_page(
     """Show a page: its heading, the names of its views, the controls and contents of one of them.
 
     Args:
-        page: name of the page.
         views: its views, the default first; those that a model lacks are named below the others.
         about: what is said of the model.
         params: parameters of all views, whose controls are behind a button.

@@ -72,12 +72,7 @@ def whole_view(page: str) -> None:
 
 
 def share_panel(page: str, title: str) -> None:
-    """Offer a link to the view.
-
-    Args:
-        page: name of the page.
-        title: its title.
-    """
+    """Offer a link to the view."""
     st.markdown("This link shows the same page, model and settings in another browser.")
     with_text = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
     read, names = files_read(page)

@@ -81,11 +81,7 @@ def places_of(dry: DryModel) -> Places:
 
 
 def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
-    """Multiply-adds of a run on `seq` tokens by innermost module; they add up to the total of the run.
-
-    Raises:
-        TextError: a run on the CPU would take too long.
-    """
+    """Multiply-adds of a run on `seq` tokens by innermost module; they add up to the total of the run."""
     counts: dict[str, int] = {}
     around: list[tuple[str, int]] = []
     inputs = dry.inputs([plain_row(dry.model, seq)])  # BigBird replaces modules depending on the length
@@ -121,13 +117,7 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: 
     left out.
 
     Args:
-        name: name of the model.
-        config: its config.
         lengths: tokens of the texts.
-        task: task of the class.
-
-    Raises:
-        UnsupportedModelError: the class cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     where = places_of(dry)
@@ -187,13 +177,7 @@ def operation_terms(
     """Derive the formula for the class of a task; the decoder of an encoder-decoder model has one token.
 
     Args:
-        name: name of the model.
-        config: its config.
-        task: task of the class.
         facts: dataflow of the class, for its windows; derived by default.
-
-    Raises:
-        UnsupportedModelError: the class cannot be run without weights.
     """
     return terms_of(dry_model(name, config, task), model_facts(name, config, task) if facts is None else facts)
 
@@ -274,7 +258,6 @@ def crossover(terms: OperationTerms, projections: bool = False) -> Crossover:
     intermediate_size for a plain feed-forward block.
 
     Args:
-        terms: the formula.
         projections: whether the projections count as attention.
     """
 
@@ -356,9 +339,6 @@ def activation_memory(
 
     For a given length the memory at each moment is linear in the batch size, and its peak is convex: if the smallest,
     the second and the largest batch are on a line, so are all others, which are then not run.
-
-    Raises:
-        UnsupportedModelError: the family cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     measure = peak_nbytes if holding == "inference" else saved_nbytes

@@ -37,7 +37,6 @@ def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: Mode
 
     Args:
         model: the model, on any device.
-        ledger: its parameters.
         facts: dataflow of the class; without it windows are unknown.
     """
     config = model.config

@@ -85,12 +85,7 @@ class DryModel:
         return _inputs(self.name, self.model, device, rows, self.masked)
 
     def run(self, inputs: "dict[str, torch.Tensor]") -> Any:
-        """One forward pass.
-
-        Raises:
-            TextError: a run on the CPU would take too long.
-            UnsupportedModelError: the family cannot be run on a text alone.
-        """
+        """One forward pass."""
         tokens = sum(ids.numel() for key, ids in inputs.items() if key == "input_ids")
         if (
             self.device_mode == "zeros"
@@ -105,17 +100,7 @@ class DryModel:
 
 
 def dry_model(name: str, config: Mapping[str, Any], task: str = "base") -> DryModel:
-    """Build the class of a config without weights, in a way in which it can be run.
-
-    Args:
-        name: name of the model.
-        config: its config.
-        task: task of the class.
-
-    Raises:
-        TextError: even a short run would take too long.
-        UnsupportedModelError: the family cannot be run without weights.
-    """
+    """Build the class of a config without weights, in a way in which it can be run."""
     model, key = _eager(name, config, task), json.dumps([config, task], default=str)
     if key in _known_modes:
         return _with_device_mode(name, model, *_known_modes[key])
@@ -161,11 +146,7 @@ def runnable_task(name: str, config: Mapping[str, Any], task: str) -> str:
 
 
 def plain_row(model: "transformers.PreTrainedModel", seq: int) -> PlainRow:
-    """A text of `seq` tokens other than padding.
-
-    Raises:
-        UnsupportedModelError: there is no such token.
-    """
+    """A text of `seq` tokens other than padding."""
     config: Any = model.config
     pad, vocab = getattr(config, "pad_token_id", None), getattr(config, "vocab_size", None) or 2
     usable = [row for row in range(min(vocab, 12)) if row != pad]

@@ -72,9 +72,6 @@ def layer_flow(
         model: sizes of the model.
         facts: dataflow of the same class; without it the blocks are unknown.
         layer: zero-based index among the stored layers of the encoder, or of a decoder-only model.
-
-    Raises:
-        UnsupportedModelError: the layers are not modules of their own.
     """
     module_paths = layer_paths(ledger, model.model_type)
     rows = {row.paths[0]: row for row in tree.rows}

@@ -21,11 +21,7 @@ INDENT = "  "
 
 
 def module_tree(name: str, config: Mapping[str, Any], task: str = "base", fold: bool = True) -> ModuleTree:
-    """The module tree of the class of a config, built on the meta device.
-
-    Raises:
-        BertvizError: the model cannot be built.
-    """
+    """The module tree of the class of a config, built on the meta device."""
     return tree_of(name, build_skeleton(name, config, task), fold)
 
 
@@ -33,7 +29,6 @@ def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTr
     """The module tree of a model in memory; the row of the model has the total of its ledger.
 
     Args:
-        name: name of the model.
         module: a transformers model, with its config.
         fold: whether equal neighbours in a list are one row, as in print(model).
     """
@@ -184,14 +179,7 @@ def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, tas
     The decoder of an encoder-decoder model has one token.
 
     Args:
-        name: name of the model.
-        config: its config.
         row: the tokens of the text, or their number.
-        task: task of the class.
-
-    Raises:
-        TextError: the tokens do not belong to this model.
-        UnsupportedModelError: the family cannot be run without weights.
     """
     dry = dry_model(name, config, task)
     return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)

@@ -223,8 +223,6 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
     """The sizes and capabilities of a model.
 
     Args:
-        source: its source.
-        ledger: its parameters.
         facts: dataflow of the class; without it fewer capabilities are known.
     """
     of_text = source.config.get("text_config")  # of a multimodal model

@@ -48,17 +48,10 @@ def attention_atlas(
     one column.
 
     Args:
-        trace: the run.
-        options: how tokens are merged, hidden and selected; the default shows all tokens.
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
         max_side: maximum rows and columns of a thumbnail.
         progress: called after every head; may raise to stop the work.
         layer_maps: maps of all layers for weights "rollout" (computed by default) or "value-zeroing".
-
-    Raises:
-        UnsupportedModelError: the attention of this model is not known.
-        TextError: no tokens are left to show, or the text is too long for rollout.
-        ValueError: norms or maps of value zeroing are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
@@ -96,16 +89,9 @@ def pooled_map(
     The softmax is taken over the whole row even if a range of keys is shown.
 
     Args:
-        trace: the run.
-        layer: zero-based.
-        head: zero-based.
         max_side: maximum rows and columns.
         query_range: tokens of the rows, end exclusive; None for all.
         key_range: tokens of the columns.
-
-    Raises:
-        UnsupportedModelError: the attention of this model is not known.
-        ValueError: there is no such layer or head, or a range is empty or exceeds the text.
     """
     seq = len(trace.tokens)
     (top, bottom), (left, right) = query_range or (0, seq), key_range or (0, seq)
@@ -121,11 +107,7 @@ def pooled_map(
 
 
 def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:
-    """Start index of every block when entries are split into at most `side` blocks, like np.array_split.
-
-    Raises:
-        ValueError: side is less than 1.
-    """
+    """Start index of every block when entries are split into at most `side` blocks, like np.array_split."""
     if side < 1:
         raise ValueError(f"a picture of {side} cells a side")
     count = min(length, side)
@@ -234,9 +216,6 @@ def head_profile(trace: Trace) -> Float[np.ndarray, "measures layers heads"]:
     very front ([CLS]), on all other special tokens ([SEP]), on the token before, on the one after, on the token itself.
     A token with none before or after it counts with 0 there. Entropy, distance and diagonal are those of an atlas, and
     its special share is the sum of the first two shares.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known.
     """
     require_attention(trace)
     seq, special = len(trace.tokens), trace.tokens.special

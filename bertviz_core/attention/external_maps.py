@@ -38,10 +38,6 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
         attention: a sequence with the tensor or array of every layer, [batch, heads, queries, keys] with one text in
             the batch or [heads, queries, keys], as `output_attentions=True` returns it; or one array of all layers,
             of one layer [heads, queries, keys], or one map [queries, keys].
-
-    Raises:
-        TextError: shapes differ or do not fit, the batch has several texts, values are not real numbers, or one is
-            negative or not finite.
     """
     parts = list(attention) if isinstance(attention, list | tuple) else [attention]
     _check_cells(parts)
@@ -61,11 +57,7 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
 
 
 def _check_cells(parts: Sequence[Any]) -> None:
-    """Count the weights before any is copied: a view of one number may have the shape of thousands of tokens.
-
-    Raises:
-        TextError: there are too many.
-    """
+    """Count the weights before any is copied: a view of one number may have the shape of thousands of tokens."""
     left, waiting = MOST_CELLS, list(parts)
     while waiting and left >= 0:
         values = waiting.pop()
@@ -79,11 +71,7 @@ def _check_cells(parts: Sequence[Any]) -> None:
 
 
 def _array(values: Any) -> np.ndarray:
-    """A tensor or array of any device and type as a NumPy array.
-
-    Raises:
-        TextError: it is neither, its values are not real numbers, or it has no dense values.
-    """
+    """A tensor or array of any device and type as a NumPy array."""
     name = type(values).__name__
     try:
         if hasattr(values, "detach"):
@@ -103,11 +91,7 @@ def _split(values: np.ndarray) -> list[np.ndarray]:
 
 
 def _heads(layer: np.ndarray) -> Float[np.ndarray, "heads queries keys"]:
-    """A layer without its batch dimension.
-
-    Raises:
-        TextError: there are several texts, or too few or too many dimensions.
-    """
+    """A layer without its batch dimension."""
     if layer.ndim == 4 and len(layer) > 1:
         raise TextError(f"attention is of a batch of {len(layer)} texts; give that of one, attention[:, i : i + 1].")
     layer = layer[0] if layer.ndim == 4 else layer[None] if layer.ndim == 2 else layer
@@ -117,11 +101,7 @@ def _heads(layer: np.ndarray) -> Float[np.ndarray, "heads queries keys"]:
 
 
 def labelled(name: str, tokens: Any, count: int) -> Axis:
-    """An axis of tokens, one label for each.
-
-    Raises:
-        TextError: they are no texts, or there are more or fewer of them than rows or columns.
-    """
+    """An axis of tokens, one label for each."""
     listed = isinstance(tokens, Iterable) and isinstance(tokens, Sized) and not isinstance(tokens, str)
     if not listed or not all(isinstance(token, str) for token in tokens):
         raise TextError(f"{name} has no list of texts; give the text of every token.")

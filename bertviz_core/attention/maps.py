@@ -140,10 +140,6 @@ def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[
 
     Every row sums to 1: row i is how the new vector of token i is mixed from the values of all tokens (Vaswani et al.
     2017, section 3.2.1). A masked key gets exactly 0.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known; says why.
-        ValueError: there is no such layer or head.
     """
     _check(trace, layer, head)
     if trace.attentions is not None:
@@ -158,23 +154,13 @@ def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[
 
 
 def attention_rows(trace: Trace, layer: int, head: int, rows: slice) -> Float[np.ndarray, "rows seq"]:
-    """Rows of attention_probs for consecutive queries, at the cost of these rows only.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known; says why.
-        ValueError: there is no such layer or head, or the slice has a step.
-    """
+    """Rows of attention_probs for consecutive queries, at the cost of these rows only."""
     block: np.ndarray = attention_block(trace, layer, slice(head, head + 1), rows)[0]
     return block
 
 
 def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndarray, "heads rows seq"]:
-    """Rows of consecutive heads of a layer; faster than one by one.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known; says why.
-        ValueError: there is no such layer or head, or a slice has a step.
-    """
+    """Rows of consecutive heads of a layer; faster than one by one."""
     _check(trace, layer, heads.start)
     if rows.step not in (None, 1) or heads.step not in (None, 1) or heads.stop > trace.num_attention_heads:
         raise ValueError(f"heads {heads}, rows {rows}: they must be neighbours, of {trace.num_attention_heads} heads")
@@ -197,11 +183,7 @@ def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = MA
 
 
 def require_attention(trace: Trace) -> None:
-    """Check that a trace has attention.
-
-    Raises:
-        UnsupportedModelError: the trace has no attention; the message says why.
-    """
+    """Check that a trace has attention."""
     if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {trace.model!r} to be shown. {trace.attention_note}")
 
@@ -328,11 +310,7 @@ class MapSelection:
 
 
 def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
-    """Apply options to tokens.
-
-    Raises:
-        TextError: the text has no such block, or no tokens are left to show.
-    """
+    """Apply options to tokens."""
     if options.block not in blocks_of(tokens):
         raise TextError(f"The part {options.block!r} was requested, but there is one text only; give a pair of texts.")
     axis = token_groups(tokens, options.words)
@@ -397,13 +375,7 @@ def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray
     Zuidema 2020, section 3). No unit.
 
     Args:
-        trace: the run.
         last: the last layer to compute; None for all.
-
-    Raises:
-        UnsupportedModelError: the attention of this model is not known.
-        TextError: the text is too long.
-        ValueError: there is no such layer.
     """
     seq = len(trace.tokens)
     layers = trace.num_hidden_layers if last is None else last + 1
@@ -460,17 +432,10 @@ def attention_map(
     "value-weighted". Merging words keeps that sum (merging.WORDS_RULE); nothing is renormalised.
 
     Args:
-        trace: the run.
         layer: zero-based; for rollout the last layer included.
         head: zero-based; None for rollout and value zeroing, which combine all heads.
-        options: how tokens are merged, hidden and selected; the default shows all tokens.
         value_norms: ||f(x_j)|| of every head of this layer and every key, for weights "value-weighted" (NORMS_RULE).
         layer_map: the map of this layer for weights "rollout" (computed by default) or "value-zeroing".
-
-    Raises:
-        UnsupportedModelError: the attention of this model is not known.
-        TextError: no tokens are left to show, or the text is too long for rollout.
-        ValueError: there is no such layer or head, or norms or a map of value zeroing are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
@@ -494,11 +459,7 @@ def attention_map(
 def row_source(
     trace: Trace, layer: int, heads: slice | None, layer_map: Float[np.ndarray, "seq seq"] | None = None
 ) -> RowSource:
-    """A source of the rows of consecutive heads, or of layer_map if heads is None.
-
-    Raises:
-        ValueError: layer_map is missing, or belongs to another text.
-    """
+    """A source of the rows of consecutive heads, or of layer_map if heads is None."""
     if heads is None:
         if layer_map is None or layer_map.shape != (len(trace.tokens),) * 2:
             raise ValueError("all heads together without the map of the layer")
@@ -509,11 +470,7 @@ def row_source(
 def key_norms(
     trace: Trace, heads: slice | None, options: MapOptions, value_norms: Float[np.ndarray, "heads seq"] | None
 ) -> Float[np.ndarray, "some seq"] | None:
-    """Factors of the columns of consecutive heads; None unless weights are "value-weighted".
-
-    Raises:
-        ValueError: norms are missing, or belong to another text.
-    """
+    """Factors of the columns of consecutive heads; None unless weights are "value-weighted"."""
     if heads is None or options.weights != "value-weighted":
         return None
     if value_norms is None or value_norms.shape != (trace.num_attention_heads, len(trace.tokens)):

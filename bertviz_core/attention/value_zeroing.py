@@ -35,15 +35,8 @@ def value_zeroing(
     C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row without any change is 0.
 
     Args:
-        loaded: the model.
-        tokens: the text.
-        layer: zero-based.
         progress: called as progress(tokens done, tokens); may raise to stop the work.
         max_nbytes: approximate memory limit of a batch.
-
-    Raises:
-        UnsupportedModelError: the values of the family are not accessible.
-        ValueError: there is no such layer.
     """
     layers, seq = loaded.num_hidden_layers, len(tokens)
     if not 0 <= layer < layers:
@@ -69,11 +62,7 @@ def value_zeroing(
 
 
 def require_values(loaded: LoadedModel) -> None:
-    """Check that the values of a model can be modified.
-
-    Raises:
-        UnsupportedModelError: the model computes attention in its own code.
-    """
+    """Check that the values of a model can be modified."""
     with RUN_LOCK:
         check_recording(loaded)
     if loaded.attention_source != "recorded":

@@ -32,9 +32,6 @@ def clenshaw_curtis(intervals: int) -> tuple[Float[np.ndarray, " nodes"], Float[
     """Return the nodes in ascending order and their weights, which sum to 1; intervals + 1 of each.
 
     Exact for polynomials up to degree `intervals` (Trefethen 2000, Spectral Methods in MATLAB, chapter 12).
-
-    Args:
-        intervals: a positive even number.
     """
     angles = np.pi * np.arange(intervals + 1) / intervals
     orders = np.arange(1, intervals // 2 + 1)
@@ -54,7 +51,6 @@ def refined(
 
     Args:
         known: its values at the nodes of half as many intervals, which are not evaluated again; None for none.
-        intervals: a positive even number.
         evaluate: called as evaluate(points, progress), returns the values at these points.
         progress: called as progress(nodes done, nodes), those known included; may raise to cancel.
     """
@@ -100,16 +96,9 @@ def integrated_gradients(
     not reached.
 
     Args:
-        target: the target.
-        tokenizer: tokenizer of the model.
         whole_words: whether to sum the tokens of a word.
         progress: called as progress(nodes done, nodes); may raise to cancel.
         max_gradient_bytes: approximate limit in bytes for a run with gradients.
-
-    Raises:
-        TextError: a run with gradients needs more memory, or the text has no word.
-        UnsupportedModelError: the family cannot be run on word embeddings, or the tokenizer has no mask.
-        BertvizError: the target cannot be computed.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     intervals, notices, shares = FIRST_INTERVALS, target.notices, path.integral(FIRST_INTERVALS, progress)

@@ -66,20 +66,10 @@ def pair_attributions(
     largest; a notice reports if this is not reached.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
         text: the first text.
         pair: the second text.
-        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
         layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
         progress: called as progress(nodes done, nodes) for each text and number of nodes; may raise to cancel.
-        max_batch_bytes: approximate limit in bytes for a batch.
-
-    Raises:
-        TextError: there is no such layer, or a text has no word or no vector.
-        UnsupportedModelError: the layers of the family are not accessible, its functions have no forward derivative, or
-            the tokenizer has no mask.
-        BertvizError: a text cannot be encoded.
     """
     started = perf_counter()
     if not 0 <= layer < loaded.num_hidden_layers:

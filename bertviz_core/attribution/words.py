@@ -48,11 +48,7 @@ INSTEAD: dict[Replacement, str] = {"mask": "the mask token", "drop": "no token"}
 
 
 def text_units(tokens: Tokens, whole_words: bool) -> tuple[Word, ...]:
-    """Return the words, or tokens, of a text without special tokens.
-
-    Raises:
-        TextError: the text has none.
-    """
+    """Return the words, or tokens, of a text without special tokens."""
     found = [word for word in words(tokens) if not tokens.special[list(word.positions)].any()]
     if not whole_words:
         found = [word._replace(positions=(place,), text="") for word in found for place in word.positions]
@@ -74,12 +70,6 @@ class Remover:
 
         Args:
             target: the number that is looked at; it knows the text.
-            tokenizer: tokenizer of the model.
-            replacement: how a removed word is replaced.
-
-        Raises:
-            UnsupportedModelError: the tokenizer has no mask.
-            TextError: tokens would be dropped, and the position of the target would move.
         """
         self._tokens, self._replacement = target.tokens, replacement
         self._mask = reference_id(tokenizer) if replacement == "mask" else 0
@@ -108,11 +98,7 @@ def has_mask(tokenizer: TextTokenizer) -> bool:
 
 
 def reference_id(tokenizer: TextTokenizer) -> int:
-    """Return the id of the mask token, the reference for a missing word.
-
-    Raises:
-        UnsupportedModelError: the tokenizer has none.
-    """
+    """Return the id of the mask token, the reference for a missing word."""
     return mask_id(tokenizer, "measure with the words dropped")
 
 
@@ -122,13 +108,7 @@ def row_values(
     """Compute the target of each row, one or several numbers; rows of equal length share a run if the family allows it.
 
     Args:
-        target: the target.
         rows: texts as token ids.
-        progress: called as progress(rows done, rows) after every batch; may raise to cancel.
-
-    Raises:
-        TextError: a row has no token, or a number is not finite.
-        BertvizError: the target cannot be computed.
     """
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
@@ -160,18 +140,6 @@ def leave_one_out(
 
     Exact by definition: each share is the difference of two runs. The shares need not sum to the joint effect of all
     words, since words can be redundant.
-
-    Args:
-        target: the target.
-        tokenizer: tokenizer of the model.
-        whole_words: whether to remove whole words, or single tokens.
-        replacement: how a removed word is replaced.
-        progress: called as progress(rows done, rows); may raise to cancel.
-
-    Raises:
-        TextError: the text has no word, nothing would remain, or the position of the target would move.
-        UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: the target cannot be computed.
     """
     started, remover = perf_counter(), Remover(target, tokenizer, replacement)
     units = text_units(target.tokens, whole_words)
@@ -222,16 +190,8 @@ def word_curves(
     curves.
 
     Args:
-        target: the target.
-        tokenizer: tokenizer of the model.
         shares: shares of this target's words, one per method.
         seed: seed of the random orders.
-        progress: called as progress(rows done, rows); may raise to cancel.
-
-    Raises:
-        ValueError: the shares belong to different texts or choices of words.
-        UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: the target cannot be computed.
     """
     started, positions = perf_counter(), shares[0].positions
     if any(each.positions != positions or each.target != target.name for each in shares):
@@ -302,16 +262,7 @@ class ClassOutputs:
 
 
 def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
-    """Return the classes of a head for a text or a pair.
-
-    Args:
-        head: a model with its head for sequence-classification or next-sentence.
-        tokens: the text.
-
-    Raises:
-        TextError: the next-sentence head got a single text.
-        UnsupportedModelError: the head is of another task.
-    """
+    """Return the classes of a head for a text or a pair."""
     check_task(head, "sequence-classification", "next-sentence")
     count = len(NEXT_SENTENCE) if head.task == "next-sentence" else int(head.model.config.num_labels)
     labels, _ = output_names(head, count)
@@ -325,17 +276,7 @@ def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
 
 
 def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
-    """Return the tags of one token.
-
-    Args:
-        head: a model with its head for token-classification.
-        tokens: the text.
-        position: position of the token.
-
-    Raises:
-        TextError: there is no such token.
-        UnsupportedModelError: the head is of another task.
-    """
+    """Return the tags of one token."""
     check_task(head, "token-classification")
     labels, _ = output_names(head, int(head.model.config.num_labels))
 
@@ -348,17 +289,7 @@ def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
 
 
 def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str) -> ClassOutputs:
-    """Return the classes of a fitted probe.
-
-    Args:
-        probe: the probe.
-        loaded: the model of its vectors.
-        tokenizer: the model's tokenizer.
-        text: the text.
-
-    Raises:
-        UnsupportedModelError: the probe was fitted on another model.
-    """
+    """Return the classes of a fitted probe."""
     first = probe_target(probe, loaded, tokenizer, text, probe.classes[0])
     plan = SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
@@ -385,17 +316,8 @@ def class_attributions(
 
     Args:
         classes: classes of a head or a probe.
-        tokenizer: tokenizer of the model.
         labels: the classes to attribute; () for the likeliest MOST_CLASSES.
         measure: "logit", "probability" or "margin".
-        whole_words: whether to remove whole words, or single tokens.
-        replacement: how a removed word is replaced.
-        progress: called as progress(rows done, rows); may raise to cancel.
-
-    Raises:
-        TextError: there is no such class or measure, more than MOST_CLASSES are requested, or there is no word.
-        UnsupportedModelError: the tokenizer has no mask.
-        BertvizError: the model cannot be run on the text.
     """
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
@@ -442,9 +364,6 @@ def compared_attributions(
         first: attributions of the first model.
         second: attributions of the second model to the same target for the same text.
         whole_words: whether words have shares, rather than tokens.
-
-    Raises:
-        TextError: the models read different texts, or a tokenizer does not tell which characters its tokens cover.
     """
     tokens = _same_text(first, second)
     read = (shared_words if whole_words else shared_spans)(*tokens)

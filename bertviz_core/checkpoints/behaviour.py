@@ -21,9 +21,6 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     """Compare two models on the same tokens by cosine of hidden states and divergence of attention.
 
     Parts of different size (layers, hidden size, heads) are not compared; a notice reports them.
-
-    Raises:
-        TextError: the models read the text as different ids.
     """
     require_same_ids(first.model, first.tokens, second.model, second.tokens)
     layers, notices = _common_layers(first, second)
@@ -51,10 +48,6 @@ def compared_states(first: Trace, second: Trace) -> Behaviour:
     """Compare two models on the same tokens by cosine of hidden states; the divergences are None.
 
     Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
-
-    Raises:
-        TextError: the models read the text as different tokens.
-        UnsupportedModelError: their vectors have different numbers of dimensions.
     """
     require_same_tokens(first, second, "their hidden states have no cosines")
     widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
@@ -75,13 +68,7 @@ def compared_heads(first: Trace, second: Trace, progress: Progress | None = None
     Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
 
     Args:
-        first: run of the first model.
-        second: run of the second model.
         progress: called with the layers compared and their number.
-
-    Raises:
-        TextError: the models read the text as different tokens.
-        UnsupportedModelError: they have different numbers of layers or heads, or the attention of one is not known.
     """
     require_same_tokens(first, second, "their heads have no divergence")
     sizes = [(each.num_hidden_layers, each.num_attention_heads) for each in (first, second)]
@@ -98,12 +85,7 @@ def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:
     """Check that two models read a text as the same tokens, whatever their ids.
 
     Args:
-        first: run of the first model.
-        second: run of the second model.
         consequence: what does not exist otherwise, as the end of a sentence.
-
-    Raises:
-        TextError: they read different tokens.
     """
     if same_tokens(first.tokens, second.tokens):
         return
@@ -138,11 +120,7 @@ def _common_layers(first: Trace, second: Trace) -> tuple[int, list[str]]:
 
 
 def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) -> None:
-    """Check that two models read a text as the same ids.
-
-    Raises:
-        TextError: they read different ids; the message names the first difference.
-    """
+    """Check that two models read a text as the same ids."""
     if np.array_equal(tokens.input_ids, others.input_ids):
         return
     if len(tokens) != len(others):
@@ -160,12 +138,7 @@ def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) ->
 def attention_divergences(
     first: Trace, second: Trace, layers: int, progress: Progress | None = None
 ) -> Float[np.ndarray, "layers heads"]:
-    """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats.
-
-    Raises:
-        UnsupportedModelError: the attention of a model cannot be recorded.
-        ValueError: the runs differ in their number of tokens or heads.
-    """
+    """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats."""
     seq, heads = len(first.tokens), first.num_attention_heads
     if (seq, heads) != (len(second.tokens), second.num_attention_heads):
         raise ValueError(f"{seq} tokens, {heads} heads against {len(second.tokens)}, {second.num_attention_heads}")

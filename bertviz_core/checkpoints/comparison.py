@@ -56,9 +56,6 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, progress: Tell | 
 
     Tensors are matched by their names in the module (LayerNorm.gamma is LayerNorm.weight), after stripping a common
     prefix on either side, so that a classifier (bert.encoder...) compares with its base (encoder...).
-
-    Raises:
-        CheckpointError: a file is damaged, or changes while it is read.
     """
     prefixes, pairs = matched_names(first, second)
     order = {location.name: location for location in locations(first)}
@@ -123,12 +120,7 @@ def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
 
 
 def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS) -> ChangeHistograms:
-    """Compute histograms of one tensor in both checkpoints and of their difference, over the same bins.
-
-    Raises:
-        CheckpointError: a file changes while it is read.
-        ValueError: the shapes differ.
-    """
+    """Compute histograms of one tensor in both checkpoints and of their difference, over the same bins."""
     if first.tensor.shape != second.tensor.shape:
         raise ValueError(f"{first.tensor.shape} against {second.tensor.shape}")
     ends = [[math.inf, -math.inf], [math.inf, -math.inf]]
@@ -241,7 +233,6 @@ def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: Checkpo
     Buffers such as position ids are no weights, and a tied parameter that is stored again is one: both are left out.
 
     Args:
-        checkpoint: the checkpoint.
         rounding: the format of its copy.
         compared: comparison of the checkpoint with that copy.
     """

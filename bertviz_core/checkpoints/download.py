@@ -57,13 +57,7 @@ SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
 def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
-    """List the files on the Hub that running a model needs, with their sizes; one request.
-
-    Raises:
-        HubError: the Hub is disabled, cannot be reached or returns an error.
-        ModelNotFoundError: the Hub has no such model, or requires authentication for it.
-        CheckpointError: the model is not on the Hub, is larger than this instance allows, or has no safetensors file.
-    """
+    """List the files on the Hub that running a model needs, with their sizes; one request."""
     from huggingface_hub import HfApi
 
     if source.hub_id is None:
@@ -95,10 +89,6 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
         files: the files to download.
         settings: settings with the address of the Hub.
         progress: called as progress(bytes done, total bytes); may raise to cancel, which leaves complete files only.
-
-    Raises:
-        HubError: the Hub stops answering, sends less than it announced, or the disk is full.
-        ModelNotFoundError: a file no longer exists.
     """
     from huggingface_hub import constants, hf_hub_download
 

@@ -30,12 +30,8 @@ def layer_similarity(
     Maximization, equation 5), so that unrelated vectors have 0 on average, however many dimensions they have.
 
     Args:
-        names: names of the models.
         first: vectors of every hidden state of the first model.
         second: vectors of the same texts in the second model.
-
-    Raises:
-        TextError: there are too few texts.
     """
     texts = first.shape[1]
     if texts < LEAST_TEXTS:

@@ -177,8 +177,6 @@ def groups_of(pieces: Iterable[Float[np.ndarray, " _"]], shape: Sequence[int], r
 
     Args:
         pieces: all numbers of the tensor, in order.
-        shape: its shape.
-        rounding: a format with scales.
     """
     rows, columns, size = group_layout(shape, rounding)
     largest: Float[np.ndarray, " groups"] = np.zeros(rows * -(-columns // size))
@@ -201,8 +199,6 @@ def rounded_pieces(
 
     Args:
         values: all numbers of the tensor, in order; they stay as they are.
-        shape: its shape.
-        rounding: a format with scales.
         piece: numbers of a piece, in float64.
     """
     starts = range(0, len(values), piece)

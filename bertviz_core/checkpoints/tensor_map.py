@@ -19,11 +19,7 @@ NUMBER = re.compile(r"\d+")
 
 
 def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
-    """Locate every stored tensor in the model, in the order of the data flow; buffers last.
-
-    Raises:
-        CheckpointError: transformers does not know the model type.
-    """
+    """Locate every stored tensor in the model, in the order of the data flow; buffers last."""
     ledger: Ledger = header_ledger(checkpoint.name, checkpoint.config, checkpoint.header, checkpoint.folder)
     rows: dict[str, list[Parameter]] = {}
     for row in ledger.parameters:

@@ -71,11 +71,7 @@ class _StreamedSums:
 
 
 def checkpoint_statistics(checkpoint: Checkpoint, progress: Tell | None = None) -> CheckpointStatistics:
-    """Compute the statistics of every tensor, in the order of the data flow; each byte of the file is read once.
-
-    Raises:
-        CheckpointError: a file changes while it is read.
-    """
+    """Compute the statistics of every tensor, in the order of the data flow; each byte of the file is read once."""
     tensor_locations = locations(checkpoint)
     slices = tensor_slices(checkpoint)
     total, done = checkpoint.nbytes, 0
@@ -100,9 +96,6 @@ def tensor_statistics(
 
     Sums are in float64; the population variance is computed from sums around the first value (Chan, Golub & LeVeque
     1983, "shifted data").
-
-    Raises:
-        CheckpointError: the file changes while it is read.
     """
     tensor, sums = place.tensor, _StreamedSums()
     digest = blake2b(f"{tensor.dtype} {tensor.shape}".encode(), digest_size=16)
@@ -134,12 +127,7 @@ def tensor_statistics(
 
 
 def tensor_histogram(place: TensorSlice, low: float, high: float, bins: int = BINS) -> Histogram:
-    """Compute the histogram of a tensor with bins of equal width from low to high.
-
-    Raises:
-        CheckpointError: the file changes while it is read.
-        ValueError: the format has no real numbers, or an end is not finite.
-    """
+    """Compute the histogram of a tensor with bins of equal width from low to high."""
     edges = even_edges(low, high, bins)
     counts = np.zeros(bins, dtype=np.int64)
     for values in number_pieces(place):
@@ -153,11 +141,7 @@ def dot(first: Float[np.ndarray, " numbers"], second: Float[np.ndarray, " number
 
 
 def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, " edges"]:
-    """Return the edges of bins of equal width; a single value gets a range around it.
-
-    Raises:
-        ValueError: an end is not finite.
-    """
+    """Return the edges of bins of equal width; a single value gets a range around it."""
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"a histogram from {low} to {high}")
     if not low < high:

@@ -88,11 +88,7 @@ class TensorSlice(NamedTuple):
 
 
 def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
-    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or a file is damaged.
-    """
+    """Open a model's checkpoint, single file or sharded; headers are checked, no value is read."""
     folder = weights_folder(source, settings)
     revision = source.revision if source.folder is not None else folder.name
     return Checkpoint(source.name, revision, source.config, folder, read_header(folder))
@@ -105,11 +101,7 @@ def rounded_copy(checkpoint: Checkpoint, rounding: Rounding) -> Checkpoint:
 
 
 def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
-    """Return stored name -> location of its values, for every tensor, in the order of the files.
-
-    Raises:
-        CheckpointError: a file can no longer be read.
-    """
+    """Return stored name -> location of its values, for every tensor, in the order of the files."""
     starts: dict[str, int] = {}
     slices = {}
     for tensor in checkpoint.header.tensors:
@@ -127,11 +119,7 @@ def is_readable(dtype: str) -> bool:
 
 
 def raw_pieces(place: TensorSlice) -> Iterator[memoryview]:
-    """Yield the bytes of one tensor, PIECE_NUMBERS numbers at a time; a piece is overwritten by the next.
-
-    Raises:
-        CheckpointError: the file was truncated, or cannot be read.
-    """
+    """Yield the bytes of one tensor, PIECE_NUMBERS numbers at a time; a piece is overwritten by the next."""
     nbytes = place.tensor.nbytes
     step = max(1, int(PIECE_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
     if place.merged is not None:
@@ -156,11 +144,7 @@ def same_bytes(first: Bytes, second: Bytes) -> bool:
 
 
 def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]:
-    """Yield the numbers of one tensor, PIECE_NUMBERS at a time, for any format.
-
-    Raises:
-        CheckpointError: the file was truncated, or cannot be read.
-    """
+    """Yield the numbers of one tensor, PIECE_NUMBERS at a time, for any format."""
     decode, at = decoder(place), 0
     for raw in raw_pieces(place):
         values = decode(raw, at)
@@ -178,9 +162,6 @@ def decoder(place: TensorSlice) -> Callable[[Bytes, int], Float[np.ndarray, " nu
 
     The function takes the bytes of the piece and the place of its first number. For a format with scales, the tensor is
     read once before.
-
-    Raises:
-        CheckpointError: the file was truncated, or cannot be read.
     """
     if place.rounding not in SCALED:
         return lambda raw, _: numbers(raw, place)
@@ -191,11 +172,7 @@ def decoder(place: TensorSlice) -> Callable[[Bytes, int], Float[np.ndarray, " nu
 
 @np.errstate(invalid="ignore")  # signalling NaNs stay NaN
 def decoded(raw: Bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
-    """Decode stored numbers to float64 exactly; whole numbers beyond 2^53 are rounded to the nearest.
-
-    Raises:
-        ValueError: the format is not readable (see is_readable).
-    """
+    """Decode stored numbers to float64 exactly; whole numbers beyond 2^53 are rounded to the nearest."""
     if dtype in PLAIN:
         return np.frombuffer(raw, PLAIN[dtype]).astype(np.float64)
     if dtype == "bfloat16":

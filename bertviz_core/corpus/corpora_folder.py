@@ -31,11 +31,7 @@ def corpus_names(settings: Settings) -> tuple[str, ...]:
 
 
 def corpus_folder(name: str, settings: Settings) -> Path:
-    """Return the folder of a corpus by name.
-
-    Raises:
-        CorpusError: there is no corpus of this name, or it or one of its files links out of the folder of corpora.
-    """
+    """Return the folder of a corpus by name."""
     root = settings.corpora_dir.resolve()
     offered = corpus_names(settings)
     if name not in offered:
@@ -93,10 +89,6 @@ def make_example(settings: Settings, progress: Progress) -> Path:
 
     Args:
         settings: settings with its folder and the limits for a model.
-        progress: called as progress(rows done, rows); may raise to cancel.
-
-    Raises:
-        BertvizError: the corpus cannot be embedded, or the bundled model is not allowed.
     """
     folder = example_folder(settings)
     texts = Path(reading.__file__).with_name(f"{EXAMPLE_SET}.csv")

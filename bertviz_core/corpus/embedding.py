@@ -71,19 +71,12 @@ def embed_corpus(
     nor on interruptions.
 
     Args:
-        model: name of the model.
         address: the input, see bertviz_core.corpus.reading.survey.
         folder: the corpus folder: new, empty, or of the same input, model and options.
-        settings: settings with the limits for a model.
         options: options of the corpus.
         runner: embeds the shards.
         progress: called as progress(done, total) in rows.
         notify: called once with every notice.
-
-    Raises:
-        CorpusError: the input cannot be embedded, the folder belongs to something else or to another writer, the disk
-            is full, or a shard cannot be embedded.
-        BertvizError: the model cannot be loaded, or lacks a requested option.
     """
     notices, report = _Notices(notify), progress or (lambda done, total: None)
     check_folder(folder)
@@ -116,11 +109,7 @@ def embed_corpus(
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder is empty or a corpus.
-
-    Raises:
-        CorpusError: the path is a file, cannot be read, or contains anything other than a corpus.
-    """
+    """Check that a folder is empty or a corpus."""
     try:
         names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     except OSError as error:

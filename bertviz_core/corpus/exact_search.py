@@ -39,13 +39,7 @@ def nearest_rows(
     everything.
 
     Args:
-        vectors: all vectors, for example Corpus.vectors().
-        query: vector of the query.
-        count: number of rows.
         mask: which rows may be returned; None for all.
-
-    Raises:
-        CorpusError: the query or a vector contains NaN or infinity.
     """
     if not np.isfinite(query).all():
         raise CorpusError("The query's vector holds NaN or infinity, so nothing is near it; try another text.")
@@ -68,11 +62,7 @@ def exact_cosines(
     query: Float[np.ndarray, " dimensions"],
     rows: Int[np.ndarray, " chosen"],
 ) -> Float[np.ndarray, " chosen"]:
-    """Compute cosines of some rows with a query in float64, rounded to float32; 0 for a zero vector.
-
-    Raises:
-        CorpusError: a vector contains NaN or infinity.
-    """
+    """Compute cosines of some rows with a query in float64, rounded to float32; 0 for a zero vector."""
     direction, cosines = exact_units(query[None])[0], np.empty(len(rows), dtype=np.float32)
     for start in range(0, len(rows), EXACT_ROWS):
         chosen = rows[start : start + EXACT_ROWS]

@@ -58,12 +58,8 @@ def matching(column: pa.ChunkedArray, name: str, value: str) -> Bool[np.ndarray,
     """Return which cells equal a value; missing cells never do.
 
     Args:
-        column: the column.
         name: name of the column, for messages.
         value: the value as text; null for missing cells; a text may be quoted.
-
-    Raises:
-        CorpusError: the value does not fit the kind of the column, or its cells are not comparable.
     """
     if value.strip().lower() == NULL:
         chosen = pc.is_null(column, nan_is_null=True)
@@ -157,9 +153,6 @@ class Corpus:
         """Open all vectors, (rows, dimensions) in the manifest's format, read lazily from their file.
 
         A missing or incomplete file is rebuilt from the shards.
-
-        Raises:
-            CorpusError: the file cannot be built or read.
         """
         path, shape = self.path / VECTORS_FILE, (self.rows, self.dimensions)
         file = _vector_file(path)
@@ -175,20 +168,13 @@ class Corpus:
 
         Args:
             size: maximum number of rows of a block.
-
-        Raises:
-            CorpusError: the file of vectors cannot be built or read.
         """
         vectors = self.vectors()
         for start in range(0, self.rows, size):
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Read a whole column in row order; texts as dictionaries per row group.
-
-        Raises:
-            CorpusError: there is no such column, or a shard cannot be read.
-        """
+        """Read a whole column in row order; texts as dictionaries per row group."""
         self._check_columns([name])
         parts, nbytes = [], 0
         for shard in range(self.manifest.shards):
@@ -205,10 +191,6 @@ class Corpus:
         """Read rows in the requested order, with some columns ("vector" may be among them).
 
         Only their row groups are read.
-
-        Raises:
-            CorpusError: there is no such column, or a shard cannot be read.
-            IndexError: there is no such row.
         """
         self._check_columns([name for name in columns if name != VECTOR_COLUMN])
         indices = np.asarray(rows, dtype=np.int64)
@@ -229,9 +211,6 @@ class Corpus:
         Args:
             where: "column=value" with a number, true or false, a day or time, or a text; "column=null" for missing
                 cells; the word null itself is quoted.
-
-        Raises:
-            CorpusError: the filter is malformed, there is no such column, or the value does not fit its kind.
         """
         name, equals, value = where.partition("=")
         name = name.strip()
@@ -258,12 +237,7 @@ class Corpus:
 
 
 def open_corpus(path: Path) -> Corpus:
-    """Open a complete corpus.
-
-    Raises:
-        CorpusError: the folder contains no corpus, an unfinished one or another format version, or a shard is missing,
-            truncated, or inconsistent with the manifest.
-    """
+    """Open a complete corpus."""
     manifest = read_manifest(path)
     name = quoted(path.name)
     if not manifest.complete:
@@ -276,11 +250,7 @@ def open_corpus(path: Path) -> Corpus:
 
 
 def write_vectors(corpus: Corpus) -> None:
-    """Write the file of all vectors from the shards.
-
-    Raises:
-        CorpusError: a shard cannot be read, or the file cannot be written.
-    """
+    """Write the file of all vectors from the shards."""
 
     def write(file: BinaryIO) -> None:
         dtype, shape = np.dtype(corpus.manifest.vector_dtype), (corpus.rows, corpus.dimensions)
@@ -301,11 +271,7 @@ def write_vectors(corpus: Corpus) -> None:
 
 
 def opened(path: Path, manifest: Manifest) -> Corpus:
-    """Open the corpus of a manifest, and check its shards.
-
-    Raises:
-        CorpusError: a shard is missing, truncated, or inconsistent with the manifest.
-    """
+    """Open the corpus of a manifest, and check its shards."""
     _check_present(path, manifest)
     columns = read_footer(shard_path(path, 0)).schema.to_arrow_schema()
     digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
@@ -340,13 +306,7 @@ class _ShardFacts(NamedTuple):
 
 
 def _shard_facts(path: Path, manifest: Manifest, columns: pa.Schema) -> Iterator[_ShardFacts]:
-    """Read the footers of all shards, some at once, and yield the facts in order; no footer is kept.
-
-    Args:
-        path: folder of the corpus.
-        manifest: its manifest.
-        columns: columns of the first shard, which those of all others have to equal.
-    """
+    """Read the footers of all shards, some at once, and yield the facts in order; no footer is kept."""
 
     def facts(index: int) -> _ShardFacts:
         shard = shard_path(path, index)

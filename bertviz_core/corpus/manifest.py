@@ -49,21 +49,13 @@ CHANGES = {
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write or replace a folder's manifest.
-
-    Raises:
-        CorpusError: the file cannot be written.
-    """
+    """Write or replace a folder's manifest."""
     raw = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     write_whole(folder / FILE, lambda file: file.write(raw))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a folder's manifest, whether the corpus is complete or not.
-
-    Raises:
-        CorpusError: the folder has none, of another version, or an invalid one.
-    """
+    """Read a folder's manifest, whether the corpus is complete or not."""
     path = folder / FILE
     try:
         with open_regular(path) as file:
@@ -82,11 +74,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parsed(name: str, raw: bytes) -> Manifest:
-    """Parse and check a manifest's bytes.
-
-    Raises:
-        CorpusError: the manifest is of another version, or invalid.
-    """
+    """Parse and check a manifest's bytes."""
     try:
         version = msgspec.json.decode(raw, type=_Version).format_version
         if version != FORMAT_VERSION:
@@ -115,11 +103,7 @@ def sentence_plan(manifest: Manifest, source: ModelSource, settings: Settings, n
     Args:
         manifest: manifest of the corpus.
         source: its resolved model.
-        settings: settings with the limits for a model.
         num_hidden_layers: number of layers of the model.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or a file of the checkpoint's modules is damaged.
     """
     layer = None if manifest.layer == num_hidden_layers else manifest.layer
     return adapted(recommended(source, settings), manifest.pooling, layer, manifest.prompt)

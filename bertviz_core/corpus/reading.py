@@ -91,9 +91,6 @@ def joined(first: pa.Schema, second: pa.Schema, path: str, as_text: bool) -> pa.
         second: the columns of the next part.
         path: path of the next part, for messages.
         as_text: whether every value can be read as a text; in JSON only times can.
-
-    Raises:
-        CorpusError: there is no common type.
     """
     if first.equals(second):
         return first
@@ -165,10 +162,6 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
         column: column of the texts; None for the default name, or the first column of texts.
         rows_per_shard: maximum number of rows of a shard.
         max_characters: maximum length of a text in characters.
-
-    Raises:
-        CorpusError: there is no such input or column, it cannot be read, has no row, or a row that cannot be embedded:
-            without a text, or with one that is too long.
     """
     files = input_files(address)
     reader = reader_for(files)
@@ -220,21 +213,13 @@ def survey(address: str, column: str | None, rows_per_shard: int, max_characters
 
 
 def reader_for(files: tuple[InputFile, ...]) -> Reader:
-    """Return the reader for files of this suffix.
-
-    Raises:
-        CorpusError: they have several suffixes, or an unsupported one.
-    """
+    """Return the reader for files of this suffix."""
     kind = ending(files)
     return ParquetFiles() if kind == ".parquet" else LineFiles(DELIMITERS.get(kind))
 
 
 def shard_table(survey: InputSurvey, shard: ShardRows) -> pa.Table:
-    """Read the rows of a shard with the input's columns, in the survey's types.
-
-    Raises:
-        CorpusError: the input is gone, cannot be read, or has changed since the survey.
-    """
+    """Read the rows of a shard with the input's columns, in the survey's types."""
     reader, schema, stored = reader_for(survey.files), survey.schema, survey.stored_schema
     reader.text_column = survey.text_column
     parts = []

@@ -96,12 +96,8 @@ def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = N
     The number of rows compared per query is the smallest that reaches a recall of 0.95, if any does.
 
     Args:
-        corpus: the corpus.
         settings: settings with the folder of stored vectors and its limit; the least recently used indexes are evicted.
         progress: called as progress(rows done, rows); may raise to cancel without writing.
-
-    Raises:
-        CorpusError: a vector contains NaN or infinity, or the file cannot be written.
     """
     started = perf_counter()
     graph, trial = built_graph(corpus.vectors(), progress)
@@ -136,15 +132,7 @@ def make_index(corpus: Corpus, settings: Settings, progress: Progress | None = N
 def built_graph(
     vectors: Float[Vectors, "rows dimensions"], progress: Progress | None = None
 ) -> tuple["Index", IndexTrial]:
-    """Build the graph of all rows, and measure it on initially held-out rows.
-
-    Args:
-        vectors: all vectors, for example Corpus.vectors().
-        progress: called as progress(rows done, rows); may raise to cancel.
-
-    Raises:
-        CorpusError: a vector contains NaN or infinity.
-    """
+    """Build the graph of all rows, and measure it on initially held-out rows."""
     with optional("corpus", "usearch", "The index of a corpus"):
         from usearch.index import Index
 
@@ -167,11 +155,7 @@ def built_graph(
 
 
 def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
-    """Return facts about this installation's index of a corpus; None if there is none.
-
-    Raises:
-        CorpusError: the index belongs to another state of the corpus or another version, or is damaged.
-    """
+    """Return facts about this installation's index of a corpus; None if there is none."""
     try:
         with open_regular(index_folder(corpus, settings) / FACTS_FILE) as file:
             raw = file.read(MAX_FACTS_NBYTES + 1)
@@ -199,9 +183,6 @@ def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
     """Open this installation's index of a corpus; None if there is none.
 
     The file is compared with its digest when it is first opened or has changed.
-
-    Raises:
-        CorpusError: the index is outdated, or its file is missing or damaged.
     """
     facts, path = index_facts(corpus, settings), index_folder(corpus, settings) / INDEX_FILE
     if facts is None:
@@ -242,13 +223,7 @@ def nearest_in_index(
     """Find nearest rows by the graph, with exact cosines and in the order of an exact search.
 
     Args:
-        index: the index.
         vectors: all vectors of the corpus.
-        query: vector of the query.
-        count: number of rows.
-
-    Raises:
-        CorpusError: the query contains NaN or infinity.
     """
     if not np.isfinite(query).all():
         raise CorpusError("The query's vector holds NaN or infinity, so nothing is near it; try another text.")
@@ -344,16 +319,8 @@ def query_vector(
     """Encode a text by the corpus' model, pooling, layer and prompt.
 
     Args:
-        corpus: the corpus to search.
         loaded: the model of the corpus, in float32.
-        tokenizer: the model's tokenizer.
-        source: location of the model.
         settings: limits of the instance.
-        text: the query.
-
-    Raises:
-        CorpusError: the text is empty, or the weights are not those of the corpus.
-        BertvizError: the model cannot encode the text.
     """
     if not text.strip():
         raise CorpusError("There is nothing to look for; give a text.")
@@ -378,12 +345,7 @@ def check_weights(corpus: Corpus, name: str, weights_sha256: str) -> None:
     """Check that a corpus was made with these weights: cosines between vectors of two models are meaningless.
 
     Args:
-        corpus: the corpus to search.
-        name: name of the model.
         weights_sha256: SHA-256 of its weights, as in a manifest.
-
-    Raises:
-        CorpusError: the weights differ, whatever the name of the model.
     """
     if weights_sha256 != corpus.manifest.weights_sha256:
         same = name == corpus.manifest.model
@@ -407,15 +369,9 @@ def search(
     With a filter, all rows that pass it are compared exactly, even with an index.
 
     Args:
-        corpus: the corpus to search.
-        text: the query.
         vector: vector of the query, from query_vector.
-        count: number of rows.
         where: a filter, see Corpus.mask; "" for none.
         index: an index of the corpus; None compares every row.
-
-    Raises:
-        CorpusError: the count is out of range, the filter is invalid, or a shard cannot be read.
     """
     if not 1 <= count <= MAX_HITS:
         raise CorpusError(f"{count:,} rows were requested; give 1 to {MAX_HITS:,}.")

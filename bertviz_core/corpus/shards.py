@@ -74,12 +74,7 @@ def embed_shards(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[Shard
 
 
 def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
-    """Compute the vectors of some texts before rounding.
-
-    Raises:
-        CorpusError: the memory does not suffice for a single text.
-        BertvizError: the model cannot encode the texts.
-    """
+    """Compute the vectors of some texts before rounding."""
     with _memory_errors_explained(encoder.loaded.device):
         return sentence_vectors(
             encoder.loaded, encoder.tokenizer, texts, encoder.plan, manifest.run_dtype, batch_tokens=batch_tokens
@@ -111,15 +106,10 @@ def write_shard(
     """Write the rows of a shard with their vectors, in the number format of the corpus.
 
     Args:
-        work: common data of all shards.
-        shard: the shard.
         rows: its rows of the input, see shard_table.
         vectors: a vector for each row, before rounding.
         token_counts: number of tokens of each row.
         truncated: whether tokens of a row were cut off.
-
-    Raises:
-        CorpusError: a vector does not fit the format or the corpus, or the file cannot be written.
     """
     manifest = work.manifest
     columns = {column.name: rows.column(column.input_name) for column in manifest.columns}

@@ -47,11 +47,7 @@ MAX_RATIO, FREE_NBYTES = 100, 64 * 1024**2
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file atomically (bertviz_core.tables.atomic_files.write_whole).
-
-    Raises:
-        CorpusError: the disk is full, or the file cannot be written for another reason.
-    """
+    """Write a file atomically (bertviz_core.tables.atomic_files.write_whole)."""
     try:
         files.write_whole(path, write)
     except OSError as error:
@@ -59,11 +55,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as a Parquet file atomically (bertviz_core.tables.parquet.write_table).
-
-    Raises:
-        CorpusError: the file cannot be written.
-    """
+    """Write a table as a Parquet file atomically (bertviz_core.tables.parquet.write_table)."""
     try:
         write_parquet(path, table)
     except OSError as error:
@@ -83,11 +75,7 @@ def refusal(path: Path, error: OSError) -> CorpusError:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; it is released when the process ends.
-
-    Raises:
-        CorpusError: another process holds the lock, or the folder cannot be written to.
-    """
+    """Hold a folder's lock; it is released when the process ends."""
     import fcntl
 
     path = folder / LOCK_FILE
@@ -106,21 +94,13 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def read_footer(path: Path) -> "FileMetaData":
-    """Read the footer at a shard's end; a truncated file has none.
-
-    Raises:
-        CorpusError: the shard is missing or damaged, or declares implausible sizes.
-    """
+    """Read the footer at a shard's end; a truncated file has none."""
     with _parquet(path) as (_, file):
         return file.metadata
 
 
 def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
-    """Read columns of a shard, of all or some of its row groups; texts as dictionaries.
-
-    Raises:
-        CorpusError: the shard is missing or damaged, or the columns take too much memory.
-    """
+    """Read columns of a shard, of all or some of its row groups; texts as dictionaries."""
     with _parquet(path) as (handle, file):
         groups = list(range(file.metadata.num_row_groups)) if row_groups is None else list(row_groups)
         _check_sizes(path, handle, file.metadata, columns, groups)
@@ -130,11 +110,7 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
 
 
 def stored_nbytes(path: Path) -> int:
-    """Return the bytes that a file takes on the disk; holes are not counted.
-
-    Raises:
-        CorpusError: the file cannot be read.
-    """
+    """Return the bytes that a file takes on the disk; holes are not counted."""
     try:
         with open_regular(path) as file:
             return _stored_nbytes(file.fileno())
@@ -143,11 +119,7 @@ def stored_nbytes(path: Path) -> int:
 
 
 def unpacked(table: pa.Table) -> pa.Table:
-    """Decode the dictionaries of a small table.
-
-    Raises:
-        CorpusError: they take too much memory.
-    """
+    """Decode the dictionaries of a small table."""
     for place, field in enumerate(table.schema):
         if not pa.types.is_dictionary(field.type):
             continue

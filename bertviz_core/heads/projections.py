@@ -56,12 +56,7 @@ class LayerProjections(NamedTuple):
 
 
 def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
-    """The four projections of one layer.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-        ValueError: there is no such layer.
-    """
+    """The four projections of one layer."""
     layers = loaded.num_hidden_layers
     if not 0 <= layer < layers:
         raise ValueError(f"layer {layer} of {layers}")
@@ -223,13 +218,7 @@ class _LayerPassedError(SupersededError):
 
 
 def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
-    """Inputs and outputs of the projections of a layer for a text; the run ends after the layer.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or needs more inputs than a text.
-        TextError: the tokens do not belong to this model.
-        ValueError: there is no such layer.
-    """
+    """Inputs and outputs of the projections of a layer for a text; the run ends after the layer."""
     with RUN_LOCK:
         inputs = model_inputs(loaded, (tokens,))
         reset_model_state(loaded.model, len(tokens))

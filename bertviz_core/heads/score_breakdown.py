@@ -77,17 +77,9 @@ def break_down_cell(
     inferred from its weights and reported as a remainder.
 
     Args:
-        loaded: the model of the trace.
-        trace: a run of it.
-        layer: zero-based.
-        head: zero-based.
         query_position: position of the query token.
         key_position: position of the key token.
         heads: the result of layer_heads for this trace and layer, if available.
-
-    Raises:
-        UnsupportedModelError: the attention or the projections of this model are not known.
-        ValueError: there is no such layer, head or token.
     """
     seq = len(trace.tokens)
     if not (0 <= query_position < seq and 0 <= key_position < seq):
@@ -113,14 +105,7 @@ def layer_heads(loaded: LoadedModel, trace: Trace, layer: int, run: LayerRun | N
     """The projections of a layer, their inputs for the text of a trace, and the queries, keys and values.
 
     Args:
-        loaded: the model of the trace.
-        trace: a run of it.
-        layer: zero-based.
         run: the result of capture_layer_io for this text and layer, if available.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-        ValueError: there is no such layer.
     """
     projections = head_projections(loaded, layer)
     run = run or capture_layer_io(loaded, trace.tokens, layer)

@@ -16,20 +16,12 @@ from bertviz_core.trace.run import RUN_LOCK, to_numpy
 
 
 def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads dim columns"]:
-    """W_q, W_k or W_v as one block of rows per head, a view.
-
-    Raises:
-        ValueError: the rows are not a multiple of the heads.
-    """
+    """W_q, W_k or W_v as one block of rows per head, a view."""
     return matrix.reshape(heads, _share(len(matrix), heads), matrix.shape[1])
 
 
 def split_columns(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads rows dim"]:
-    """W_o as one block of columns per head, a view; merge_columns is its inverse.
-
-    Raises:
-        ValueError: the columns are not a multiple of the heads.
-    """
+    """W_o as one block of columns per head, a view; merge_columns is its inverse."""
     return matrix.reshape(len(matrix), heads, _share(matrix.shape[1], heads)).transpose(1, 0, 2)
 
 
@@ -46,12 +38,7 @@ def _share(size: int, heads: int) -> int:
 
 
 def head_projections(loaded: LoadedModel, layer: int) -> HeadProjections:
-    """W_q, W_k and W_v split by rows and W_o by columns, one block per head.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-        ValueError: there is no such layer.
-    """
+    """W_q, W_k and W_v split by rows and W_o by columns, one block per head."""
     projections = layer_projections(loaded, layer)
     heads, key_heads = projections.heads, projections.key_heads
     query, key, value = (
@@ -101,9 +88,6 @@ def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]
 
     The sum of their squares over the heads is the squared norm of the whole matrix. Missing heads of layers with fewer
     heads are NaN.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
     """
     rows: dict[int, Float[np.ndarray, "heads blocks"]] = {}
     for layer in range(loaded.num_hidden_layers):
@@ -154,10 +138,6 @@ def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarr
 
     Multiplied by the attention weight it is the norm of the contribution of token j to token i through head h. The
     output bias, which belongs to no head, is left out.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-        ValueError: there is no such layer.
     """
     projections = head_projections(loaded, layer)
     if trace.value is not None:
@@ -190,14 +170,7 @@ def compare_fused_and_per_head(
     (x W^T + b) split into heads equals x W_h^T + b_h of every head.
 
     Args:
-        loaded: the model.
-        tokens: the text, tokenized by the model's tokenizer.
-        layer: zero-based.
         block: query, key or value.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or needs more than a text.
-        ValueError: there is no such layer, or the block is the output, whose heads are summed.
     """
     if block == "output":
         raise ValueError("the output projection sums the heads")
@@ -226,9 +199,6 @@ def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes
     Args:
         loaded: the model of the products.
         products: the result of compare_fused_and_per_head.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections.
     """
     one, many, runs = float("inf"), float("inf"), 0
     with RUN_LOCK, torch.inference_mode(), one_thread():

@@ -31,11 +31,7 @@ SUM_TOLERANCE = 1e-4
 
 
 def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
-    """Recompute the embeddings of all tokens as word + position + type, and compare them with entry 0 of hidden_states.
-
-    Raises:
-        UnsupportedModelError: the model has no vocabulary table.
-    """
+    """Recompute the embeddings of all tokens as word + position + type, and compare them with hidden_states[0]."""
     row = family(loaded.model_type)
     with torch.inference_mode():
         ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
@@ -88,11 +84,7 @@ def pooler_check(loaded: LoadedModel, trace: Trace) -> PoolerCheck | None:
 
 
 def nearest_rows(loaded: LoadedModel, token_id: int, count: int = 10) -> NearestRows:
-    """The rows of the vocabulary table with the largest cosine to a row; a zero row has cosine 0.
-
-    Raises:
-        ValueError: there is no such row.
-    """
+    """The rows of the vocabulary table with the largest cosine to a row; a zero row has cosine 0."""
     table = word_table(loaded)
     if not 0 <= token_id < len(table):
         raise ValueError(f"row {token_id} of {len(table)}")
@@ -112,11 +104,7 @@ def nearest_rows(loaded: LoadedModel, token_id: int, count: int = 10) -> Nearest
 
 
 def word_table(loaded: LoadedModel) -> "torch.Tensor":
-    """The vocabulary table (vocab, width).
-
-    Raises:
-        UnsupportedModelError: the model has none (it embeds characters or hashes).
-    """
+    """The vocabulary table (vocab, width)."""
     table = input_table(loaded.model)
     if table is None:
         raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) has no table with one row per token.")

@@ -75,7 +75,6 @@ def most_alike(cosines: Float[np.ndarray, "seq seq"], tokens: Tokens, first: int
 
     Args:
         cosines: cosines of some tokens in one entry.
-        tokens: the text.
         first: position of the first of them.
 
     Returns:
@@ -124,9 +123,6 @@ def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], component
     """Paths of all tokens through the layers in the principal components of all entries.
 
     The sign of a component is chosen so that its largest entry is positive. Components beyond the rank are zero.
-
-    Raises:
-        UnsupportedModelError: the states hold NaN or infinity.
     """
     if not np.isfinite(hidden_states).all():
         raise UnsupportedModelError("The hidden states hold NaN or infinity, so no plane can be laid through them.")
@@ -156,9 +152,6 @@ def compare_word(
 
     The static embeddings of the same tokens have cosine 1; a lower cosine is the effect of the context (and of the
     position, from entry 0 on).
-
-    Raises:
-        ValueError: there are no positions, or the models differ in shape.
     """
     if not first_positions or not second_positions:
         raise ValueError("a word without tokens")

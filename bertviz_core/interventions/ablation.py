@@ -44,18 +44,7 @@ def ablation_effects(
     Rows that ablate a layer share the run of the layers below it if the family's layers are separate modules.
 
     Args:
-        target: the target.
         kind: kind of ablation or estimate.
-        means: output of mean_activations, for "mean".
-        progress: called as progress(layers done, layers); may raise to cancel.
-        max_batch_bytes: approximate limit in bytes for a batch.
-        max_gradient_bytes: approximate limit in bytes for the run with gradients.
-        on_partial: called after every layer with the effects so far, NaN if not yet measured.
-
-    Raises:
-        TextError: the run with gradients needs more memory, or the target cannot be computed.
-        UnsupportedModelError: heads of this family cannot be ablated.
-        ValueError: "mean" without means, or with those of another model.
     """
     started = perf_counter()
     if (kind == "mean") != (means is not None) or (
@@ -110,17 +99,9 @@ def all_effects(
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
     Args:
-        target: the target.
         kinds: kinds of ablation or estimate.
-        means: output of mean_activations, for "mean".
         progress: called as progress(layers done, layers of all kinds); may raise to cancel.
-        max_batch_bytes: approximate limit in bytes for a batch.
-        max_gradient_bytes: approximate limit in bytes for the run with gradients.
-        on_partial: called after every layer with the effects so far, NaN if not yet measured.
         cached: returns the effects of a kind, from a cache or by calling its second argument.
-
-    Raises:
-        BertvizError: the effects of a kind cannot be measured (see ablation_effects).
     """
     done: list[AblationEffects] = []
 
@@ -167,9 +148,6 @@ def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
 
     Args:
         effects: effects of one model, target and kind, one per text; may be a generator.
-
-    Raises:
-        TextError: there is no text.
     """
     started, listed = perf_counter(), list(effects)
     if not listed:
@@ -241,7 +219,6 @@ def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
     """Estimate the bytes of a run with gradients: activations and attention maps of every layer.
 
     Args:
-        loaded: the model.
         tokens: number of tokens of the text.
         heads: number of heads per layer.
     """
@@ -260,12 +237,8 @@ def joint_ablation(runs: InterventionRuns, places: Places, means: MeanActivation
     """Measure the joint effect of ablating several heads, and the effect of each alone.
 
     Args:
-        runs: the target.
         places: layer and head of each.
         means: mean activations that replace the heads; None for zero ablation.
-
-    Raises:
-        TextError: there is no head, or one does not exist.
     """
     removed = chosen(places, runs)
     if not removed:
@@ -292,12 +265,7 @@ def greedy_order(
 
     Args:
         listed: the target; the mean is used for several targets of one model.
-        count: number of heads to ablate.
-        means: mean activations that replace ablated parts; None for zero ablation.
         progress: called as progress(steps done, steps), a step for each head and target; may raise to cancel.
-
-    Raises:
-        TextError: the model has fewer heads.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -325,9 +293,6 @@ def gradient_order(
     """Order heads by the gradient estimate of their effect, the largest magnitude first.
 
     For several targets of one model, magnitudes are averaged (Michel et al. 2019, section 3.2).
-
-    Raises:
-        TextError: the model has fewer heads, or the run with gradients needs more memory.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -342,11 +307,7 @@ def gradient_order(
 def random_orders(
     runs: InterventionRuns, count: int, orders: int = RANDOM_ORDERS, seed: int = 0
 ) -> list[list[tuple[int, int]]]:
-    """Draw orders of heads uniformly at random.
-
-    Raises:
-        TextError: the model has fewer heads.
-    """
+    """Draw orders of heads uniformly at random."""
     _check_count(runs, count)
     draw = np.random.default_rng(seed)
     return [[runs.places[index] for index in draw.permutation(len(runs.places))[:count]] for _ in range(orders)]
@@ -362,14 +323,7 @@ def ablation_curve(
     """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length.
 
     Args:
-        runs: the target.
-        orders: layer and head in the order of ablation.
-        order: how these orders were chosen.
-        means: mean activations that replace ablated parts; None for zero ablation.
         progress: called as progress(orders done, orders); may raise to cancel.
-
-    Raises:
-        TextError: a head does not exist.
     """
     values = []
     for done, places in enumerate(orders, start=1):
@@ -395,18 +349,7 @@ def ablation_curves(
     progress: Progress | None = None,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
-    """Measure the target as heads are ablated: greedy, random, and by the gradient estimate if memory allows.
-
-    Args:
-        runs: the target.
-        count: number of heads to ablate.
-        means: mean activations that replace ablated parts; None for zero ablation.
-        progress: called as progress(steps done, steps); may raise to cancel.
-        max_gradient_bytes: approximate limit in bytes for the run with gradients.
-
-    Raises:
-        TextError: the model has fewer heads.
-    """
+    """Measure the target as heads are ablated: greedy, random, and by the gradient estimate if memory allows."""
     after = partial(_after, progress, count + RANDOM_ORDERS)
     greedy = greedy_order(runs, count, means, after(0))
     found = [ablation_curve(runs, [greedy], "greedy", means)]
@@ -430,15 +373,6 @@ def accuracy_curve(
 
     Args:
         runs: a target of the model that predicts.
-        orders: layer and head in the order of ablation.
-        order: how these orders were chosen.
-        answers: computes the model's answer to every text, like class_predictions or probe_predictions.
-        labels: gold labels.
-        means: mean activations that replace ablated parts; None for zero ablation.
-        progress: called as progress(steps done, steps); may raise to cancel.
-
-    Raises:
-        TextError: a head does not exist.
     """
     steps = [[chosen(places, runs)[:step] for step in range(len(places) + 1)] for places in orders]
     shares, done, total = [], 0, sum(map(len, steps))
@@ -475,15 +409,6 @@ def accuracy_curves(
 
     Args:
         listed: one target per text to search the orders by, such as the margin of its label.
-        count: number of heads to ablate.
-        answers: computes the model's answer to every text, like class_predictions or probe_predictions.
-        labels: gold labels.
-        means: mean activations that replace ablated parts; None for zero ablation.
-        progress: called as progress(steps done, steps); may raise to cancel.
-        max_gradient_bytes: approximate limit in bytes for the run with gradients.
-
-    Raises:
-        TextError: the model has fewer heads.
     """
     searched = count * len(listed)
     after = partial(_after, progress, accuracy_steps(len(listed), count))

@@ -22,7 +22,6 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
     list; the text's longest words are tried first. At last words are reversed.
 
     Args:
-        tokens: the text.
         second: the reader's second text; "" for none.
         read: tokenizes a text as the model does.
     """

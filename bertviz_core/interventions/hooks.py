@@ -49,11 +49,7 @@ def model_parts(loaded: LoadedModel, heads_needed: bool = True) -> Parts:
     """Find the parts of a model that can be changed; call check_recording first, which settles attention_source.
 
     Args:
-        loaded: the model.
         heads_needed: whether heads are to be changed; without them layers can be changed in more families.
-
-    Raises:
-        UnsupportedModelError: heads are needed, and the model has no attention, or no module with separate heads.
     """
     if heads_needed and loaded.attention_source == "none":
         title = family(loaded.model_type).title
@@ -133,9 +129,6 @@ def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "di
 
 def feed_forward_maps(loaded: LoadedModel) -> "dict[torch.nn.Module, tuple[int, ...]]":
     """Find the matrix of each feed-forward block that projects back to the hidden size, and the layers it serves.
-
-    Args:
-        loaded: the model.
 
     Returns:
         Module -> layers in the order of its calls; {} if a layer has several such matrices or none is known.
@@ -372,15 +365,8 @@ def mean_activations(
     """Average the outputs of every head, feed-forward block and layer over all tokens of some texts, padding excluded.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
         texts: the reference set; None for reference_texts.
         name: name of the reference set.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        TextError: there is no text.
-        UnsupportedModelError: the model has no separate heads.
     """
     texts = reference_texts() if texts is None else texts
     if not texts:
@@ -516,8 +502,6 @@ class Gated(Intervention):
 
         Args:
             gates: one row per row of the batch, or one for all.
-            means: mean activations that replace ablated parts; None for zero ablation.
-            shared_from: layer up to which all rows share one; None for separate rows from the start.
         """
         self._gates, self._means, self._shared_from = gates, means, shared_from
         self._used = {

@@ -55,11 +55,7 @@ class InterventionRuns:
         """Run the unchanged text.
 
         Args:
-            target: the target.
             max_nbytes: approximate limit in bytes for a batch.
-
-        Raises:
-            BertvizError: the model has no heads that can be ablated, or cannot be run on the text.
         """
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
@@ -101,9 +97,7 @@ class InterventionRuns:
 
         Args:
             gates: one row per intervention.
-            means: mean activations that replace ablated parts; None for zero ablation.
             against: the row to compare with; None for the unchanged run.
-            progress: called as progress(rows done, rows) after every batch; may raise to cancel.
         """
         effects = np.empty(len(gates), dtype=np.float32)
         step = max(1, self.max_nbytes // self.row_nbytes - 1)
@@ -175,11 +169,7 @@ def parts_inside(target: Target, heads_needed: bool = True) -> Parts:
 
 
 def chosen(places: Sequence[tuple[int, int]], runs: InterventionRuns) -> list[tuple[int, int]]:
-    """Return the requested heads without duplicates.
-
-    Raises:
-        TextError: there is no such head.
-    """
+    """Return the requested heads without duplicates."""
     for layer, head in places:
         if not 0 <= layer < runs.layers or not 0 <= head < runs.head_counts[layer]:
             raise TextError(
@@ -228,7 +218,6 @@ class Patched(Intervention):
             donor: the run to copy from.
             states: layer -> (rows, seq), whether to copy its input state at each position.
             heads: layer -> (rows, heads), whether to copy the output of a head at all positions.
-            shared_from: layer up to which all rows share one; None for separate rows from the start.
         """
         self._donor, self._states, self._heads = donor, states or {}, heads or {}
         self._shared_from = shared_from
@@ -253,11 +242,6 @@ def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None =
     Args:
         runs: the target on the clean text.
         corrupt: the other text, from the same tokenizer.
-        progress: called as progress(layers done, layers); may raise to cancel.
-
-    Raises:
-        TextError: the texts differ in their number of tokens.
-        NoDifferenceError: the target is the same for both.
     """
     started, clean_tokens = perf_counter(), runs.target.tokens
     _check_lengths(clean_tokens, corrupt)

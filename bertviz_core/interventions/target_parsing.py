@@ -78,11 +78,7 @@ class TargetSpec(NamedTuple):
 
 
 def parse_target(name: str | None, has_pair: bool) -> TargetSpec:
-    """Parse a target's name; the default is the cosine if there is a second text.
-
-    Raises:
-        TextError: the name has an unknown form, or a second text is missing.
-    """
+    """Parse a target's name; the default is the cosine if there is a second text."""
     if not name and not has_pair:
         raise TextError(f"No target was named, and no second text is given; name one: {FORMS}.")
     kind, _, rest = (name or "cosine").partition(":")
@@ -128,11 +124,7 @@ def _numbers(text: str, between: str) -> tuple[int, ...]:
 
 
 def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | None:
-    """Return the task of the head that a target needs; without a name, that of the head's own answer.
-
-    Raises:
-        TextError: the name has an unknown form, or the model has no head that predicts from a single text.
-    """
+    """Return the task of the head that a target needs; without a name, that of the head's own answer."""
     if not name and not has_pair:
         try:
             own = next((task for task in stored_tasks(source) if task in ANSWERING), None)
@@ -152,11 +144,6 @@ def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str
 
     Args:
         head: a model with its head for a task of ANSWERING.
-        tokenizer: tokenizer of the model.
-        tokens: the text.
-
-    Raises:
-        BertvizError: the head cannot predict for this text.
     """
     if head.task == "token-classification":
         prediction = tag_predictions(head, [tokens])[0]
@@ -194,20 +181,11 @@ def open_target(
     """Load the model of a target name and build the target.
 
     Args:
-        source: location of the model.
-        settings: settings of this instance.
-        text: the text.
         pair: second text of the cosine or the head, or the context of an answer.
         name: one of FORMS; None for the cosine with a second text, and own_answer without.
         measure: "logit", "probability" or "margin" of a class or tag.
-        base: the base model if it is already in memory; None to load it.
         head: the task head model if it is already in memory; None to load it.
         probe_of: returns the probe and class that a target names; named_probe by default.
-
-    Raises:
-        TextError: the name or the measure is unknown, or the target does not exist in this text.
-        CheckpointError: the model, its head or the probe's file cannot be loaded.
-        UnsupportedModelError: the family has no such head.
     """
     task, known = needed_task(source, name, pair is not None), _measure(measure)
     tokenizer = load_tokenizer(source, settings)
@@ -284,12 +262,7 @@ def _of_direction(
 
 
 def named_probe(argument: str) -> tuple[Probe, str]:
-    """Return the probe of FILE or FILE@CLASS, a file saved from the probing page, and the class; "" if none is named.
-
-    Raises:
-        TextError: there is no such file.
-        CheckpointError: the file contains no probe.
-    """
+    """The probe of FILE or FILE@CLASS, a file saved from the probing page, and the class; "" if none is named."""
     path, label = argument, ""
     if not Path(path).is_file():
         path, _, label = argument.rpartition("@")

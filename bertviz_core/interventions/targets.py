@@ -76,14 +76,8 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
     """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
         text: the text to intervene on.
         pair: the other text.
-        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
-
-    Raises:
-        BertvizError: a text cannot be encoded, or the vector of the pair is zero, or not finite.
     """
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
@@ -115,18 +109,7 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
 
 
 def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure = "logit") -> Target:
-    """Target the logit, probability or margin of one class of a text or a pair.
-
-    Args:
-        head: a model with its head for sequence-classification or next-sentence.
-        tokens: the text.
-        label: name of the class.
-        measure: quantity to measure.
-
-    Raises:
-        TextError: there is no such class, the next-sentence head got a single text, or the measure does not apply.
-        UnsupportedModelError: the head is of another task.
-    """
+    """Target the logit, probability or margin of one class of a text or a pair."""
     check_task(head, "sequence-classification", "next-sentence")
     if head.task == "next-sentence" and tokens.pair is None:
         raise TextError("The next-sentence head compares two sentences; give the second text, too.")
@@ -153,15 +136,7 @@ def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measu
     """Target the logit, probability or margin of one tag of one token.
 
     Args:
-        head: a model with its head for token-classification.
-        tokens: the text.
         label: name of the tag.
-        position: position of the token.
-        measure: quantity to measure.
-
-    Raises:
-        TextError: there is no such tag, token or measure.
-        UnsupportedModelError: the head is of another task.
     """
     check_task(head, "token-classification")
     check_place("token", position, len(tokens))
@@ -187,15 +162,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
     """Target the log-probability, in nats, of a word at a position of the text, masked or not.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text.
         word: a single piece, as spelled in a text or in the vocabulary.
-        position: position of the token.
-
-    Raises:
-        TextError: there is no such position, or the word is not one piece.
-        UnsupportedModelError: the head is of another task.
     """
     word_head = WordHead(head)
     check_place("token", position, len(tokens))
@@ -224,15 +191,7 @@ def answer_target(
     """Target the start logit + end logit of one answer to a question.
 
     Args:
-        head: a model with its head for question-answering.
-        tokenizer: tokenizer of the model.
-        question: the question.
-        context: the text with the answer.
         span: first and last token of the answer; None for the best answer of the unchanged run.
-
-    Raises:
-        TextError: there is no such span, or question and context do not fit into one run.
-        UnsupportedModelError: the head is of another task.
     """
     check_task(head, "question-answering")
     tokens = tokenize(tokenizer, question, context)
@@ -272,20 +231,7 @@ def probe_target(
     label: str,
     measure: Measure = "logit",
 ) -> Target:
-    """Target the logit, probability or margin of one class of a fitted probe.
-
-    Args:
-        probe: the probe.
-        loaded: the model of its vectors.
-        tokenizer: the model's tokenizer.
-        text: the text.
-        label: name of the class.
-        measure: quantity to measure.
-
-    Raises:
-        UnsupportedModelError: the probe was fitted on another model.
-        TextError: there is no such class.
-    """
+    """Target the logit, probability or margin of one class of a fitted probe."""
     check_model(probe, loaded)
     place, plan = class_place(probe.classes, label, probe.texts), SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
@@ -337,11 +283,7 @@ def build_target(
 
 
 def check_place(what: str, number: int, count: int) -> None:
-    """Check that the layer or position exists.
-
-    Raises:
-        TextError: there is no such place.
-    """
+    """Check that the layer or position exists."""
     if not 0 <= number < count:
         raise TextError(f"There is no {what} {number}; here are {what}s 0 to {count - 1}.")
 
@@ -369,17 +311,7 @@ def state_target(
     """Target one value of one hidden state.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
-        text: the text.
-        pair: the second text, or None.
-        layer: entry of the hidden states; 0 is the embedding output.
-        position: position of the token.
         dimension: dimension of its vector.
-
-    Raises:
-        TextError: there is no such entry, token or dimension.
-        BertvizError: the model returns no hidden states.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
 
@@ -412,18 +344,8 @@ def direction_target(
     """Target the projection of a hidden state on a direction: the dot product with the unit vector.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
-        text: the text.
-        pair: the second text, or None.
-        layer: entry of the hidden states; 0 is the embedding output.
-        position: position of the token.
         direction: the vector, not zero.
         name: origin of the direction: two texts separated by ->, or a file name.
-
-    Raises:
-        TextError: there is no such entry or token, or the vector has no direction or does not fit the model.
-        BertvizError: the model returns no hidden states.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
@@ -459,14 +381,8 @@ def text_direction(
     """Return the mean hidden state of one text minus that of another, over all tokens.
 
     Args:
-        loaded: the model.
-        tokenizer: tokenizer of the model.
         first: start of the direction.
         second: end of the direction.
-        layer: entry of the hidden states; 0 is the embedding output.
-
-    Raises:
-        BertvizError: a text cannot be encoded (see bertviz_core.sentences.encoding.sentence_vectors).
     """
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     vectors = sentence_vectors(loaded, tokenizer, [first, second], SentencePlan("mean", layer)).vectors
@@ -474,11 +390,7 @@ def text_direction(
 
 
 def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
-    """Read the vector of a file written by np.save.
-
-    Raises:
-        TextError: there is no such file, or it contains no vector of numbers.
-    """
+    """Read the vector of a file written by np.save."""
     direction = f"The direction {quoted(escape_controls(path), 60)}"
     form = f"give a .npy file of one vector, or two texts as TEXT{BETWEEN}TEXT."
     try:
@@ -533,9 +445,6 @@ def interaction_target(encoder: InteractionEncoder, text: str, query: str) -> Ta
         encoder: the model (bertviz_core.predictions.late_interaction).
         text: the document to intervene on.
         query: the query, run once.
-
-    Raises:
-        BertvizError: a text cannot be encoded, or the document has no token that is scored.
     """
     plan, loaded, tokens = encoder.plan, encoder.loaded, encoder.document_tokens(text)
     encoded_query = encoder.query(query)

@@ -49,11 +49,6 @@ def config_trial(name: str, config: Mapping[str, Any], task: str) -> bytes | Non
     """Build the model of a config in another process and return its packed answer; None if no trial is needed.
 
     Answers and failures are cached by the content of the config and the name of the model.
-
-    Raises:
-        CheckpointError: it needs too many resources, or its values are inconsistent.
-        UnsupportedModelError: the family has no class for the task.
-        BusyError: all processes are busy for too long.
     """
     terms = terms_of(config)
     settings = terms.trial

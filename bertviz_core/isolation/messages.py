@@ -20,12 +20,7 @@ def write_frame(child: "subprocess.Popen[bytes]", request: bytes) -> None:
 
 
 def read_frame(child: "subprocess.Popen[bytes]", limits: Limits, is_needed: IsNeeded) -> tuple[bytes, int | None]:
-    """Read an answer; the second value is the exit status if the child ended before it was complete, otherwise None.
-
-    Raises:
-        ChildTimeoutError: the wall time was exceeded.
-        SupersededError: the answer is no longer needed.
-    """
+    """Read an answer; the second value is the exit status if the child ended before it was complete, otherwise None."""
     output = child.stdout.fileno() if child.stdout else -1
     poll = select.poll()
     poll.register(output, select.POLLIN | select.POLLHUP)

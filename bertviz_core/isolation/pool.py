@@ -25,7 +25,6 @@ class Pool:
         """Create a pool; processes are started on demand.
 
         Args:
-            task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
             limits: limits of a process, and the number of processes.
             prepare: returns the first request to a process for its folder.
             busy: message of BusyError.
@@ -40,13 +39,7 @@ class Pool:
             self._workers.put(Worker(task, prepare(folder), limits))
 
     def ask(self, request: bytes) -> bytes:
-        """Send a request to the first free process and return its answer.
-
-        Raises:
-            ChildError: the process failed to answer.
-            BertvizError: raised by the function.
-            BusyError: all processes are busy for too long.
-        """
+        """Send a request to the first free process and return its answer."""
         worker = self._acquire()
         try:
             return worker.ask(request)
@@ -109,9 +102,6 @@ class Verdicts:
             as_error: the error for the user if a child failed to answer.
             failures_only: whether to cache only failures, because a child keeps state besides its answer. Timeouts are
                 cached only then, since they also depend on the load of the machine.
-
-        Raises:
-            BertvizError: the failure.
         """
         with self._lock:
             verdict = self._cached.get(key)

@@ -54,12 +54,7 @@ def own_file(folder: Path, name: str) -> Path:
     """The path of a file of a model, with links resolved.
 
     Args:
-        folder: the folder of the model.
         name: the name of the file in it, with "/" between the parts.
-
-    Raises:
-        CheckpointError: it does not exist, is not a regular file, is outside the folder of the model, or a pointer of
-            Git LFS.
     """
     path = _own_path(folder, name)
     try:
@@ -95,7 +90,6 @@ def allow_links(folder: Path, targets: Iterable[Path]) -> None:
     """Allow links out of a folder that this process has made, to files that it has checked.
 
     Args:
-        folder: the folder.
         targets: the files, with links resolved.
     """
     _LINKS[folder.resolve()] = frozenset(targets)
@@ -119,11 +113,7 @@ def open_regular(path: Path, flags: int = 0) -> BufferedReader:
     """Open a regular file for reading, but no pipe or device.
 
     Args:
-        path: the file.
         flags: further flags for os.open.
-
-    Raises:
-        OSError: it cannot be opened, or is not a regular file.
     """
     descriptor = os.open(path, OPEN_FLAGS | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -133,11 +123,7 @@ def open_regular(path: Path, flags: int = 0) -> BufferedReader:
 
 
 def open_own(folder: Path, name: str) -> BufferedReader:
-    """Open a file of a model for reading; the caller closes it.
-
-    Raises:
-        CheckpointError: own_file rejects it, or it cannot be opened.
-    """
+    """Open a file of a model for reading; the caller closes it."""
     path = own_file(folder, name)
     try:
         return open_regular(path, NO_LINK)
@@ -147,11 +133,7 @@ def open_own(folder: Path, name: str) -> BufferedReader:
 
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
-    """Open a file of a model for reading.
-
-    Raises:
-        CheckpointError: own_file rejects it, or it cannot be read.
-    """
+    """Open a file of a model for reading."""
     try:
         with open_own(folder, name) as file:
             yield file
@@ -160,11 +142,7 @@ def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:
-    """The bytes of a small file of a model.
-
-    Raises:
-        CheckpointError: it cannot be read, or is larger than the limit.
-    """
+    """The bytes of a small file of a model."""
     with opened(folder, name) as file:
         size = os.fstat(file.fileno()).st_size
         check_size(name, size, limit)
@@ -174,11 +152,7 @@ def read_file(folder: Path, name: str, limit: int) -> bytes:
 
 
 def check_size(name: str, size: int, limit: int) -> None:
-    """Check the size of a file.
-
-    Raises:
-        CheckpointError: it is larger than the limit.
-    """
+    """Check the size of a file."""
     if size > limit:
         raise CheckpointError(
             f"{quoted(name)} has {size:,} bytes; the limit for this kind of file is {limit:,}. Use a smaller file."
@@ -186,11 +160,7 @@ def check_size(name: str, size: int, limit: int) -> None:
 
 
 def check_values(name: str, raw: bytes, most: int = MAX_VALUES) -> None:
-    """Check the number of values of JSON before it is parsed, by its punctuation.
-
-    Raises:
-        CheckpointError: there are more than `most`.
-    """
+    """Check the number of values of JSON before it is parsed, by its punctuation."""
     count = sum(map(raw.count, (b",", b"[", b"{")))
     if count > most:
         raise CheckpointError(
@@ -204,11 +174,7 @@ def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
 
     Args:
         name: the name of the file, for error messages.
-        raw: its bytes.
         most: maximum number of values; None for any.
-
-    Raises:
-        CheckpointError: it is not valid JSON, or has more values.
     """
     if most is not None:
         check_values(name, raw, most)
@@ -221,11 +187,7 @@ def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
 
 
 def json_object(file: str, raw: bytes) -> dict[str, Any]:
-    """Parse a JSON object.
-
-    Raises:
-        CheckpointError: it is not a JSON object.
-    """
+    """Parse a JSON object."""
     try:
         parsed = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

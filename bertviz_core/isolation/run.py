@@ -82,15 +82,8 @@ def run_limited(task: str, request: bytes, limits: Limits, is_needed: IsNeeded |
     """Run a function on untrusted bytes in a child process.
 
     Args:
-        task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
         request: its input.
-        limits: limits of the child.
         is_needed: polled many times a second; the child is killed when it returns False or raises.
-
-    Raises:
-        ChildError: the child failed to answer.
-        BertvizError: raised by the function; BusyError if all children are busy for too long.
-        SupersededError: the answer is no longer needed.
     """
     if task not in TASKS:
         raise ValueError(f"{task!r} is none of {sorted(TASKS)}")
@@ -225,12 +218,7 @@ def _collect(child: "subprocess.Popen[bytes]", answer: bytearray, most: int) -> 
 
 
 def answer_of(written: bytes, status: int | None, limits: Limits) -> bytes:
-    """Parse the output of a child.
-
-    Raises:
-        ChildError: there is no answer.
-        BertvizError: raised by the function.
-    """
+    """Parse the output of a child."""
     kind, content = written[:1], written[1:]
     if len(content) > limits.answer_nbytes or kind == TOO_LARGE:
         raise ChildError(f"what it holds takes more than {_mib(limits.answer_nbytes)} in memory")

@@ -91,9 +91,6 @@ def refuse_calls() -> None:
     """Block these calls for all threads of this process, with "operation not permitted".
 
     Requires no_new_privs (bertviz_core.isolation.walls).
-
-    Raises:
-        OSError: the system rejects the filter.
     """
     machine = platform.machine()
     lines = program(machine, os.getpid())

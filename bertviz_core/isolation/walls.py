@@ -62,11 +62,7 @@ def landlock_version() -> int:
 
 
 def confine_process() -> None:
-    """Prevent this process from starting others, opening sockets, and accessing other processes.
-
-    Raises:
-        OSError: a supported mechanism fails.
-    """
+    """Prevent this process from starting others, opening sockets, and accessing other processes."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -82,9 +78,6 @@ def confine_files(read: Iterable[Path] = (), scratch: Path | None = None) -> Non
     Args:
         read: further files and folders that it may read.
         scratch: the folder for its temporary files; None for none.
-
-    Raises:
-        OSError: Landlock is supported, but fails.
     """
     # Some libraries look up the temporary folder without using it.
     tempfile.tempdir = str(scratch or os.devnull)

@@ -18,7 +18,6 @@ class Spare:
         Args:
             task: dotted name of the function, one of bertviz_core.isolation.child.TASKS; an empty request makes it
                 import its libraries.
-            limits: limits of the child.
         """
         self.task, self.limits = task, limits
         self._children: list[subprocess.Popen[bytes]] = []

@@ -27,7 +27,6 @@ class Worker:
         """Create a worker; the first request starts its child.
 
         Args:
-            task: dotted name of the function, one of bertviz_core.isolation.child.TASKS.
             prepare: the first request to each child.
             limits: limits of a child; its seconds apply to each request.
             spare: holds a started child of the same task and limits.
@@ -38,24 +37,13 @@ class Worker:
         weakref.finalize(self, close_all, self._children)
 
     def prepared(self) -> bytes:
-        """Start a child and return its answer to the first request.
-
-        Raises:
-            ChildError: the child failed to answer.
-            BertvizError: raised by the function.
-        """
+        """Start a child and return its answer to the first request."""
         with self._lock:
             close_all(self._children)
             return self._start()
 
     def ask(self, request: bytes, is_needed: IsNeeded | None = None) -> bytes:
-        """Send a request and return the answer.
-
-        Raises:
-            ChildError: the child failed to answer and was killed; the next request starts another.
-            BertvizError: raised by the function.
-            SupersededError: the answer is no longer needed.
-        """
+        """Send a request and return the answer."""
         with self._lock:
             if not self._children or self._children[0].poll() is not None:
                 close_all(self._children)

@@ -38,7 +38,6 @@ class Change:
 
         Args:
             label: label of the masked token.
-            means: mean activations for mean ablation; None for zero ablation.
         """
         if self.kind == "mask":
             return f"Token {self.at} “{label}” is masked: the mask token replaces it."
@@ -53,11 +52,7 @@ class Change:
 
 
 def masked_tokens(tokenizer: TextTokenizer, tokens: Tokens, position: int) -> Tokens:
-    """Replace a token by the mask token.
-
-    Raises:
-        UnsupportedModelError: the tokenizer has no mask token.
-    """
+    """Replace a token by the mask token."""
     mask = tokenizer.tokenizer.mask_token_id
     if mask is None:
         raise UnsupportedModelError(
@@ -75,33 +70,13 @@ def ablated_trace(
 
     An ablated layer returns its input, plus its mean change for mean ablation; where layers share weights, only this
     application is ablated.
-
-    Args:
-        loaded: the model.
-        tokens: the text.
-        change: the ablated head or layer.
-        heads: number of heads of a layer.
-        means: mean activations for mean ablation; None for zero ablation.
-
-    Raises:
-        UnsupportedModelError: heads or whole layers of this family cannot be ablated.
     """
     made = trace(ablated_model(loaded, change, heads, means), tokens)
     return made if change.kind == "head" else _with_output(made, change.at, means)
 
 
 def ablated_model(loaded: LoadedModel, change: Change, heads: int, means: MeanActivations | None = None) -> LoadedModel:
-    """Return a model in whose every run a head or a layer is ablated; the given one stays as it is.
-
-    Args:
-        loaded: the model.
-        change: the ablated head or layer.
-        heads: number of heads of a layer.
-        means: mean activations for mean ablation; None for zero ablation.
-
-    Raises:
-        UnsupportedModelError: heads or whole layers of this family cannot be ablated.
-    """
+    """Return a model in whose every run a head or a layer is ablated; the given one stays as it is."""
     layers = loaded.num_hidden_layers
     with RUN_LOCK:
         check_recording(loaded)
@@ -116,13 +91,7 @@ def changed_value(
     """Compute a target in a run with one change.
 
     Args:
-        target: the target.
-        tokenizer: tokenizer of the model.
         change: the change; a masked token is counted in the tokens of the target, which is that of an edited text.
-        means: mean activations for mean ablation; None for zero ablation.
-
-    Raises:
-        BertvizError: this model cannot be changed so, or the target cannot be computed.
     """
     loaded, tokens = target.loaded, target.tokens
     if change.kind == "head":

@@ -317,17 +317,7 @@ class _BlockPassedError(SupersededError):
 
 
 def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedForwardRun | None:
-    """Run a text up to the feed-forward block of a layer; None if that is not a single known one, a row per token.
-
-    Args:
-        loaded: the model.
-        tokens: the text.
-        layer: zero-based.
-
-    Raises:
-        UnsupportedModelError: the model needs more inputs than a text.
-        TextError: the tokens do not belong to this model.
-    """
+    """Run a text up to the feed-forward block of a layer; None if that is not a single known one, a row per token."""
     served = feed_forward_maps(loaded)
     module, layers = next(((module, layers) for module, layers in served.items() if layer in layers), (None, ()))
     if module is None:
@@ -343,17 +333,7 @@ def feed_forward_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> FeedFor
 
 
 def mixing_output(loaded: LoadedModel, tokens: Tokens, layer: int) -> Float[np.ndarray, "seq hidden"] | None:
-    """Run a text up to the Fourier transform of a layer and return what it adds to the residual stream; None without.
-
-    Args:
-        loaded: the model.
-        tokens: the text.
-        layer: zero-based.
-
-    Raises:
-        UnsupportedModelError: the model needs more inputs than a text.
-        TextError: the tokens do not belong to this model.
-    """
+    """Run a text up to the Fourier transform of a layer: what it adds to the residual stream; None without."""
     blocks = model_parts(loaded, heads_needed=False).layers
     block = next((block for block, layers in blocks.items() if layer in layers), None)
     module = None if block is None else next(filter(_is_transform, block.modules()), None)
@@ -429,11 +409,7 @@ def strips_of(trace: Trace, bins: int) -> Strips:
 
 
 def strongest_weights(trace: Trace, token: int) -> tuple[Int[np.ndarray, " layers"], Int[np.ndarray, " layers"]]:
-    """Return the head and the key of the largest attention weight of a token in each layer.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known.
-    """
+    """Return the head and the key of the largest attention weight of a token in each layer."""
     heads, keys = np.zeros((2, trace.num_hidden_layers), dtype=np.int64)
     for layer in range(trace.num_hidden_layers):
         rows = attention_block(trace, layer, slice(0, trace.num_attention_heads), slice(token, token + 1))[:, 0]
@@ -489,15 +465,9 @@ def layer_opening(
     """Return the details of one layer for one token.
 
     Args:
-        trace: the run.
-        layer: zero-based.
         token: its position.
         run: inputs and outputs of the layer's projections; None if they are not known.
         norms: output of value_norms for the layer; None if they are not known.
-
-    Raises:
-        UnsupportedModelError: the attention of this model cannot be recorded.
-        ValueError: there is no such layer.
     """
     probs = attention_probs(trace, layer)
     step = -(-probs.shape[-1] // THUMBNAIL)

@@ -54,9 +54,6 @@ def chosen_device(requested: str, name: str = "INSIDE_BERT_DEVICE") -> str:
     Args:
         requested: Settings.device; AUTO selects a GPU if torch finds one, otherwise the CPU.
         name: where the request comes from, for the error message.
-
-    Raises:
-        BertvizError: the device is not available.
     """
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if requested == AUTO:
@@ -88,9 +85,6 @@ def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> N
         name: the model's name, for the error message.
         tensors: weights and buffers, each once; modules that share a tensor keep sharing it.
         device: the target device.
-
-    Raises:
-        CheckpointError: the device runs out of memory; some of the tensors may already have been copied.
     """
     try:
         for tensor in tensors:
@@ -149,14 +143,10 @@ def check_weights_complete(
     """Check that the file has every parameter of the model but its pooler.
 
     Args:
-        name: name of the model.
         whole: the model as loaded.
         missing: names of its parameters that are not in the file.
         unexpected: names in the file that the model lacks.
         model: the part of it that is run.
-
-    Raises:
-        CheckpointError: the file lacks a parameter of that part.
     """
     used = {id(parameter) for parameter in model.parameters()}
     used_names = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
@@ -314,12 +304,6 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
 
     The weights are converted to dtype. Every parameter comes from the file; only a pooler may be missing, and the model
     then has none.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, damaged, incomplete, or too large for this instance or its
-            device.
-        UnsupportedModelError: the family has no base model for text.
-        BertvizError: the device is not available.
     """
     folder = weights_folder(source, settings)
     stored = _stored_numbers(folder)
@@ -383,11 +367,7 @@ def _text_encoder(
 
 
 def needed_nbytes(source: ModelSource, settings: Settings) -> int:
-    """Bytes that the weights of a checkpoint take in memory in float32, from its headers.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or damaged.
-    """
+    """Bytes that the weights of a checkpoint take in memory in float32, from its headers."""
     return _stored_numbers(weights_folder(source, settings)) * DTYPE_NBYTES["float32"]
 
 
@@ -451,13 +431,9 @@ def with_weights(
         name: name of the model, for error messages.
         folder: the folder with the weights, which error messages do not name.
         tensors: the weights (read_state_dict); they are read before BUILD_LOCK is taken, since that may take long.
-        config: its config.
         dtype: number format of the weights.
         auto_class: an auto class of transformers that supports the config.
         renames: pattern of a name in the file -> its replacement in the model.
-
-    Raises:
-        CheckpointError: the file is damaged or does not match the config, or a package is missing.
     """
     if auto_class is transformers.AutoModelForTextEncoding:
         config = copy.deepcopy(config)
@@ -490,11 +466,7 @@ def with_weights(
 
 
 def read_state_dict(folder: Path) -> "dict[str, torch.Tensor]":
-    """Name -> tensor of all safetensors files of a folder, in the number formats in which they are stored.
-
-    Raises:
-        CheckpointError: the files are missing or damaged, or torch lacks a number format.
-    """
+    """Name -> tensor of all safetensors files of a folder, in the number formats in which they are stored."""
     tensors = {}
     for stored, values in raw_values(folder):
         dtype = getattr(torch, stored.dtype, None)

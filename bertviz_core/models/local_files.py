@@ -32,11 +32,7 @@ TOKENIZER_FILES = (
 
 
 def weights_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with the safetensors files of a model; that of an adapter contains the merged model.
-
-    Raises:
-        CheckpointError: they are not on this machine, or an adapter does not fit its base.
-    """
+    """The folder with the safetensors files of a model; that of an adapter contains the merged model."""
     if source.adapter is not None:
         return _merged(source, source.adapter, settings)
     if source.folder is not None and (source.has_weights or source.hub_id is None):
@@ -48,11 +44,7 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
 
 
 def modules_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with modules.json and the other files of sentence-transformers; that of the weights for most models.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or an adapter does not fit its base.
-    """
+    """The folder with modules.json and other files of sentence-transformers; that of the weights for most models."""
     weights = weights_folder(source, settings)
     return source.modules_folder or weights
 
@@ -100,11 +92,7 @@ def saved_class(config: Mapping[str, Any]) -> str:
 
 
 def fitted_adapter(source: ModelSource, part: AdapterPart, settings: Settings) -> tuple[FittedAdapter, Path]:
-    """An adapter matched to its base, and the folder with the files of the base.
-
-    Raises:
-        CheckpointError: files are not on this machine, or do not fit.
-    """
+    """An adapter matched to its base, and the folder with the files of the base."""
     if source.folder is None:
         raise _missing("weights", source, settings)
     base = weights_folder(part.base, settings)
@@ -145,11 +133,7 @@ def adapter_notices(source: ModelSource, settings: Settings) -> tuple[str, ...]:
 
 
 def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
-    """The folder with the tokenizer of a model.
-
-    Raises:
-        CheckpointError: there is none on this machine.
-    """
+    """The folder with the tokenizer of a model."""
     if source.folder is not None and any(present(source.folder, name) for name in TOKENIZER_FILES):
         return source.folder
     if source.adapter is not None:

@@ -67,8 +67,6 @@ def folder_notices(
     """Sentences about what decides numbers of a model and is not followed, each at most once.
 
     Args:
-        name: name of the model.
-        config: its config.json.
         folder: the folder of its encoder; None for a model of which only the config is known.
         modules_folder: the folder with modules.json above it; None where that is the same.
         adapter: whether the folder holds an adapter, whose weights are followed.

@@ -141,9 +141,6 @@ def recording_attention(
 
     Without a mask every query attends to every key. transformers' own function would treat a module without an
     is_causal attribute (Splinter's) as causal then; here causal masks are always explicit.
-
-    Raises:
-        UnknownArgumentError: an argument that SDPA does not support, such as attention sinks or a cap on the scores.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 

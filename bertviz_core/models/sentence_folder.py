@@ -46,11 +46,7 @@ NO_ENCODER = {
 
 
 def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
-    """Return (class, subfolder) of every module in order; None without a modules.json.
-
-    Raises:
-        CheckpointError: the file is damaged, or names a folder outside the checkpoint.
-    """
+    """Return (class, subfolder) of every module in order; None without a modules.json."""
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
@@ -80,11 +76,7 @@ def class_end(class_name: str) -> str:
 
 
 def encoder_folder(folder: Path) -> Path:
-    """The folder of the encoder in a folder of sentence-transformers: the folder itself, or the one that it names.
-
-    Raises:
-        CheckpointError: modules.json is damaged, or begins with a module that is no encoder.
-    """
+    """The folder of the encoder in a folder of sentence-transformers: the folder itself, or the one that it names."""
     modules = listed_modules(folder)
     if not modules:
         return folder

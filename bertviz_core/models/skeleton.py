@@ -157,11 +157,7 @@ CHECKED = re.compile(r"^(Class v|V)alidation error for [^:]*: (\w+Error: )?")
 
 
 def task_class(task: str) -> Any:
-    """The auto class of a task; imports transformers.
-
-    Raises:
-        UnsupportedModelError: the task is unknown.
-    """
+    """The auto class of a task; imports transformers."""
     name = {**TASK_CLASSES, **OTHER_CLASSES}.get(task)
     if name is None:
         raise UnsupportedModelError(f"No task {quoted(task, 40)} found; the tasks are {', '.join(TASKS)}.")
@@ -190,11 +186,7 @@ def quietly() -> Iterator[None]:
 
 
 def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrainedConfig":
-    """The config object for a config.json, without entries that name a file, a repository or code.
-
-    Raises:
-        CheckpointError: the installed transformers lacks the family, or its config class does not accept the values.
-    """
+    """The config object for a config.json, without entries that name a file, a repository or code."""
     import_libraries()
 
     check_entries(name, config, terms_of(config))
@@ -221,12 +213,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrain
 
 
 def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> "transformers.PreTrainedModel":
-    """Build the model of a config on the meta device, with the head of a task.
-
-    Raises:
-        UnsupportedModelError: the family has no class for the task, or a config is not enough to build it.
-        CheckpointError: the values of the config are inconsistent or exceed a limit.
-    """
+    """Build the model of a config on the meta device, with the head of a task."""
     auto_class = task_class(task)
     configured = model_config(name, config)
     if task == ENCODER:
@@ -271,14 +258,7 @@ def _unusual_entries(config: Mapping[str, Any]) -> list[str]:
 def _wrong_entry(
     name: str, config: Mapping[str, Any], usable: Callable[[Mapping[str, Any]], Any], error: Exception
 ) -> str:
-    """The sentence about a config that cannot be used: which entry is wrong, found by leaving out each, and why.
-
-    Args:
-        name: name of the model.
-        config: its config.
-        usable: builds what could not be built from other entries; raises if it cannot.
-        error: what it raised.
-    """
+    """The sentence about a config that cannot be used: which entry is wrong, found by leaving out each, and why."""
     why = CHECKED.sub("", first_line(error))
     because = "" if why == OF_ANOTHER_KIND else f": {why}"
     until = thread_time() + SEARCH_S
@@ -300,11 +280,7 @@ def _wrong_entry(
 
 
 def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:
-    """The task of a class name within a family, from TASKS or OTHER_CLASSES; "base" if there is none.
-
-    Raises:
-        CheckpointError: the config cannot be used.
-    """
+    """The task of a class name within a family, from TASKS or OTHER_CLASSES; "base" if there is none."""
     config_class = type(model_config(name, config))
     for task in (*TASKS, *OTHER_CLASSES):
         if any(each.__name__ == architecture for each in classes_of(task_class(task), config_class)):

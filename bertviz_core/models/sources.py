@@ -95,13 +95,7 @@ def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Pa
 
 
 def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[str, dict[str, Any], str]:
-    """The name and content of the config.json, or adapter_config.json, of a repository, and its commit.
-
-    Raises:
-        ModelNotFoundError: the repository, revision or file does not exist or requires authentication.
-        HubError: the Hub cannot be reached or returns an error.
-        CheckpointError: the file is not a JSON object, or too large.
-    """
+    """The name and content of the config.json, or adapter_config.json, of a repository, and its commit."""
     with hub_errors_translated(hub_id):
         # A single request first: a download retries five times, half a minute, before it fails without a network.
         about = huggingface_hub.HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
@@ -125,13 +119,7 @@ def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, l
 
 
 def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> CheckpointHeader:
-    """The safetensors headers of a repository, by range requests; no weights are downloaded.
-
-    Raises:
-        ModelNotFoundError: the repository or revision does not exist or requires authentication.
-        CheckpointError: it has no safetensors file, or a damaged one.
-        HubError: the Hub cannot be reached or returns an error.
-    """
+    """The safetensors headers of a repository, by range requests; no weights are downloaded."""
     from huggingface_hub.errors import EntryNotFoundError
 
     with hub_errors_translated(hub_id):
@@ -295,11 +283,6 @@ def resolve(name: str, settings: Settings) -> ModelSource:
 
     An adapter is opened with the base that it names, or as ADAPTER+BASE with another one; NAME+tokenizer.json is read
     with the tokenizer of that file.
-
-    Raises:
-        ModelNotFoundError: there is no such model, or it may not be opened here.
-        CheckpointError: there is a folder with this name, but not a readable model.
-        HubError: the Hub did not answer.
     """
     name = name.strip()
     check_name(name)
@@ -362,14 +345,9 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     """The model in a folder.
 
     Args:
-        name: its name.
         folder: the folder with its files.
         settings: limits for its config; from the environment by default.
         base: name of the model that an adapter changes; None for the one that it names.
-
-    Raises:
-        CheckpointError: there is no valid config.json with a model type, and no adapter.
-        ModelNotFoundError: there is an adapter, but not its base.
     """
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)

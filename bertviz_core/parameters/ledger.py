@@ -95,9 +95,6 @@ def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, l
     """Whether a file certainly has the parameters of the class of its config, no more and no less.
 
     Args:
-        architecture: name of the class.
-        config: the config.
-        facts: facts about the type.
         ledger: the ledger of the file.
     """
     table = type_tensors(facts.model_type)
@@ -202,8 +199,6 @@ def balanced_ledger(
     """Compute the sums of a ledger.
 
     Args:
-        name: name of the model.
-        config: its config.
         architecture: class of the model.
         source: source of the rows.
         parameters: the rows, including tied ones.
@@ -277,12 +272,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     """The ledger of a model, from its header if available, otherwise from its config.
 
     Args:
-        source: the model.
-        settings: the settings.
         task: build the class of this task from the config; None for the content of the checkpoint.
-
-    Raises:
-        BertvizError: the model cannot be read, or has no class for the task.
     """
     if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
         return adapter_ledger(source, source.adapter, settings)
@@ -303,10 +293,6 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
     Args:
         source: the adapter.
         part: its settings and its base.
-        settings: the settings.
-
-    Raises:
-        CheckpointError: it was made for another base.
     """
     fit, base = fitted_adapter(source, part, settings)
     same = partial(same_merged, fit, base)
@@ -324,13 +310,7 @@ def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     """The ledger of a checkpoint from its header, or from its config if the file is quantized.
 
     Args:
-        name: name of the model.
-        config: its config.
-        header: its header.
         folder: the folder with the files of the header; None if they are not at hand.
-
-    Raises:
-        BertvizError: transformers does not know the model type, or cannot build the class.
     """
     packing = packed_by(config, header)
     if not packing:
@@ -370,15 +350,9 @@ def header_ledger(
     """The ledger of the content of a checkpoint; torch is not imported.
 
     Args:
-        name: name of the model.
-        config: its config.
-        header: its header.
         folder: the folder with the files of the header, where tied parameters that are stored twice are compared; None
             if they are not at hand.
         same: compares them instead.
-
-    Raises:
-        CheckpointError: transformers does not know the model type, or a file cannot be read.
     """
     facts = catalog.type_facts(str(config.get("model_type")))
     if facts is None:
@@ -479,11 +453,7 @@ def _header_rows(
 
 
 def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> Ledger:
-    """The ledger of the class of a config, built on the meta device.
-
-    Raises:
-        BertvizError: the model cannot be built.
-    """
+    """The ledger of the class of a config, built on the meta device."""
     return module_ledger(name, build_skeleton(name, config, task), source="config")
 
 

@@ -50,7 +50,6 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only
     """The stored tensors with their names in the module.
 
     Args:
-        tensors: the tensors of the header.
         facts: facts about the class.
         base_only: whether it is a base class, so that a common prefix is removed.
     """
@@ -68,13 +67,7 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only
 def file_names(
     tensors: Sequence[StoredTensor], facts: catalog.TypeFacts, architecture: str
 ) -> tuple[list[NamedTensor], ClassFacts, str]:
-    """The stored tensors with their names in the module, the facts about its class, and the prefix of a wrapper.
-
-    Args:
-        tensors: the tensors of the header.
-        facts: facts about the type.
-        architecture: name of the class.
-    """
+    """The stored tensors with their names in the module, the facts about its class, and the prefix of a wrapper."""
     own, base_only = facts.of_class(architecture), architecture == facts.base_class and not facts.keeps_prefix
     named = module_tensors(tensors, own, base_only)
     foreign = foreign_prefix([path for path, _, _ in named], own.prefix)
@@ -253,10 +246,7 @@ def tie_pairs(architecture: str, prefix: str, config: Mapping[str, Any], facts: 
     """All tied parameters of the class and its base model; of all classes of the type for one without a head.
 
     Args:
-        architecture: name of the class.
         prefix: prefix of the base model in the file; "" if there is none.
-        config: the config.
-        facts: facts about the type.
     """
     if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
         return ()

@@ -52,16 +52,8 @@ def predicted_answers(
     windows is listed once, with the greater logit.
 
     Args:
-        head: a model with its head for question-answering.
-        tokenizer: tokenizer of the model.
-        question: the question.
-        context: the text with the answer.
         top: number of answers to return.
         max_answer_tokens: maximum length of an answer in tokens.
-
-    Raises:
-        TextError: question or context is empty, the question leaves no room, or a count is below 1.
-        UnsupportedModelError: the head is of another task, or the tokenizer returns no character offsets.
     """
     check_task(head, "question-answering")
     question, context = repair_surrogates(question), repair_surrogates(context)

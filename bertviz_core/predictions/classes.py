@@ -43,17 +43,7 @@ ONE_OUTPUT = (
 def class_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """Classify texts or pairs, run in batches of similar length.
-
-    Args:
-        head: a model with its head for sequence-classification or next-sentence.
-        texts: tokenized texts.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        TextError: the next-sentence head got a single text.
-        UnsupportedModelError: the head is of another task.
-    """
+    """Classify texts or pairs, run in batches of similar length."""
     check_task(head, "sequence-classification", "next-sentence")
     if head.task == "next-sentence" and any(tokens.pair is None for tokens in texts):
         raise TextError("The next-sentence head compares two sentences; give the second text, too.")
@@ -133,11 +123,7 @@ def softmax(logits: np.ndarray) -> Any:
 
 
 def class_place(labels: Sequence[str], label: str, name: str) -> int:
-    """Return the index of a class among a head's outputs.
-
-    Raises:
-        TextError: there is no such class; the message calls the head `name`.
-    """
+    """Return the index of a class among a head's outputs."""
     if label in labels:
         return labels.index(label)
     known = ", ".join(quoted(each, 30) for each in labels[:12]) + (", ..." if len(labels) > 12 else "")
@@ -145,11 +131,7 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
 
 
 def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
-    """Check that a measure applies to a class.
-
-    Raises:
-        TextError: the measure does not apply.
-    """
+    """Check that a measure applies to a class."""
     if scoring == "number" and measure == "probability":
         raise TextError("This head gives a number and no probability; ask for its logit, which is that number.")
     if measure == "margin" and len(labels) < 2:
@@ -182,16 +164,7 @@ OUTSIDE = "O"
 def tag_predictions(
     head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
 ) -> tuple[TagPrediction, ...]:
-    """Predict the tags of every token of each text, in the order of the texts, in batches of similar length.
-
-    Args:
-        head: a model with its head for token-classification.
-        texts: tokenized texts.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        UnsupportedModelError: the head is of another task.
-    """
+    """Predict the tags of every token of each text, in the order of the texts, in batches of similar length."""
     check_task(head, "token-classification")
     predictions: dict[int, TagPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
@@ -255,7 +228,6 @@ def entities(
 
     Args:
         prediction: predicted tags.
-        tokenizer: the model's tokenizer.
         strategy: aggregation strategy.
         outside: whether to return spans of the tag O, too.
     """
@@ -353,12 +325,7 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
     Special tokens are included. Every weight comes from exactly one token.
 
     Args:
-        head: the model.
-        tokens: the text.
         notices: what the checkpoint does otherwise.
-
-    Raises:
-        UnsupportedModelError: the head is of another task.
     """
     word_head = WordHead(head)
     output = word_head.outputs([tokens])
@@ -383,11 +350,7 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
 
 
 def sparse_notices(source: ModelSource, settings: Settings, tokens: Tokens) -> tuple[str, ...]:
-    """What a folder of a sparse encoder says of its weights and is not followed, one sentence each.
-
-    Raises:
-        CheckpointError: a file of the folder is damaged.
-    """
+    """What a folder of a sparse encoder says of its weights and is not followed, one sentence each."""
     folder = modules_folder(source, settings)
     places = [place for name, place in listed_modules(folder) or () if class_end(name) == SPARSE_POOLING]
     if not places:

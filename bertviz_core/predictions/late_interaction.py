@@ -54,13 +54,7 @@ class InteractionEncoder:
         """Look up the markers, the skip list and the filling token in the vocabulary.
 
         Args:
-            loaded: the model.
-            tokenizer: tokenizer of the model.
             plan: how it compares texts (late_interaction.plan.interaction_plan).
-
-        Raises:
-            CheckpointError: the vocabulary lacks the token that fills queries up, or they have no room.
-            BertvizError: the model does not return one vector per token.
         """
         self.loaded, self.tokenizer, self.plan = loaded, tokenizer, plan
         sides = (plan.query, plan.document)
@@ -74,11 +68,7 @@ class InteractionEncoder:
             check_recording(loaded)
 
     def query(self, text: str) -> TokenVectors:
-        """Encode a query, filled up as the plan says.
-
-        Raises:
-            BertvizError: the text has no token, or the model cannot be run on it.
-        """
+        """Encode a query, filled up as the plan says."""
         (row,) = self._rows([text], self.plan.query)
         expansion, real = self.plan.expansion, len(row)
         if expansion is not None and real < expansion.length:
@@ -88,11 +78,7 @@ class InteractionEncoder:
         return self._scored(row, vectors, real, self.plan.query.skips)
 
     def documents(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[TokenVectors]]]:
-        """Yield indices of documents and their vectors, in batches of similar length.
-
-        Raises:
-            BertvizError: a text has no token that is scored, or the model cannot be run on it.
-        """
+        """Yield indices of documents and their vectors, in batches of similar length."""
         rows = self._rows(texts, self.plan.document)
         for batch in batches(self.loaded, [len(row) for row in rows]):
             vectors = self._run([_Row(rows[index], len(rows[index])) for index in batch])
@@ -109,11 +95,7 @@ class InteractionEncoder:
             yield batch, scored
 
     def document_tokens(self, text: str) -> Tokens:
-        """The tokens of a document as they are run, with the marker.
-
-        Raises:
-            TextError: the document is too long, or has no token.
-        """
+        """The tokens of a document as they are run, with the marker."""
         side = self.plan.document
         tokens, marker = sentence_tokens(self.tokenizer, text, self._reading(side)), self._marker(side)
         return tokens if marker is None else _marked(tokens, self._first, marker, self._marker_word(side))
@@ -145,11 +127,7 @@ class InteractionEncoder:
         return self._ids.get(self._marker_word(side))
 
     def _filling_token(self) -> int:
-        """Index of the token that fills queries up.
-
-        Raises:
-            CheckpointError: there is none, or queries have no room for it.
-        """
+        """Index of the token that fills queries up."""
         expansion, limit = self.plan.expansion, self.tokenizer.limit
         if expansion is None:
             return 0
@@ -260,11 +238,7 @@ class InteractionScores(NamedTuple):
 
 
 def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> LateInteraction:
-    """Compare every token of a query with every token of a document.
-
-    Raises:
-        BertvizError: a text has no token, or the model cannot be run on it.
-    """
+    """Compare every token of a query with every token of a document."""
     plan, spelled = encoder.plan, encoder.tokenizer.spelled
     first = encoder.query(query)
     ((_, (second,)),) = encoder.documents([document])
@@ -295,13 +269,8 @@ def interaction_scores(
     """Score a query with each document.
 
     Args:
-        encoder: the model.
-        query: the query.
         documents: the documents, at least one.
         progress: called as progress(documents done, documents); may raise to cancel.
-
-    Raises:
-        BertvizError: a text has no token, or the model cannot be run on it.
     """
     first = encoder.query(query)
     scores, truncated, done = np.zeros(len(documents), dtype=np.float32), 0, 0

@@ -51,11 +51,7 @@ def token_modules(folder: Path, listed: Sequence[tuple[str, str]]) -> TokenModul
     """Read the modules after the encoder.
 
     Args:
-        folder: folder of the checkpoint.
         listed: class and subfolder of every module (bertviz_core.models.sentence_folder.listed_modules).
-
-    Raises:
-        CheckpointError: a module is unknown or damaged, or the encoder is not beside modules.json.
     """
     read = TokenModules()
     for place, (class_name, module_folder) in enumerate(listed):
@@ -84,11 +80,7 @@ def token_modules(folder: Path, listed: Sequence[tuple[str, str]]) -> TokenModul
 
 
 def stanford_projection(source: ModelSource, settings: Settings) -> DenseLayer:
-    """Read the projection of a checkpoint in Stanford's format, which is stored beside the weights of the encoder.
-
-    Raises:
-        CheckpointError: there is none, or it is not a matrix.
-    """
+    """Read the projection of a checkpoint in Stanford's format, which is stored beside the weights of the encoder."""
     checkpoint = open_checkpoint(source, settings)
     stored = next((each for each in checkpoint.header.tensors if each.name == STANFORD_PROJECTION), None)
     if stored is None:
@@ -108,11 +100,7 @@ def stanford_projection(source: ModelSource, settings: Settings) -> DenseLayer:
 
 
 def string_list(value: Any, what: str) -> tuple[str, ...]:
-    """Check a list of strings from a file; () for none.
-
-    Raises:
-        CheckpointError: it is something else, or too long.
-    """
+    """Check a list of strings from a file; () for none."""
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or len(value) > MOST_SKIPPED:

@@ -127,12 +127,7 @@ class InteractionPlan:
 
 
 def interaction_plan(source: ModelSource, settings: Settings) -> InteractionPlan:
-    """Return how a checkpoint compares a query with a document.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, a file is damaged, the projection is missing, or a module
-            is unknown.
-    """
+    """Return how a checkpoint compares a query with a document."""
     folder, encoder = modules_folder(source, settings), weights_folder(source, settings)
     listed = listed_modules(folder)
     saved = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}

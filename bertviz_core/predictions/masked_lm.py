@@ -45,11 +45,7 @@ def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_
     """Return the id of the mask token.
 
     Args:
-        tokenizer: tokenizer of the model.
         instead: advice in the message if there is none, besides using another model.
-
-    Raises:
-        UnsupportedModelError: the tokenizer has none.
     """
     token_id = tokenizer.tokenizer.mask_token_id
     if token_id is None:
@@ -68,12 +64,7 @@ def masked_row(tokens: Tokens, positions: Iterable[int], mask: int) -> MaskedRow
 
 
 def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int]) -> tuple[int, Any]:
-    """Return the id of the mask token, and a boolean array of the positions that are masked in the text itself.
-
-    Raises:
-        TextError: a position is outside the text, or there are too many masks.
-        UnsupportedModelError: the tokenizer has no mask.
-    """
+    """Return the id of the mask token, and a boolean array of the positions that are masked in the text itself."""
     mask = mask_id(tokenizer)
     wrong = [position for position in masked if not 0 <= position < len(tokens)]
     if wrong:
@@ -91,15 +82,7 @@ def predicted_words(
     """Predict the best words at every position, and score the original token there.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text, with or without masks.
-        masked: further positions to mask.
         top: number of words per position.
-
-    Raises:
-        TextError: there are more than MAX_MASKS masks, a position is outside the text, or `top` is below 1.
-        UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
     check_top(top, WordHead(head).vocab_size)
     return words_of(head, read_masked(head, tokenizer, tokens, masked), top)
@@ -166,15 +149,9 @@ def word_shift(
     """Compare the words at a masked position of a text with those at the same token of its edited version.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text.
         edited: its edited version.
         position: position of a token that the edit did not remove.
         top: number of words of each text.
-
-    Raises:
-        TextError: the edit removed that token, there are too many masks, or `top` is below 1.
     """
     unchanged = unchanged_positions(tokens, edited)
     if position not in unchanged:
@@ -219,11 +196,7 @@ def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens
 
 
 def check_top(top: int, most: int) -> int:
-    """Return the number of words to list, at most the size of the vocabulary.
-
-    Raises:
-        TextError: the number is below 1.
-    """
+    """Return the number of words to list, at most the size of the vocabulary."""
     if top < 1:
         raise TextError(f"{top:,} words were requested; give a whole number from 1.")
     return min(top, most)
@@ -288,15 +261,8 @@ def compared_word(
     predicted with the others masked, so the sum is comparable between words with the same number of pieces.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text.
         position: position of the word.
         word: the word to score.
-        masked: further positions to mask.
-
-    Raises:
-        TextError: there are too many masks, a position is outside the text, or the word has no token of its own.
     """
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
@@ -352,15 +318,7 @@ def logit_lens(
     base normalises the output of its last layer, the states of the other layers are normalised the same way.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text, with or without masks.
-        masked: further positions to mask.
         top: number of words per cell.
-
-    Raises:
-        TextError: there are more than MAX_MASKS masks, a position is outside the text, or `top` is below 1.
-        UnsupportedModelError: the head is of another task, or reads other states; or there is no mask token.
     """
     word_head = WordHead(head)
     mask, typed = check_masks(tokenizer, tokens, masked)

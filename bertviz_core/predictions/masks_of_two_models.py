@@ -61,10 +61,6 @@ def same_place(
 
     Returns:
         The same for the second model, and a sentence where one mask stands for several tokens; "" otherwise.
-
-    Raises:
-        TextError: a token that is looked at or masked has no characters, or no token of the second model is the same.
-        UnsupportedModelError: a tokenizer has no mask.
     """
     mask_id(tokenizer)
     words = first.tokenizer.mask_word, tokenizer.mask_word
@@ -115,9 +111,6 @@ def compared_words(
         sides: the text, its masks and the position for each model.
         notice: a notice about the masks.
         top: number of best words of each model.
-
-    Raises:
-        BertvizError: there are too many masks, or a head is of another task.
     """
     logs, best = zip(*(_words_at(*each, top) for each in zip(heads, sides, strict=True)), strict=True)
     matched = _Matched(sides)

@@ -85,20 +85,12 @@ class HeadModel:
 
 
 def stored_task(source: ModelSource) -> str:
-    """Return the task of the head that a checkpoint was saved with, from the class in its config.
-
-    Raises:
-        UnsupportedModelError: the config names no class, or one without a supported head.
-    """
+    """Return the task of the head that a checkpoint was saved with, from the class in its config."""
     return stored_tasks(source)[0]
 
 
 def stored_tasks(source: ModelSource) -> tuple[str, ...]:
-    """Return the tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining.
-
-    Raises:
-        UnsupportedModelError: the config names no class, or one without a supported head.
-    """
+    """Tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining."""
     named = _saved_class(source)
     config = model_config(source.name, source.config)
     if named in DISCRIMINATORS:
@@ -160,14 +152,7 @@ def load_head(
     """Load the head of a checkpoint for a task, around its base model.
 
     Args:
-        source: location of the model.
-        settings: settings of this instance.
         task: one of PREDICTED; None for the head that the checkpoint was saved with.
-        base: the base model if it is already in memory; None to load it.
-
-    Raises:
-        CheckpointError: the model cannot be loaded, or tensors of the head are missing or have another shape.
-        UnsupportedModelError: there is no such task, or the family has no class for it.
     """
     task = stored_task(source) if task is None else task
     auto_class = task_class(task)
@@ -297,11 +282,7 @@ WHOLE_TEXT = ("sequence-classification", "next-sentence")
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:
-    """Check that the head is of one of these tasks.
-
-    Raises:
-        UnsupportedModelError: the head is of another task.
-    """
+    """Check that the head is of one of these tasks."""
     if head.task not in tasks:
         raise UnsupportedModelError(
             f"{head.name!r} was loaded with its head for {head.task}; this asks for {' or '.join(tasks)}."
@@ -316,17 +297,12 @@ def row_outputs(
     Rows of similar length run together if the family supports it; outputs at padding positions are cut off.
 
     Args:
-        head: the model.
         rows: tokenized texts.
         names: names of the outputs in transformers.
         padded: whether rows of different lengths run together, also for a head that reads the whole text.
 
     Yields:
         (index of the row, its outputs, each (seq, ...) or, if it has no row per token, (labels,)).
-
-    Raises:
-        UnsupportedModelError: the model needs more inputs than a text.
-        CheckpointError: an output is NaN or infinite.
     """
     lengths = [len(row) for row in rows]
     together = _groups(head.base, lengths) if padded else groups(head, lengths)
@@ -403,11 +379,7 @@ class WordHead:
     """The part of a masked-LM model after its base: maps states to logits of every word."""
 
     def __init__(self, head: HeadModel) -> None:
-        """Extract the head of a model.
-
-        Raises:
-            UnsupportedModelError: the head is of another task.
-        """
+        """Extract the head of a model."""
         check_task(head, "masked-lm")
         self._head = head
         self.reads_states = bool(head.base_path) and "." not in head.base_path
@@ -430,9 +402,6 @@ class WordHead:
         """Return the logits (positions, vocab) of states (positions, hidden), in float32.
 
         If the head cannot be applied separately, `states` are rows of output["logits"] and are returned.
-
-        Raises:
-            CheckpointError: a logit is NaN or infinite.
         """
         with RUN_LOCK, torch.inference_mode():
             return _finite(self._head, self.logits_unlocked(output, states))

@@ -50,9 +50,6 @@ def pair_settings(source: ModelSource, settings: Settings) -> PairSettings:
 
     A folder that was saved as a CrossEncoder has a file of settings, which is read first; then come the entries of
     config.json. An activation that is no class of torch is replaced by the sigmoid, as in sentence-transformers.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or a file is damaged.
     """
     folder = modules_folder(source, settings)
     saved: Mapping[str, Any] = {}
@@ -142,18 +139,10 @@ def pair_scores(
 
     Args:
         head: a model with its head for sequence-classification.
-        tokenizer: tokenizer of the model.
         source: location of the model, with its settings.
-        settings: settings of this instance.
         query: the query, the first text of every pair.
         texts: the texts, each the second text of a pair.
         label: the class that ranks; "" for "entailment".
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        TextError: the query or a text is too long, or there is no such class.
-        UnsupportedModelError: the head is of another task.
-        CheckpointError: a file of settings is damaged.
     """
     check_task(head, TASK)
     place, name, notices = ranking_class(head, label)
@@ -179,11 +168,7 @@ def pair_scores(
 
 
 def ranking_class(head: HeadModel, label: str = "") -> tuple[int, str, tuple[str, ...]]:
-    """Return the index and name of the class that ranks, and notices on the names; the name is "" for one output.
-
-    Raises:
-        TextError: there is no such class, or none is named and the head has no entailment.
-    """
+    """Return the index and name of the class that ranks, and notices on the names; the name is "" for one output."""
     count = int(head.model.config.num_labels)
     labels, notices = output_names(head, count)
     if count == 1:
@@ -213,14 +198,7 @@ def pseudo_likelihood(
     Rows run in batches within a memory budget; the results equal those of single rows.
 
     Args:
-        head: a model with its masked-LM head.
-        tokenizer: tokenizer of the model.
-        tokens: the text.
         progress: called as progress(tokens done, tokens); may raise to cancel.
-
-    Raises:
-        TextError: the text has no token of its own, or contains a mask, whose original word is unknown.
-        UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
     word_head = WordHead(head)
     mask = mask_id(tokenizer)

@@ -38,11 +38,7 @@ KINDS: dict[Scoring, str] = {
 
 
 def compared_classes(first: ClassPrediction, second: ClassPrediction) -> PredictionComparison:
-    """Classes of two models, matched by name, in the order of the first; then those that only the second has.
-
-    Raises:
-        UnsupportedModelError: only one of the heads returns probabilities.
-    """
+    """Classes of two models, matched by name, in the order of the first; then those that only the second has."""
     if (first.probabilities is None) != (second.probabilities is None):
         number, other = (first, second) if first.probabilities is None else (second, first)
         raise UnsupportedModelError(
@@ -80,9 +76,6 @@ def compared_tags(first: TagPrediction, second: TagPrediction) -> PredictionComp
     The tag of a word is the likeliest of its first token that covers a character of it, as with transformers'
     aggregation_strategy="first". Where
     the models cut the text into different words, these are joined until both have them.
-
-    Raises:
-        TextError: a tokenizer does not return the characters of its tokens.
     """
     spelling = label_spelling(first.labels, second.labels)
     read = shared_words(first.tokens, second.tokens)
@@ -147,11 +140,7 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
 
 
 def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> PredictionComparison:
-    """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats.
-
-    Raises:
-        TextError: a tokenizer does not return the characters of its tokens.
-    """
+    """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats."""
     parts = shared_spans(first.tokens, second.tokens)
     numbers = [
         _numbers([_sum(result.surprise, positions) for positions in places])
@@ -291,9 +280,6 @@ def compared_entities(first: Found, second: Found) -> PredictionComparison:
     Args:
         first: tags and entities of the first model.
         second: tags and entities of the second model for the same text, joined by the same strategy.
-
-    Raises:
-        TextError: a tokenizer does not return the characters of its tokens.
     """
     (one, ones), (other, others) = first, second
     spelling = label_spelling(one.labels, other.labels)

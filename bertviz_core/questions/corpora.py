@@ -173,13 +173,9 @@ def searched(
 
     Args:
         opened: the corpus.
-        text: the query.
         count: number of rows to return.
         where: restricts the search to rows with a value in a column, COLUMN=VALUE; "" for all.
         index: index for an approximate search; None for an exhaustive one.
-
-    Raises:
-        BertvizError: the model is not on this machine, there is no such column, or the count is out of range.
     """
     text, model, corpus = repair_surrogates(text), opened.model, opened.corpus
 

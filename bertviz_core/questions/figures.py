@@ -64,13 +64,8 @@ def subject_of(
     """Open the subject of a figure: the model of a name, or the corpus or training run in a folder.
 
     Args:
-        name: name of the figure.
         model: name of the model, or path of the folder.
         settings: restrict what may be opened.
-        task: task of the head.
-
-    Raises:
-        BertvizError: it does not exist, or must not be opened.
     """
     if figure_questions()[name].subject is CorpusSubject:
         return OpenedFolder(Path(model), settings)
@@ -85,10 +80,6 @@ def drawn_by(name: str, opened: Any, options: Options) -> tuple[FigureSpec, Answ
     Args:
         name: one of `figure --list`.
         opened: the model, or the corpus or training run for a figure of those.
-        options: texts and parameters.
-
-    Raises:
-        BertvizError: the question cannot be answered.
     """
     declared = all_figures()[name]
     answer = figure_questions()[name](opened, options)

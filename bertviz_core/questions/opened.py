@@ -139,8 +139,6 @@ def answered(opened: Opened, result: T, notices: tuple[str, ...] = (), /, **draw
     """An answer about a single model.
 
     Args:
-        opened: the model.
-        result: the result.
         notices: remarks on the result.
         **drawn: arguments of the figures of the question.
     """
@@ -196,11 +194,7 @@ class OpenedModel(Opened):
 
     @cached_property
     def settings(self) -> Settings:
-        """Settings and limits, with the selected device.
-
-        Raises:
-            BertvizError: there is no such device.
-        """
+        """Settings and limits, with the selected device."""
         if self.device is None:
             return self._settings
         if not DEVICE.fullmatch(self.device):
@@ -210,11 +204,7 @@ class OpenedModel(Opened):
 
     @cached_property
     def source(self) -> ModelSource:
-        """The resolved model.
-
-        Raises:
-            BertvizError: there is no model with this name, it must not be opened, or there is no such device.
-        """
+        """The resolved model."""
         if self.copy is not None:
             return folder_source(self.name, self.copy.folder, self.settings)
         return resolve(self.name, self.settings)
@@ -296,11 +286,7 @@ class OpenedFolder(CorpusSubject):
     """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Open the corpus in a folder.
-
-        Raises:
-            CorpusError: there is none, or it is damaged.
-        """
+        """Open the corpus in a folder."""
         self._settings, self._corpus = settings, open_corpus(folder)
         self._store: Store = ByteCache(ANSWERS_NBYTES)
 

@@ -102,11 +102,7 @@ class Options:
         return Options(self.texts, self.pair, task, values)
 
     def text(self) -> str:
-        """The text of a question about a single text.
-
-        Raises:
-            TextError: there is none, or more than one.
-        """
+        """The text of a question about a single text."""
         if len(self.texts) != 1:
             raise TextError(f"This figure shows one text, and {len(self.texts) or 'none'} came; give one, in quotes.")
         return self.texts[0]
@@ -121,11 +117,7 @@ class Options:
         """Parse a choice; defaults to the first permitted value.
 
         Args:
-            param: the parameter.
             allowed: values that this model or text permits; defaults to all of the parameter.
-
-        Raises:
-            TextError: the value is not permitted.
         """
         options = allowed or param.options
         value = self.values.get(param.key, options[0])
@@ -151,13 +143,7 @@ class Options:
 
         Args:
             key: "layer" or "head"; "other_layer" or "other_head" for those of a second model.
-            count: number of layers or heads.
             default: value if none is given.
-            model: name of the model, for the error message.
-            first: description of index 0, for the error message.
-
-        Raises:
-            TextError: there is no such layer or head.
         """
         value = self.get(key).strip()
         if not value:
@@ -169,11 +155,7 @@ class Options:
         return int(value)
 
     def whole(self, key: str, count: int, default: int) -> int:
-        """Parse an integer between 0 and count - 1.
-
-        Raises:
-            TextError: it is invalid or out of range.
-        """
+        """Parse an integer between 0 and count - 1."""
         value = self.get(key, str(default))
         plain = value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and value == str(int(value))
         if not plain or int(value) >= count:
@@ -182,11 +164,7 @@ class Options:
         return int(value)
 
     def span(self, key: str, count: int, shown: int) -> tuple[int, int]:
-        """Parse FIRST:LAST as a half-open range; defaults to the first `shown` positions.
-
-        Raises:
-            TextError: the range is invalid.
-        """
+        """Parse FIRST:LAST as a half-open range; defaults to the first `shown` positions."""
         value = self.get(key, f"0:{min(shown, count) - 1}")
         first, _, last = value.partition(":")
         short = max(len(first), len(last)) <= MOST_DIGITS
@@ -209,12 +187,6 @@ def numbered(key: str, typed: str, count: int, model: str, first: str = "") -> i
     Args:
         key: "layer" or "head".
         typed: the unparsed value.
-        count: number of layers or heads.
-        model: name of the model, for the error message.
-        first: description of index 0, for the error message.
-
-    Raises:
-        TextError: there is no such layer or head, or none is given.
     """
     if typed.strip() in map(str, range(count)):
         return int(typed)

@@ -171,11 +171,7 @@ class Question(Generic[S, T]):
 
         Args:
             opened: the subject.
-            options: texts and parameters.
             job: receives progress and intermediate answers.
-
-        Raises:
-            BertvizError: an option is invalid, or the computation fails.
         """
 
         def answer() -> Answer[T]:

@@ -126,7 +126,6 @@ class Figure:
         """The figure of an answer, with its texts and models.
 
         Args:
-            figure: the figure.
             answer: the answer to its question.
             file: as the field.
             **more: further fields.

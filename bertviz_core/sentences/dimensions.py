@@ -48,16 +48,11 @@ def dimension_curve(
     """Compare the cosines of pairs of vectors of fewer dimensions with those of the full vectors.
 
     Args:
-        model: name of the model.
         sentences: the sentences; of more than MOST_SENTENCES, evenly spaced ones are compared.
         vectors: their vectors.
         neighbours: number of nearest sentences to compare; fewer where the list is short.
         dimensions: numbers of dimensions; None for powers of two, those in `trained`, and all.
         trained: dimensions that the model was trained for.
-
-    Raises:
-        TextError: there are fewer than 3 sentences, or a number of dimensions is below 1 or above that of the vectors.
-        CheckpointError: a vector has NaN or infinity.
     """
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
@@ -98,11 +93,7 @@ def usual_dimensions(full: int, trained: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def trained_dimensions(source: ModelSource, settings: Settings) -> tuple[int, ...]:
-    """Dimensions that a checkpoint was trained to be cut to, as its settings name them; () if they name none.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or the settings are damaged.
-    """
+    """Dimensions that a checkpoint was trained to be cut to, as its settings name them; () if they name none."""
     folder = weights_folder(source, settings)
     library = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     named = {each for table in (library, source.config) for each in _named(table)}

@@ -83,11 +83,7 @@ def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
 
 
 def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan) -> Tokens:
-    """Return the tokens of one sentence under a plan, with prompt and token limit; input for token_pair_shares.
-
-    Raises:
-        TextError: the sentence cannot be tokenized or is too long.
-    """
+    """Return the tokens of one sentence under a plan, with prompt and token limit; input for token_pair_shares."""
     return tokenize(limited(tokenizer, plan), read_text(plan, sentence))
 
 
@@ -114,11 +110,7 @@ def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
 
 
 def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: SentencePlan) -> Iterator[list[SentenceRow]]:
-    """Yield the token ids of the sentences in chunks, in their order.
-
-    Raises:
-        TextError: a sentence is too long, or has no token.
-    """
+    """Yield the token ids of the sentences in chunks, in their order."""
     limited_tokenizer = limited(tokenizer, plan)
     max_characters = (
         limited_tokenizer.max_characters
@@ -171,7 +163,6 @@ def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None 
     models with outputs that depend on the rest of the batch get single texts.
 
     Args:
-        loaded: the model.
         lengths: number of tokens of every sentence.
         max_tokens: maximum number of tokens per batch, padding included; None for the default of the device.
     """
@@ -233,12 +224,7 @@ def _row(columns: Mapping[str, Any], truncated: bool) -> SentenceRow:
 
 
 def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
-    """Return the index of the hidden state that a plan pools.
-
-    Raises:
-        TextError: the model has no such entry, or the pooler is requested below the last.
-        UnsupportedModelError: the model has no pooler.
-    """
+    """Return the index of the hidden state that a plan pools."""
     last = loaded.num_hidden_layers
     layer = last if plan.layer is None else plan.layer
     if not 0 <= layer <= last:
@@ -258,9 +244,6 @@ class SentenceRun:
         """Convert the weights if another format is requested.
 
         Args:
-            loaded: the model, in float32.
-            plan: pooling plan for sentence vectors.
-            dtype: number format of the run.
             skipped: number of leading tokens of every sentence that are not pooled.
         """
         if loaded.dtype != "float32":
@@ -280,11 +263,7 @@ class SentenceRun:
         return (f"Memory was short: batches were halved, to at most {counted(self._room, 'token')}.",)
 
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        """Compute the vectors of a batch; if memory runs out, this batch and later ones of its size are halved.
-
-        Raises:
-            BertvizError: the model cannot encode the sentences (see sentence_vectors).
-        """
+        """Compute the vectors of a batch; if memory runs out, this batch and later ones of its size are halved."""
         tokens = len(batch) * max(map(len, batch))
         if len(batch) == 1 or self._room is None or tokens <= self._room:
             try:
@@ -307,11 +286,7 @@ class SentenceRun:
     def all_layers(
         self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]
     ) -> Float[np.ndarray, "poolings layers batch hidden"]:
-        """Compute pooled vectors for every pooling and layer; NaN if undefined.
-
-        Raises:
-            BertvizError: the model cannot encode the sentences.
-        """
+        """Compute pooled vectors for every pooling and layer; NaN if undefined."""
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
         with RUN_LOCK, torch.inference_mode():
@@ -340,15 +315,9 @@ def plan_vectors(
     The caller must hold RUN_LOCK and have called check_recording on the model.
 
     Args:
-        loaded: the model.
-        plan: pooling plan for sentence vectors.
         inputs: inputs of the model's forward (bertviz_core.trace.verification.model_inputs).
         lengths: number of tokens of each row; one number if all are equal.
         skipped: number of leading tokens of every row that are not pooled.
-        model: the same model in another number format; the loaded one by default.
-
-    Raises:
-        BertvizError: the model cannot encode the sentences.
     """
     layer = plan_layer(loaded, plan)
     inside = layer < loaded.num_hidden_layers
@@ -371,9 +340,6 @@ def model_states(
     """Return the model's output, the states of all layers if `inside`, and the mask of pooled tokens.
 
     The caller must hold RUN_LOCK and have called check_recording on the model.
-
-    Raises:
-        BertvizError: the model cannot be run on these inputs, or does not return one vector per token.
     """
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
@@ -416,20 +382,11 @@ def sentence_vectors(
     so that other requests can run. Vectors computed before a cancellation are in the store.
 
     Args:
-        loaded: the model, in float32.
-        tokenizer: tokenizer of the model.
         sentences: the texts.
-        plan: pooling plan for sentence vectors (bertviz_core.sentences.plan.recommended).
         dtype: number format of the run; one of 16 bits is fast only if fast_formats has it.
         progress: called as progress(done, total) in distinct sentences; may raise to cancel.
-        store: cache of vectors; None for no cache.
         batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch
             that exceeds the memory is halved, with a notice.
-
-    Raises:
-        TextError: there is no sentence, one is too long or has no token, or the model lacks the layer.
-        UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
-        CheckpointError: the plan's dense layers do not fit the model.
     """
     started, notices_before = perf_counter(), store.happened if store is not None else 0
     if not sentences:

@@ -32,9 +32,6 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
         data: content as bytes or text, or the path of the file.
         settings: limits of sentences and characters.
         column: the column of a table; None for one called sentence or text, else the first column of text.
-
-    Raises:
-        TextError: the file cannot be read, is too large, has a broken row or no such column, or no sentence.
     """
     raw = file_bytes(name, data)
     try:
@@ -49,16 +46,9 @@ def read_upload(
     """Read an uploaded file like `read_sentences`, in a separate process under limits.
 
     Args:
-        name: file name.
-        data: content of the file.
         settings: limits of the list and of the process.
         column: the column of a table; None for the default of `read_sentences`.
         is_needed: polled many times a second; reading is cancelled when it returns False or raises.
-
-    Raises:
-        TextError: the file cannot be read, has no sentence, or exceeds the limits of time or memory.
-        BusyError: too many files are being read.
-        SupersededError: the table is no longer needed.
     """
     request = msgspec.msgpack.encode(ReadRequest(name, data, _limits(settings), column))
     try:

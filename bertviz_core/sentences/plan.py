@@ -93,11 +93,7 @@ class SentenceConfig(NamedTuple):
 
 
 def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
-    """Return the checkpoint's own plan; mean pooling, with a notice, if it has none.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or a file of the modules is damaged.
-    """
+    """Return the checkpoint's own plan; mean pooling, with a notice, if it has none."""
     folder = modules_folder(source, settings)
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
@@ -166,11 +162,7 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
 
 
 def prompt_named(plan: SentencePlan, name: str) -> str:
-    """Return the text of a prompt by its name; "none" is no prompt.
-
-    Raises:
-        TextError: the checkpoint has no prompt of this name.
-    """
+    """Return the text of a prompt by its name; "none" is no prompt."""
     prompts = plan.prompts or {}
     if name in prompts:
         return prompts[name]
@@ -193,9 +185,6 @@ def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTO
         folder: the folder with modules.json.
         encoder: the folder of the encoder; None for the same.
         task: what the encoder is run for: vectors, or the scores of a cross-encoder.
-
-    Raises:
-        CheckpointError: a file is damaged, or outside the folder, or there are too many prompts or too long ones.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     inside = encoder or folder

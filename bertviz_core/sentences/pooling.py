@@ -41,12 +41,8 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
-        folder: folder of the checkpoint.
         module_folder: subfolder of the layer.
         values: the values that it must map, sentence_embedding or token_embeddings.
-
-    Raises:
-        CheckpointError: its files are damaged, or outside the checkpoint's folder.
     """
     config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
@@ -66,11 +62,7 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
 
 
 def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Tensor":
-    """Apply dense layers to vectors (rows, dimensions): activation(vectors @ weight.T + bias).
-
-    Raises:
-        CheckpointError: a layer does not take vectors of this width.
-    """
+    """Apply dense layers to vectors (rows, dimensions): activation(vectors @ weight.T + bias)."""
     for layer in dense:
         if vectors.shape[1] != layer.weight.shape[1]:
             raise CheckpointError(
@@ -98,11 +90,7 @@ def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
 
 
 def check_width(name: str, shape: Sequence[int]) -> None:
-    """Check how many numbers a projection makes, before its values are read.
-
-    Raises:
-        CheckpointError: they are too many.
-    """
+    """Check how many numbers a projection makes, before its values are read."""
     if len(shape) == 2 and shape[0] > MAX_DIMENSIONS:
         raise CheckpointError(f"{name} makes vectors of {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are computed.")
 
@@ -165,9 +153,6 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     & Gurevych 2019, section 3); "weightedmean" weights a token by its position from 1 (Muennighoff 2022, section 3),
     "lasttoken" takes the last token, "mean_sqrt_len_tokens" is the sum over the square root of the count (Pooling in
     sentence-transformers). Rows are padded on the right.
-
-    Raises:
-        ValueError: the pooler is not computed from hidden states here.
     """
     if pooling == "pooler":
         raise ValueError("the pooler is run by the model itself")
@@ -224,10 +209,6 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
         second: trace of the second sentence, from the same model.
         plan: pooling plan of the sentence vectors.
         skipped: number of leading tokens of both that are not pooled (sentences.batches.prompt_tokens).
-
-    Raises:
-        UnsupportedModelError: the plan requires a pooler and the model has none.
-        ValueError: the traces are of different models, of pairs of texts, or longer than the limit of the plan.
     """
     _check(first, second, plan)
     layer = first.num_hidden_layers if plan.layer is None else plan.layer

@@ -115,10 +115,8 @@ def closest_pairs(
     """Find the most similar pairs in descending order, block by block in bounded memory.
 
     Args:
-        vectors: the vectors.
         count: number of pairs.
         measure: similarity measure.
-        progress: called as progress(rows done, rows); may raise to cancel.
     """
     rows = unit(vectors) if measure == "cosine" else vectors
     squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
@@ -139,9 +137,6 @@ def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> Clust
 
     Agglomerative clustering, average linkage of 1 - cosine (Sokal & Michener 1958), with optimal leaf order (Bar-Joseph
     et al. 2001) up to 400 sentences.
-
-    Raises:
-        ValueError: there are more than MAX_CLUSTERED_SENTENCES sentences.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -260,10 +255,6 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
 
     PCA: the two directions of largest variance of the centred vectors, each with a positive largest entry;
     deterministic.
-
-    Raises:
-        UnsupportedModelError: the vectors contain NaN or infinity.
-        TextError: UMAP is requested and not installed, or the number of sentences is outside its limits.
     """
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError("The sentence vectors hold NaN or infinity, so they have no place in a plane.")
@@ -314,9 +305,6 @@ def fitted_umap(
     """Fit UMAP on cosine distances; return the points, and a function that projects further vectors.
 
     The result is deterministic.
-
-    Raises:
-        TextError: UMAP is not installed, or the number of sentences is outside its limits.
     """
     if not umap_available():
         raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
@@ -371,17 +359,11 @@ def pooling_comparison(
     """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
 
     Args:
-        loaded: the model, in float32.
-        tokenizer: tokenizer of the model.
         sentences: at least two, at most 500.
         layers: entries of hidden_states; 0 is the embedding output.
         max_seq_length: maximum number of tokens per sentence; None for the limit of the model.
         progress: called as progress(done, total) in sentences; may raise to cancel.
         own: the checkpoint's own pooling, an additional row if the model does not offer it.
-
-    Raises:
-        TextError: there are fewer or more sentences, or the model lacks a layer.
-        UnsupportedModelError: the model cannot be run on a text alone.
     """
     if not 2 <= len(sentences) <= MAX_SENTENCES:
         raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_SENTENCES}.")

@@ -32,17 +32,11 @@ def sentence_comparison(
     """Compare two models by their vectors of the same sentences.
 
     Args:
-        names: names of the models.
-        sentences: the sentences.
         first: vectors of the first model.
         second: vectors of the second model.
         neighbours: number of nearest sentences to compare; less than the number of sentences.
         cka: CKA of the vectors, if known.
         notices: remarks.
-
-    Raises:
-        TextError: there are too few sentences.
-        CheckpointError: a vector has NaN or infinity.
     """
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
@@ -70,11 +64,7 @@ def sentence_comparison(
 
 
 def require_finite(model: str, vectors: Float[np.ndarray, "sentences dimensions"]) -> None:
-    """Check the vectors of a model.
-
-    Raises:
-        CheckpointError: a vector has NaN or infinity.
-    """
+    """Check the vectors of a model."""
     broken = int((~np.isfinite(vectors)).any(axis=1).sum())
     if broken:
         raise CheckpointError(
@@ -132,14 +122,9 @@ def gold_cosines(
     """Correlate the cosines of pairs with gold similarities.
 
     Args:
-        model: name of the model.
         first: vectors of the first sentences.
         second: vectors of the second sentences.
         gold: gold similarity of each pair.
-
-    Raises:
-        TextError: there are too few pairs, or all have the same gold similarity.
-        CheckpointError: a vector has NaN or infinity.
     """
     check_gold(gold)
     for vectors in (first, second):
@@ -153,11 +138,7 @@ def gold_cosines(
 
 
 def check_gold(gold: Float[np.ndarray, " pairs"]) -> None:
-    """Check that gold similarities can be correlated with something.
-
-    Raises:
-        TextError: there are too few or too many pairs, or all have the same gold similarity.
-    """
+    """Check that gold similarities can be correlated with something."""
     if len(gold) < LEAST_PAIRS:
         raise TextError(f"A correlation needs at least {LEAST_PAIRS} pairs, and {len(gold)} came.")
     if len(gold) > MOST_PAIRS:
@@ -182,9 +163,6 @@ def table_pairs(
         table: table whose column of texts holds the first sentences.
         second: name of the column of the second sentences.
         score: name of the column of the gold similarities.
-
-    Raises:
-        TextError: there is no such column, or no row with a second sentence and a number.
     """
     for column in (second, score):
         if column not in table.frame.columns:
@@ -208,11 +186,7 @@ def table_pairs(
 
 
 def typed_pairs(lines: SentenceTable) -> tuple[tuple[str, ...], tuple[str, ...], tuple[float, ...]]:
-    """First and second sentences and gold similarities of lines with two tabs each.
-
-    Raises:
-        TextError: a line is not sentence, tab, sentence, tab, number.
-    """
+    """First and second sentences and gold similarities of lines with two tabs each."""
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
         cells = [cell.strip() for cell in line.split("\t")]

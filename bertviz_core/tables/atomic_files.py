@@ -16,11 +16,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Write a file atomically: under a temporary name, flushed to disk, then renamed.
 
     Args:
-        path: the file.
         write: writes to the open file.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:

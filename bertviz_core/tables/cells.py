@@ -77,11 +77,7 @@ def holds_texts(cells: Cells) -> bool:
 
 
 def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
-    """The cells as texts, "" for empty ones; with a column name, a notice counts cells that are numbers.
-
-    Raises:
-        TextError: a cell contains bytes that are not UTF-8.
-    """
+    """The cells as texts, "" for empty ones; with a column name, a notice counts cells that are numbers."""
     texts: list[str] = []
     used = set(cells.codes)
     for value_code, value in enumerate(cells.values):
@@ -179,11 +175,7 @@ def narrowed(column: Any, decimal_comma: bool) -> Any:
 
 
 def of_type(column: Any, dtype: Any) -> Any:
-    """Some cells of a column in the type that `typed` finds for the whole column.
-
-    Raises:
-        ArrowException: a cell has no value of this type.
-    """
+    """Some cells of a column in the type that `typed` finds for the whole column."""
     if _are_texts(column.type) and _are_texts(dtype):
         return pc.if_else(pc.equal(column, ""), None, column).cast(dtype)
     if _are_texts(column.type):

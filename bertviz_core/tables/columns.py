@@ -43,11 +43,7 @@ class Columns(Protocol):
 
 
 def check_columns(name: str, count: int) -> None:
-    """Refuse a table with too many columns.
-
-    Raises:
-        TextError: it has more than MAX_COLUMNS.
-    """
+    """Refuse a table with too many columns."""
     if count > MAX_COLUMNS:
         raise TextError(
             f"{quoted(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that "
@@ -56,11 +52,7 @@ def check_columns(name: str, count: int) -> None:
 
 
 def check_names(name: str, columns: Sequence[str]) -> None:
-    """Refuse a table with a zero character in the name of a column, as one in a cell is refused.
-
-    Raises:
-        TextError: a name has one.
-    """
+    """Refuse a table with a zero character in the name of a column, as one in a cell is refused."""
     column = next((column for column in columns if "\0" in column), None)
     if column is not None:
         raise TextError(
@@ -101,11 +93,7 @@ def namesakes(stored_names: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def sentence_column(name: str, columns: Columns, requested: str | None, notices: list[str]) -> tuple[int, Cells]:
-    """Index and cells of the column of sentences.
-
-    Raises:
-        TextError: there is no such column, or it cannot be read.
-    """
+    """Index and cells of the column of sentences."""
     names = columns.names
     if not names:
         raise TextError(f"{quoted(name)} is empty; its first row must name the columns.")

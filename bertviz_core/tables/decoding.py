@@ -21,11 +21,7 @@ MAX_FILE_NBYTES = 200 * 1024**2
 
 
 def file_bytes(name: str, data: bytes | str | Path) -> bytes:
-    """The bytes of a file, or of a text in UTF-8.
-
-    Raises:
-        TextError: the file cannot be read or is too large.
-    """
+    """The bytes of a file, or of a text in UTF-8."""
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     try:
@@ -58,11 +54,7 @@ def shown_encoding(encoding: str) -> str:
 
 
 def decoded(name: str, raw: bytes) -> str:
-    """Decode a file and remove its byte-order mark.
-
-    Raises:
-        TextError: a byte is invalid in the encoding.
-    """
+    """Decode a file and remove its byte-order mark."""
     _, encoding = byte_order_mark(raw)
     try:
         text = raw.decode(encoding).removeprefix("\ufeff")

@@ -30,11 +30,7 @@ class InputPlace:
         return "file" in ((self.system.protocol,) if isinstance(self.system.protocol, str) else self.system.protocol)
 
     def opened(self) -> Any:
-        """Open the file for reading in binary mode.
-
-        Raises:
-            CorpusError: it cannot be read.
-        """
+        """Open the file for reading in binary mode."""
         try:
             return self.system.open(self.path, "rb")
         except Exception as error:  # each file system raises its own
@@ -42,11 +38,7 @@ class InputPlace:
 
 
 def place(address: str) -> InputPlace:
-    """The file system and path of a path or an address, such as s3://bucket/texts.parquet.
-
-    Raises:
-        CorpusError: the address is not supported, or a package for it is missing.
-    """
+    """The file system and path of a path or an address, such as s3://bucket/texts.parquet."""
     try:
         system, path = fsspec.url_to_fs(address if "://" in address else str(Path(address).absolute()))
     except ImportError as error:
@@ -59,11 +51,7 @@ def place(address: str) -> InputPlace:
 
 
 def input_files(address: str) -> tuple[InputFile, ...]:
-    """The files of an input sorted by name: a single file, the files of a folder, or the matches of a pattern.
-
-    Raises:
-        CorpusError: there are none, or they cannot be read.
-    """
+    """The files of an input sorted by name: a single file, the files of a folder, or the matches of a pattern."""
     start = place(address)
     try:
         paths = _paths(start)
@@ -80,11 +68,7 @@ def input_files(address: str) -> tuple[InputFile, ...]:
 
 
 def ending(files: tuple[InputFile, ...]) -> str:
-    """The common suffix of all files.
-
-    Raises:
-        CorpusError: there are several, or it is not supported.
-    """
+    """The common suffix of all files."""
     endings = sorted({Path(file.path).suffix.lower() for file in files})
     if len(endings) > 1:
         raise CorpusError(f"The input mixes files of {' and '.join(map(quoted, endings))}; give those of one kind.")

@@ -32,11 +32,7 @@ def row_group_rows(footer: FileMetaData) -> list[int]:
 
 
 def check_counts(footer: FileMetaData) -> None:
-    """Check the row counts of a footer.
-
-    Raises:
-        ArrowInvalid: they are negative or inconsistent.
-    """
+    """Check the row counts of a footer."""
     counts = row_group_rows(footer)
     if sum(counts) != footer.num_rows or min([footer.num_rows, *counts]) < 0:
         raise pa.ArrowInvalid("its footer names two different counts of rows")
@@ -75,11 +71,7 @@ class ParquetFiles:
         self.text_column: str | None = None
 
     def schema(self, file: InputPlace) -> pa.Schema:
-        """Columns and types, with dictionaries decoded.
-
-        Raises:
-            CorpusError: the file is damaged.
-        """
+        """Columns and types, with dictionaries decoded."""
         with _opened(file) as parquet:
             fields = list(parquet.schema_arrow)
         plain = [
@@ -111,11 +103,7 @@ class ParquetFiles:
                 yield rest[0]
 
     def table(self, file: InputPlace, start: int, stop: int, schema: pa.Schema | None = None) -> pa.Table:
-        """The rows between two positions.
-
-        Raises:
-            CorpusError: the file is damaged.
-        """
+        """The rows between two positions."""
         with _opened(file) as parquet:
             counts = row_group_rows(parquet.metadata)
             starts = np.cumsum([0, *counts])
@@ -142,11 +130,7 @@ def _opened(file: InputPlace) -> Iterator[ParquetFile]:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file atomically, with checksums, and without compression of vectors and keys.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a Parquet file atomically, with checksums, and without compression of vectors and keys."""
     vectors = [field.name for field in table.schema if types.is_fixed_size_list(field.type)]
     keys = [field.name for field in table.schema if types.is_fixed_size_binary(field.type)]
     others = [name for name in table.column_names if name not in (*vectors, *keys)]
@@ -170,16 +154,7 @@ class ParquetTable:
     decimal_comma = False
 
     def __init__(self, name: str, raw: bytes, check_count: Callable[[int], None]) -> None:
-        """Read the footer.
-
-        Args:
-            name: name of the file.
-            raw: its bytes.
-            check_count: called with the number of rows; may raise to stop.
-
-        Raises:
-            TextError: the file is damaged, inconsistent, not Parquet, or has too many columns.
-        """
+        """Read the footer."""
         self._name = name
         with _refusals(name):
             metadata = parquet.read_metadata(pa.BufferReader(raw))
@@ -230,11 +205,7 @@ class ParquetTable:
         return max(wide, sum(declared))
 
     def cells(self, index: int) -> Cells:
-        """Read a column.
-
-        Raises:
-            TextError: it is damaged.
-        """
+        """Read a column."""
         with _refusals(self._name):
             stored_name = self.stored_names[index]
             if self._read[0] != stored_name or not self._read[1]:

@@ -72,11 +72,7 @@ def answered(request: bytes) -> bytes:
 
 
 def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) -> ReadTable:
-    """Read the sentences and other columns of a file.
-
-    Raises:
-        TextError: the file cannot be read, has no sentences, or exceeds a limit.
-    """
+    """Read the sentences and other columns of a file."""
     if message := pointer_message(name, raw[:LFS_NBYTES]):
         raise TextError(message)
     notices: list[str] = []

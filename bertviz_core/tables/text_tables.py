@@ -36,13 +36,7 @@ class DelimitedTable:
         """Parse the table.
 
         Args:
-            name: name of the file.
-            text: its content.
             delimiter: the delimiter, unless the first line suggests another.
-            check_count: called with the number of rows; may raise to stop.
-
-        Raises:
-            TextError: rows differ in length, a quotation mark is not closed, or there are too many columns.
         """
         self.names: list[str] = []
         self.stored_names: list[str] = []
@@ -89,16 +83,7 @@ class JsonTable:
     decimal_comma = False
 
     def __init__(self, name: str, text: str, check_count: Callable[[int], None]) -> None:
-        """Parse the table; the columns are all names, in the order in which they first come.
-
-        Args:
-            name: name of the file.
-            text: its content.
-            check_count: called with the number of rows; may raise to stop.
-
-        Raises:
-            TextError: a line is no JSON object, there is none, or there are too many columns.
-        """
+        """Parse the table; the columns are all names, in the order in which they first come."""
         self._rows: list[dict[str, Any]] = []
         keys: dict[str, None] = {}
         for row in _objects(name, text):
@@ -265,20 +250,12 @@ class LineFiles:
                 yield starts
 
     def names(self, file: InputPlace) -> list[str] | None:
-        """The column names in the first row, each once; None for JSON lines.
-
-        Raises:
-            CorpusError: the row cannot be read, or has too many columns.
-        """
+        """The column names in the first row, each once; None for JSON lines."""
         with file.opened() as handle:
             return self._header(file, handle)[1]
 
     def table(self, file: InputPlace, start: int, stop: int, schema: pa.Schema | None = None) -> pa.Table:
-        """The records between two positions; types are inferred without a schema.
-
-        Raises:
-            CorpusError: they cannot be read.
-        """
+        """The records between two positions; types are inferred without a schema."""
         with file.opened() as handle:
             encoding, names, delimiter = self._header(file, handle)
             handle.seek(start)
@@ -299,11 +276,7 @@ class LineFiles:
             ) from error
 
     def decimal_comma(self, file: InputPlace) -> bool:
-        """Whether cells such as 3,5 are numbers: beside semicolons.
-
-        Raises:
-            CorpusError: the first row cannot be read.
-        """
+        """Whether cells such as 3,5 are numbers: beside semicolons."""
         with file.opened() as handle:
             return self._header(file, handle)[2] == ";"
 

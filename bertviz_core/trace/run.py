@@ -205,9 +205,6 @@ class RunQueue:
 
         Args:
             most_waiting: how many tickets may wait, not counting the running one; None for any number.
-
-        Raises:
-            BusyError: that many tickets are waiting already.
         """
         with self._changed:
             waiting = len(self._places) - 1
@@ -264,13 +261,7 @@ def trace(loaded: LoadedModel, tokens: Tokens, progress: Progress | None = None)
     """Run the model on a text.
 
     Args:
-        loaded: the model.
-        tokens: the text, tokenized by the model's tokenizer.
         progress: called as progress(layers run, layers) if attention is recorded; may raise to stop the run.
-
-    Raises:
-        TextError: the tokens do not belong to this model, or are too many for the memory.
-        UnsupportedModelError: the model needs more inputs than a text, or a layer does not have one row per token.
     """
     with RUN_LOCK:
         return trace_unlocked(loaded, tokens, progress)
@@ -282,8 +273,6 @@ def trace_unlocked(
     """Like trace, for callers that hold RUN_LOCK; falls back from recorded to eager attention and to none.
 
     Args:
-        loaded: the model.
-        tokens: the text, tokenized by the model's tokenizer.
         progress: see trace.
         check_later: whether the caller runs check_recording afterwards, if the family permits that.
     """

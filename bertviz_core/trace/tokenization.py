@@ -163,9 +163,6 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     """Tokenize a text or a pair as the model expects it.
 
     If it is too long, the longer text is truncated; tokens + tokens_cut is the number of tokens of the whole text.
-
-    Raises:
-        TextError: the text has too many characters, or no token.
     """
     notices: list[str] = []
     text, pair = _repaired(text, notices), None if pair is None else _repaired(pair, notices)
@@ -246,11 +243,7 @@ def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
 
 
 def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> None:
-    """Check the length after truncation, which does not remove the tokens that the tokenizer adds.
-
-    Raises:
-        TextError: there are more tokens than the limit.
-    """
+    """Check the length after truncation, which does not remove the tokens that the tokenizer adds."""
     limit = tokenizer.limit
     if limit.tokens is not None and length > limit.tokens:
         trial = tokenizer.tokenizer("a", "a" if pair else None, return_special_tokens_mask=True, verbose=False)
@@ -300,11 +293,7 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
 
 
 def check_ids(name: str, ids: Iterable[Any]) -> None:
-    """Check that a tokenizer returns ids: a vocabulary may lack its unknown token, or map words to strings.
-
-    Raises:
-        CheckpointError: a value is not an id.
-    """
+    """Check that a tokenizer returns ids: a vocabulary may lack its unknown token, or map words to strings."""
     for token_id in ids:
         if isinstance(token_id, bool) or not isinstance(token_id, int) or not 0 <= token_id <= MAX_ID:
             raise CheckpointError(
@@ -376,9 +365,6 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
 
     If the settings say so, the tokenizer of a model that is neither bundled nor in the catalogue runs in a process of
     its own (bertviz_core.trace.isolated).
-
-    Raises:
-        CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not available.
     """
     folder = tokenizer_folder(source, settings)
     # The example has no tokenizer of its own.

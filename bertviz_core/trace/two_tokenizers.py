@@ -45,13 +45,6 @@ def shared_spans(first: Tokens, second: Tokens) -> tuple[SharedSpan, ...]:
 
     Parts share no character, and every token that is not special and covers a character is in exactly one of them.
     White space is part of no span; a token that covers nothing else belongs to the next one, or at the end to the last.
-
-    Args:
-        first: the text as the first model reads it.
-        second: the same text as the second model reads it.
-
-    Raises:
-        TextError: a tokenizer does not return the characters of its tokens.
     """
     return _joined(first, second, [*_tokens(first, 0), *_tokens(second, 1)])
 
@@ -77,8 +70,6 @@ def same_parts(
     return the characters of its tokens, all tokens must be spelled alike.
 
     Args:
-        first: the text as the first model reads it.
-        second: the same text as the second model reads it.
         parts: token positions of each part in the first model.
         others: token positions of each part in the second model.
     """

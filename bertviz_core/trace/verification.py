@@ -32,14 +32,8 @@ def forward(
     """The outputs of a model by name.
 
     Args:
-        loaded: the model.
         inputs: tensors by argument name.
-        model: the same model in another number format; the loaded one by default.
         outputs: further outputs by the names of transformers (output_hidden_states, output_attentions).
-
-    Raises:
-        OutOfMemoryError: there is not enough memory.
-        UnsupportedModelError: the model needs more inputs than a text, or has no named outputs.
     """
     _check_inputs(loaded, inputs)
     try:
@@ -76,11 +70,7 @@ def _check_inputs(loaded: LoadedModel, inputs: Mapping[str, object]) -> None:
 
 
 def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch.Tensor]":
-    """The hidden states (batch, seq, hidden) of the embeddings and of every layer.
-
-    Raises:
-        UnsupportedModelError: the model does not return them.
-    """
+    """The hidden states (batch, seq, hidden) of the embeddings and of every layer."""
     states = output.get("hidden_states")
     if (
         not isinstance(states, Sequence)
@@ -92,11 +82,7 @@ def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch
 
 
 def pooler_output(loaded: LoadedModel, output: Mapping[str, Any]) -> "torch.Tensor":
-    """The output of the pooler (batch, pooled).
-
-    Raises:
-        UnsupportedModelError: the model does not return it.
-    """
+    """The output of the pooler (batch, pooled)."""
     vectors = output.get("pooler_output")
     if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
         raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no output of its pooler.")

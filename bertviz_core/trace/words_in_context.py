@@ -35,11 +35,7 @@ def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str
 
 
 def word_id_at(tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> int:
-    """The vocabulary id of a word at a position of the text, or else by its spelling.
-
-    Raises:
-        TextError: it is not a single token of the vocabulary.
-    """
+    """The vocabulary id of a word at a position of the text, or else by its spelling."""
     refusal = None
     try:
         ids = piece_ids(tokenizer, tokens, position, word)

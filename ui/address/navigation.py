@@ -260,11 +260,7 @@ def remember_values() -> None:
 
 
 def bring_values_back(preserved: Collection[str] = ()) -> None:
-    """Bring back the values of all controls from before a lesson.
-
-    Args:
-        preserved: names whose current values are kept.
-    """
+    """Bring back the values of all controls from before a lesson."""
     single, values = st.session_state.pop(BEFORE, ({}, {}))
     for name in _single() - set(preserved):
         st.session_state.pop(name, None)
@@ -279,11 +275,7 @@ def _single() -> frozenset[str]:
 
 
 def return_to_view(preserved: Collection[str]) -> None:
-    """Return, in the next run, to the address that the current page had before a lesson, with the models of then.
-
-    Args:
-        preserved: names whose current values are kept.
-    """
+    """Return, in the next run, to the address that the current page had before a lesson, with the models of then."""
     addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
     query = {name: value for name, value in addresses.get(visit().page, {}).items() if name not in EVERYWHERE}
     last = next(reversed(addresses.values()), {})

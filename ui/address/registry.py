@@ -398,7 +398,6 @@ def link_query(
     """Yield the parameters of a link to a page that are not in the address anyway.
 
     Args:
-        page: name of the page.
         values: name -> value of each control; empty values are left out.
         defaults: name -> default text, which no link needs.
         typed: whether the reader's own texts are included.

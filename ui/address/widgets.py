@@ -30,8 +30,6 @@ def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -
     """Show a few options side by side, one of which is always selected.
 
     Args:
-        param: the parameter.
-        label: label of the widget.
         options: the options that apply here, the default first; by default all of the parameter's.
         **more: arguments of `st.segmented_control`.
     """
@@ -56,8 +54,6 @@ def select(param: Param, label: str, options: Sequence[str] = (), first: str | N
     """Show a list of options, one of which is always selected.
 
     Args:
-        param: the parameter.
-        label: label of the widget.
         options: the options that apply here; by default all of the parameter's.
         first: the default; the first option if None.
         **more: arguments of `st.selectbox`. With `accept_new_options` any value is kept.
@@ -75,11 +71,8 @@ def whole(param: Param, label: str, least: int, most: int, first: int, **more: A
     """Show a field for a whole number between two bounds.
 
     Args:
-        param: the parameter.
-        label: label of the widget.
         least: the lowest number.
         most: the highest number.
-        first: the default.
         **more: arguments of `st.number_input`.
     """
     keep_within(param.key, least, most)
@@ -133,7 +126,6 @@ def edited(param: Param, label: str, own: str, **more: Any) -> str:
 
     Args:
         param: the parameter of the edited text.
-        label: label of the widget.
         own: the text.
         **more: arguments of `st.text_area`.
     """

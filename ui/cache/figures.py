@@ -284,7 +284,6 @@ class ShownView:
         """Sections of a report: the figures of the view, or its tables where it has no figures.
 
         Args:
-            theme: colours, and the width of the figures.
             models: name and revision of the chosen model.
         """
         if self.figures:

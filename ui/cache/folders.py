@@ -29,9 +29,6 @@ class SharedCorpus(SharedSubject, CorpusSubject):
         Args:
             name: name of the corpus.
             folder: its folder; by default the folder of this name in the folder of corpora.
-
-        Raises:
-            CorpusError: there is no such corpus, or it is damaged.
         """
         folder = folder or corpus_folder(name, settings())
         self._name, self._corpus = name, _opened(str(folder), stamp(folder))
@@ -64,9 +61,6 @@ class SharedTraining(SharedSubject, TrainingSubject):
 
         Args:
             name: name of its folder in the models folder.
-
-        Raises:
-            CheckpointError: there is no such run, no checkpoint that can be read, or they are of different models.
         """
         folder = run_folder(name, settings())
         self._name, self._stamp = name, files_stamp(folder)

@@ -42,7 +42,6 @@ class Job(Generic[T]):
         """Create a job without starting it.
 
         Args:
-            total: number of steps.
             work: computes the result. It is called with the job, reports progress by calling it with (done, total),
                 which may raise, and may pass a partial result to `show`.
             turn: lock that the job holds while it runs; None for a short job.
@@ -114,11 +113,7 @@ class Job(Generic[T]):
         return (self.total - self.done) / self.rate if self.rate else None
 
     def __call__(self, done: int, total: int) -> None:
-        """Report progress, as a `Progress`.
-
-        Raises:
-            SupersededError: the job was stopped, or its readers have left.
-        """
+        """Report progress, as a `Progress`."""
         if self._before is None:
             self._before = done, self._began
         elif total != self.total or done < self.done:  # texts are run first, then heads are fitted to them
@@ -200,15 +195,11 @@ class JobBoard(Generic[T]):
 
         Args:
             key: identifies the job.
-            total: number of steps.
             work: computes the result; see `Job`.
             input_nbytes: bytes of the input, reserved until the job ends.
             turns: name of the queue in which long jobs take turns.
             long: a job of more steps waits for its turn; by default the board's.
             caches_itself: whether the work caches its own result.
-
-        Raises:
-            BusyError: the inputs of other jobs leave no room for this one.
         """
 
         def work_and_keep(job: Job[T]) -> T:
@@ -278,7 +269,6 @@ class Reader:
 
         Args:
             kind: kind of the work, such as "effects".
-            job: the job.
         """
         with self._lock:
             before = self._jobs.get(kind)

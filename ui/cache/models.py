@@ -56,12 +56,7 @@ class Unreached(NamedTuple):
 
 
 def source(name: str) -> ModelSource:
-    """Return the source of a model, looked up each time, since files change.
-
-    Raises:
-        UnreachableHubError: the Hub cannot be reached, or could not for this name a short time ago.
-        BertvizError: there is no such model, or it cannot be read.
-    """
+    """Return the source of a model, looked up each time, since files change."""
     known = _unreached().get(name)
     if known is not None and monotonic() - known.since < REMEMBERED_S:
         try:
@@ -149,18 +144,12 @@ class TraceCache:
         Callers that wait for the same trace share one run. A caller that no longer wants the trace stops waiting.
 
         Args:
-            loaded: the model.
             tokens: the tokens of the text.
             is_needed: returns whether the caller still wants the trace; called with the number of runs ahead while
                 waiting. An exception that it raises ends the wait.
             progress: called with the number of layers done and their total.
             expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
             most_waiting: most callers that may wait; None for no limit.
-
-        Raises:
-            BusyError: too many callers are waiting already.
-            SupersededError: the caller no longer wants the trace.
-            BertvizError: the model cannot be run on these tokens.
         """
         result = self._get(_key(loaded, tokens))
         if result is not None:
@@ -244,11 +233,7 @@ def rounded(name: str, rounding: Rounding) -> LoadedModel:
 
 
 def with_head(name: str, task: str) -> HeadModel:
-    """A loaded model with the head of a task; both share the base weights.
-
-    Raises:
-        BertvizError: the checkpoint has no such head, or cannot be loaded.
-    """
+    """A loaded model with the head of a task; both share the base weights."""
     origin, base = source(name), loaded(name)
 
     def load() -> HeadModel:

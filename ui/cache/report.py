@@ -70,9 +70,6 @@ def report_work(
         slides: whether to write a PPTX file, not an HTML file.
         view: figures and tables of the view, with which the report begins.
         facts: title and address of the view.
-
-    Raises:
-        BertvizError: the view is empty, and no other figures are chosen.
     """
     first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)
@@ -84,11 +81,7 @@ def report_work(
 def _with_view(
     contents: ReportContents, view: ShownView, pixels: int
 ) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
-    """Sections of a view, and names of the other figures.
-
-    Raises:
-        TextError: there is neither.
-    """
+    """Sections of a view, and names of the other figures."""
     origin = source(contents.name)
     first = view.sections(theme_named(contents.theme, pixels), [(origin.name, origin.revision)])
     names = tuple(each for each in _names(contents) if each not in view.names)

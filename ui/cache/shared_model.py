@@ -139,7 +139,6 @@ class SharedModel(SharedSubject, Opened):
         """Refer to a model without loading it.
 
         Args:
-            name: name of the model.
             *runs: traces of the caller, which are used even if there is no room to cache them.
         """
         self._name, self._runs = name, runs
@@ -154,11 +153,7 @@ class SharedModel(SharedSubject, Opened):
 
     @property
     def source(self) -> ModelSource:
-        """Location of the model's files.
-
-        Raises:
-            BertvizError: there is no such model, or it may not be opened.
-        """
+        """Location of the model's files."""
         return source(self.name)
 
     @property
@@ -184,11 +179,7 @@ class SharedModel(SharedSubject, Opened):
         return models.rounded_head(self.name, task or stored_task(self.source), rounding)
 
     def probe(self, argument: str) -> tuple[Probe, str]:
-        """Return the session's probe by its digest, and the class named after it.
-
-        Raises:
-            TextError: the session has no probe, or a different one.
-        """
+        """Return the session's probe by its digest, and the class named after it."""
         digest, _, label = argument.partition("@")
         if self._probe is None or self._probe.digest != digest:
             raise TextError("The probe has changed; open the page Predictions, view Train a probe, and return here.")

@@ -41,9 +41,6 @@ def token_to_record(here: str) -> str:
     """Token of the pinned view whose figures this run of a page records; "" for none.
 
     That is a view that was pinned just now, or a step of the pinned views whose figures are not cached.
-
-    Args:
-        here: name of the page.
     """
     token = str(session.stored(TO_RECORD, ""))
     session.store(TO_RECORD, "")
@@ -89,7 +86,6 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
 
     Args:
         views: the pinned views, one at least.
-        file_name: name of the file.
     """
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):

@@ -112,11 +112,6 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
 
     Args:
         path: the file, as returned by `ui.lessons.library.lesson_file`.
-        pages: names of the dashboard's pages.
-
-    Raises:
-        LessonError: the file cannot be read, is too large or not YAML, or a field is missing, unknown or of the wrong
-            type; the sentence names file, step and field.
     """
     try:
         with path.open("rb") as file:
@@ -130,12 +125,7 @@ def parse_lesson(content: bytes, file_name: str, pages: Collection[str]) -> Less
     """Read a lesson from the content of its file.
 
     Args:
-        content: the bytes of the file.
         file_name: name of the file, for the messages; without its ending it is the lesson's name.
-        pages: names of the dashboard's pages.
-
-    Raises:
-        LessonError: as `read_lesson`, for the content.
     """
     where = f"The lesson {file_name}"
     fields = _loaded(content, where)
@@ -206,11 +196,7 @@ def read_step(fields: Any, pages: Collection[str], where: str) -> Step:
 
     Args:
         fields: the fields of the step, as in the file.
-        pages: names of the dashboard's pages.
         where: which step it is, for the messages.
-
-    Raises:
-        LessonError: a field is missing, unknown, too long or of the wrong type.
     """
     if not isinstance(fields, dict):
         raise LessonError(f"{where} has no fields; write title:, page: and note:.")
@@ -347,9 +333,6 @@ def lesson_yaml(lesson: Lesson) -> str:
     """The content of a lesson's file.
 
     Law: `parse_lesson(lesson_yaml(lesson).encode(), ...)` is the lesson again, with the name of the new file.
-
-    Raises:
-        LessonError: the file would be larger than a lesson may be.
     """
     fields = {
         "title": lesson.title,
@@ -423,11 +406,7 @@ MOST_SESSION_LESSONS = 12
 
 
 def open_lesson(name: str) -> Lesson:
-    """Read a lesson; one of the session comes before a file of the same name.
-
-    Raises:
-        LessonError: there is no such lesson, or its file is invalid.
-    """
+    """Read a lesson; one of the session comes before a file of the same name."""
     if (own := session_lessons().get(name)) is not None:
         return own
     path = lesson_file(name, _folders())
@@ -470,10 +449,6 @@ def lesson_from_file(file: str, content: bytes) -> Lesson:
 
     Args:
         file: name of the file; one that is not valid for a lesson is changed to one that is.
-        content: the bytes of the file.
-
-    Raises:
-        LessonError: the content is not a valid lesson.
     """
     lesson = parse_lesson(content, short_name(Path(file).name), sorted(PAGES))
     return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.name)).stem)
@@ -539,11 +514,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def lesson_file(name: str, folders: Sequence[Path]) -> Path:
-    """Return the path of a lesson, never outside the folders.
-
-    Raises:
-        LessonError: there is no such lesson, or it is not a regular file of its folder.
-    """
+    """Return the path of a lesson, never outside the folders."""
     files = (path for folder in folders for path in _files(folder) if path.stem == name and NAME.fullmatch(name))
     for path in files:
         if not path.is_file():

@@ -43,11 +43,7 @@ HELP = "Collects views into a lesson or a report. Only this session has the list
 
 
 def copy_step(here: str) -> None:
-    """Show the current view as a step of a lesson's file, with a button to copy it.
-
-    Args:
-        here: name of the page.
-    """
+    """Show the current view as a step of a lesson's file, with a button to copy it."""
     with st.expander("Copy as a lesson step"), shown_in_place():
         st.code(step_yaml(current_step(here)), language=None, wrap_lines=True)
         st.caption("Put it below steps: in a lesson's file, and write a note. It contains the text.")
@@ -55,11 +51,7 @@ def copy_step(here: str) -> None:
 
 
 def pin_panel(here: str) -> None:
-    """Pin the current view, and show the list.
-
-    Args:
-        here: name of the page.
-    """
+    """Pin the current view, and show the list."""
     views = pinned_views()
     _form(here, views)
     if fault := session.stored(FAULT):

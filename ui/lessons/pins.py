@@ -94,9 +94,6 @@ class PinnedViews:
         """The list with another view in the place of that of this token, which keeps its note, question and answer.
 
         Its title stays, too, unless it is one that views have without the reader's.
-
-        Raises:
-            LessonError: the step would be longer than a lesson's may be.
         """
         pins = tuple(Pin(_beneath(pin.step, step), token_urlsafe()) if pin.token == token else pin for pin in self.pins)
         return replace(self, pins=pins)
@@ -118,11 +115,7 @@ class PinnedViews:
         return replace(self, pins=(*others[:to], self.pins[place], *others[to:]))
 
     def with_texts(self, place: int, title: str, note: str) -> "PinnedViews":
-        """The list with another title and note of a view; empty ones become those of a view without its own.
-
-        Raises:
-            LessonError: a text is longer than that of a lesson's step.
-        """
+        """The list with another title and note of a view; empty ones become those of a view without its own."""
         pin = self.pins[place]
         texts = {"title": title if title.strip() else pin.step.title, "note": _note(note, pin.step.page)}
         step = _checked({**step_fields(pin.step), **texts})
@@ -154,11 +147,7 @@ def pinned_views() -> PinnedViews:
 
 
 def store_pinned_views(views: PinnedViews) -> None:
-    """Store the pinned views, which the tour then presents as a lesson.
-
-    Raises:
-        LessonError: they are more, or longer, than those of a lesson may be; nothing is stored.
-    """
+    """Store the pinned views, which the tour then presents as a lesson."""
     if len(views.pins) > MOST_PINS:
         raise LessonError(
             f"{len(views.pins)} views would be pinned, more than the {MOST_PINS} steps of a lesson; remove some, or "
@@ -176,12 +165,8 @@ def current_step(page: str, title: str = "", note: str = "") -> Step:
     """The current view of a page as a step of a lesson.
 
     Args:
-        page: name of the page.
         title: title of the step; "" for that of the view.
         note: note of the step; "" for the question of the page.
-
-    Raises:
-        LessonError: a text is longer than that of a lesson's step.
     """
     query, texts = _query_and_texts(page)
     return _checked(

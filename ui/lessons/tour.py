@@ -159,7 +159,6 @@ def detour(
 
     Args:
         view: the view of the step.
-        here: name of the current page.
         named: names in the address.
         at_step: whether the address names a step; otherwise the lesson starts.
         fresh: whether this is the first run of the session, which may switch pages at once.
@@ -177,7 +176,6 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
     """Show the card of the current step of a tour.
 
     Args:
-        here: name of the current page.
         pages: all pages.
         again: address that the browser must open again, "" for none.
     """
@@ -292,11 +290,7 @@ def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
 
 
 def _place(name: str, number: str | None, trial: str | None) -> Place:
-    """Find the place in an address; the first step if it names none.
-
-    Raises:
-        LessonError: there is no such lesson, step or link.
-    """
+    """Find the place in an address; the first step if it names none."""
     lesson = open_lesson(name)
     steps = len(lesson.steps)
     place = 1 if number is None else _counted(number, steps)

@@ -113,11 +113,7 @@ class Entrance:
         return {**scope, "headers": [*others, (b"host", urlsplit(origin).netloc.encode("latin-1"))]}
 
     def _upload(self, scope: Message, path: str, headers: Headers) -> tuple[str, int]:
-        """Return the session and the bytes of an upload; ("", 0) for anything else.
-
-        Raises:
-            Refused: the upload would exceed the limit for this session or for all sessions.
-        """
+        """Return the session and the bytes of an upload; ("", 0) for anything else."""
         parts = path.strip("/").split("/")
         if parts[:2] != ["_stcore", "upload_file"] or len(parts) != 4 or scope["method"] != "PUT":
             return "", 0
@@ -245,11 +241,7 @@ OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_s
 
 
 def check_sign_in(current: Settings) -> bool:
-    """Check at startup whether sign-in is on and can work; log a warning if there are secrets and it is off.
-
-    Raises:
-        BertvizError: sign-in is on and incomplete; the message says what is missing.
-    """
+    """Check at startup whether sign-in is on and can work; log a warning if there are secrets and it is off."""
     if not current.require_sign_in and _providers() is None:
         if _secrets_files():
             sys.stderr.write("Sign-in is off: the secrets have no section [auth]. Everyone who reaches this is in.\n")

@@ -241,11 +241,7 @@ DURATIONS = Durations()
 
 
 def start_metrics(settings: Settings) -> "MetricsServer | None":
-    """Serve the metrics in the background until the process ends; None if the settings name no port.
-
-    Raises:
-        BertvizError: the address or the port cannot be used.
-    """
+    """Serve the metrics in the background until the process ends; None if the settings name no port."""
     if settings.metrics_port is None:
         return None
     try:

@@ -88,11 +88,7 @@ CGROUPS, OWN_GROUPS, MOUNTS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"),
 
 
 def check_places(settings: Settings) -> None:
-    """Refuse folders in the settings that cannot be read.
-
-    Raises:
-        BertvizError: names the setting, and what is there instead of a folder.
-    """
+    """Refuse folders in the settings that cannot be read."""
     _check_folder("INSIDE_BERT_MODELS_DIR", settings.models_dir, may_be_absent=True)
     _check_folder("INSIDE_BERT_CORPORA_DIR", settings.corpora_dir, may_be_absent=True)
     if settings.lessons_dir is not None:
@@ -100,11 +96,7 @@ def check_places(settings: Settings) -> None:
 
 
 def check_models(settings: Settings) -> None:
-    """Refuse a list of allowed models of which none can be opened here.
-
-    Raises:
-        BertvizError: lists the names, and where they were searched for.
-    """
+    """Refuse a list of allowed models of which none can be opened here."""
     if settings.allowed_models and not any(_is_known(name, settings) for name in settings.allowed_models):
         hub = "" if settings.allow_hub else ", and the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
         names = ", ".join(quoted(name, 40) for name in settings.allowed_models[:3])
@@ -119,9 +111,6 @@ def device_notice(settings: Settings) -> str:
 
     Only a device set by name is checked here: detecting one needs the import of torch, which otherwise runs in the
     background of the first page.
-
-    Raises:
-        BertvizError: the device does not exist.
     """
     if settings.device in (AUTO, "cpu"):
         return ""
@@ -136,11 +125,7 @@ def device_notice(settings: Settings) -> str:
 
 
 def memory_notice(settings: Settings) -> str:
-    """Return a warning if the limits add up to more memory than this machine has; "" otherwise.
-
-    Raises:
-        BertvizError: there is less memory than the first pages need.
-    """
+    """Return a warning if the limits add up to more memory than this machine has; "" otherwise."""
     if sys.platform == "win32":
         return ""  # Windows reports its limits in another way
     place, has = min(((name, nbytes) for name, nbytes in _resident().items()), key=lambda each: each[1])

@@ -83,9 +83,6 @@ def answered_texts(config: Mapping[str, Any]) -> TextList | None:
 
     Args:
         config: config of the model that answers, for whose classes the example set is chosen.
-
-    Raises:
-        BertvizError: the texts cannot be read.
     """
 
     def examples() -> TextList:

@@ -47,11 +47,7 @@ LISTED, EXPORTED = 200, 100_000
 
 
 def chosen_corpus(row: DeltaGenerator, view: str) -> tuple[SharedCorpus, str, Options]:
-    """The corpus in the address or the selected one; the page ends here if the example does not exist yet.
-
-    Raises:
-        CorpusError: the corpus does not exist, or is damaged.
-    """
+    """The corpus in the address or the selected one; the page ends here if the example does not exist yet."""
     own = corpus_names(settings())
     names = own if EXAMPLE in own else (*own, EXAMPLE)
     current = stored(CORPUS.key, names[0])

@@ -46,11 +46,7 @@ FILE = ListFile("gold")
 
 
 def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
-    """The list in two models, or pairs of sentences with their gold similarity.
-
-    Raises:
-        BertvizError: the pairs cannot be read.
-    """
+    """The list in two models, or pairs of sentences with their gold similarity."""
     if options.choice(TWO_MODELS_OF) == OF_LIST:
         return list_view(opened, ask, options)
     with st.popover("Pairs", icon=":material/edit_note:", key="gold_box"), st.container(width=BOX):
@@ -99,11 +95,7 @@ SENTENCES, INPUT_FILE = "sentences", ListFile("sentence")
 
 
 def sentence_input() -> Options:
-    """The sentences of this session, behind a button that opens their panel; the page ends here without a file.
-
-    Raises:
-        BertvizError: the list cannot be read.
-    """
+    """The sentences of this session, behind a button that opens their panel; the page ends here without a file."""
     table, refused = None, None
     with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=BOX):
         try:

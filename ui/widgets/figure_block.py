@@ -84,17 +84,12 @@ def figure_block(
     Args:
         spec: the figure.
         filename: name of its files without an extension: what is shown, and the model, layer and head.
-        table: its numbers, where the figure does not know them.
         alt: description of the table for screen readers; the figure's title by default.
         numbers: whether the table is folded, open, or only in the files.
         height: pixels of an open table.
         caption: caption in the files; the figure's own by default.
-        texts: texts that the figure depends on.
-        models: names of the models shown; by default the chosen one.
         explanation: how the numbers are computed, and lines of Python that reproduce them.
-        on_select: called when a part of the figure is clicked.
         formats: column of the table -> format of its numbers, such as "percent".
-        share: share of the page's width, where the page has columns.
         scrolled: whether a tall figure is scrolled.
 
     Returns:
@@ -142,10 +137,7 @@ def chart(
 
     Args:
         figure: a FigureSpec, drawn in the theme of the page, or a finished figure.
-        key: key of the chart.
         alt: description for screen readers; a FigureSpec has its own.
-        on_select: called when a part of the figure is clicked.
-        share: share of the page's width, where the page has columns.
     """
     drawn = cached_figure(figure, page_theme(share))
     height = round(drawn.layout.height or USUAL_HEIGHT)  # so that the page reserves the space before it is drawn
@@ -182,10 +174,7 @@ def download_row(
     Args:
         figure: a FigureSpec, which is drawn in the theme of the reader's choice, or a finished figure.
         key: key of its chart, which begins with the page's name.
-        filename: name of the files without an extension.
         caption: caption in the files; model, revision, texts and colours are added.
-        table: its numbers, where the figure does not know them.
-        texts: texts that the figure depends on.
     """
     _name_texts(texts)
     _downloads(figure, key, filename, caption, _rows(figure, table), texts, ())

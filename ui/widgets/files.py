@@ -44,11 +44,7 @@ def note_figure(
 
     Args:
         figure: a FigureSpec, or a finished figure.
-        key: key of its chart.
         title: title of a finished figure; a FigureSpec has its own.
-        caption: the caption.
-        texts: texts that the figure depends on.
-        models: names of the models shown; by default the chosen one.
     """
     if (view := view_in_sight()) is not None:
         title = figure.title if isinstance(figure, FigureSpec) else title
@@ -60,7 +56,6 @@ def note_drawing(key: str, title: str, page: Callable[[Theme], str], names: Sequ
 
     Args:
         key: key of its component.
-        title: its title.
         page: writes it in a theme as a self-contained HTML page, in the state that the page shows.
         names: names of the figures that show the same, as in `figure --list`.
     """
@@ -201,7 +196,6 @@ def start_drawing(file: DrawnFile, steps: int, draw: Callable[[Progress], bytes]
     """Start to draw a file in the background; one that was stopped or failed is drawn again.
 
     Args:
-        file: the file.
         steps: number of steps.
         draw: returns its content; called with the progress of the steps, which may raise to end the work. It needs no
             session.
@@ -217,7 +211,6 @@ def show_drawing(file: DrawnFile, fault_place: DeltaGenerator | None = None) -> 
     """Show the progress of a file, the button that saves it, or the sentence why it could not be drawn.
 
     Args:
-        file: the file.
         fault_place: where that sentence stands, if elsewhere.
 
     Returns:
@@ -280,7 +273,6 @@ def typeset_downloads(rows: Callable[[], pd.DataFrame], key: str, name: str, tit
 
     Args:
         rows: computes the table.
-        key: key of the figure.
         name: name of the files without an ending.
         title: title of the figure, the caption of the table.
     """
@@ -309,9 +301,6 @@ def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, the
     """Show the download of a figure as a PDF for a column of a paper.
 
     Args:
-        figure: the figure.
-        key: key of its chart.
-        name: name of the file without an ending.
         caption: caption below it.
         theme: colours, and the width of a column.
     """
@@ -332,8 +321,6 @@ def pdf_download(key: str, name: str, made_from: Hashable, prepare: Callable[[],
     """Show the button that draws a PDF, in the background and in turn, its progress, or the button that saves it.
 
     Args:
-        key: key of the figure.
-        name: name of the file without an ending.
         made_from: what is drawn; equal for equal files.
         prepare: called at the press; returns what draws the file, which needs no session.
     """

@@ -39,7 +39,6 @@ def heading(page: str, question: str = "") -> Callable[..., None]:
     """Write the title of a page and its question.
 
     Args:
-        page: name of the page.
         question: replaces the page's question.
 
     Returns:
@@ -110,7 +109,6 @@ def steps_done(job: "Job[Any]", noun: str, with_rate: bool = True) -> str:
 
     Args:
         job: a running job.
-        noun: what its steps are, such as "sentences".
         with_rate: whether the rate is named beside the time left.
     """
     done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
@@ -331,7 +329,6 @@ def several_tokens(label: str, tokens: Tokens, key: str, default: str, allowed: 
 
     Args:
         label: label of the list.
-        tokens: the text.
         key: key of the list, its name in the address.
         default: positions that are chosen to begin with.
         allowed: positions that can be chosen.

@@ -52,14 +52,7 @@ class ListFile:
         self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
     def table(self, words: str) -> SentenceTable | None:
-        """The texts of the file; None before an upload.
-
-        Args:
-            words: which files are accepted, shown while there is none.
-
-        Raises:
-            BertvizError: the file cannot be read as a list.
-        """
+        """The texts of the file; None before an upload."""
         handed = self.handed(words)
         if handed is None:
             return None
@@ -75,11 +68,7 @@ class ListFile:
         return table if column == table.column else _table(digest, name, column)
 
     def handed(self, words: str) -> tuple[str, str] | None:
-        """Name and digest of the session's file, also after a visit to another page.
-
-        Args:
-            words: which files are accepted, shown while there is none.
-        """
+        """Name and digest of the session's file, also after a visit to another page."""
         uploaded: Any = st.file_uploader(
             # No types are passed: for other extensions Streamlit would show its own error.
             self._label,
@@ -118,10 +107,8 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
     """A column of a file; its name is the reader's data and not in the address.
 
     Args:
-        label: label of the widget.
         key: key of the widget.
         columns: names of the columns.
-        first: the default.
         none: label of the option without a column, whose value is ""; "" if a column must be chosen.
     """
     options = [*([""] if none else []), *columns]
@@ -141,7 +128,6 @@ def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "
     """The texts of a table, with the columns of gold labels and second texts that the reader chooses.
 
     Args:
-        table: the table.
         gold: key of the choice of the labels.
         second: key of the choice of the second texts.
         no_second: label of the option without second texts.
@@ -167,7 +153,6 @@ def text_panel(
     Args:
         source: where they come from: an entry of `own`, the texts of the example run, or a file.
         key: key of the panel.
-        file: the file.
         words: which files are accepted.
         columns: arguments of `table_texts`.
         own: source -> reads its texts.
@@ -196,11 +181,7 @@ def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
 
 @cached_by_bytes()
 def typed_list(name: str, text: str) -> SentenceTable:
-    """Read the lines of a typed text, once for each text.
-
-    Raises:
-        TextError: there is no sentence, or the text is longer than an upload may be.
-    """
+    """Read the lines of a typed text, once for each text."""
     return read_sentences(name, within_upload(text), settings())
 
 
@@ -241,11 +222,7 @@ def short_name(name: str) -> str:
 
 
 def within_upload(text: str) -> str:
-    """Return the text unchanged if it is not larger than an upload may be.
-
-    Raises:
-        TextError: it is larger.
-    """
+    """Return the text unchanged if it is not larger than an upload may be."""
     most = most_megabytes()
     if len(text) > most * 1024**2:
         raise TextError(
@@ -256,11 +233,7 @@ def within_upload(text: str) -> str:
 
 @cached_by_bytes()
 def content(digest: str, _content: bytes | None = None) -> bytes:
-    """Cache the bytes of an uploaded file; the least recently used are dropped.
-
-    Raises:
-        TextError: they were dropped.
-    """
+    """Cache the bytes of an uploaded file; the least recently used are dropped."""
     if _content is None:
         raise TextError("The file is no longer on this server; upload it again.")
     return _content
@@ -301,13 +274,8 @@ def answer(
     shared by all readers with the same question.
 
     Args:
-        question: the question.
-        opened: the model, corpus or training run.
         options: the options of the question.
         draw: shows a partial answer, each second and after a cancellation, for work that has one.
-
-    Raises:
-        BertvizError: the question cannot be answered.
     """
     known: Answer[T] | None = opened.cached(question.key(options))
     if known is not None:
@@ -347,15 +315,10 @@ def awaited(
     Args:
         board: returns the board of the job.
         key: key of the job.
-        job: the job.
-        noun: what its steps are, such as "sentences".
         patience_s: seconds that the page waits before it offers to cancel the work.
         resume: called with the key before a cancelled job starts again.
         draw: shows a partial result, each second and after a cancellation, for work that has one.
         kind: kind of the work, of which a session waits for one job; the noun by default.
-
-    Raises:
-        BertvizError: the error of the job.
     """
     this_reader().wait_for(kind or noun, job)
     _wait(job, noun, patience_s)
@@ -478,9 +441,7 @@ def text_select(key: str, label: str, names: Sequence[str], first: int) -> int:
 
     Args:
         key: session key of the index.
-        label: label of the widget.
         names: the texts.
-        first: the default.
     """
     count = len(names)
     if not 0 <= int(st.session_state.get(key, -1)) < count:

@@ -41,21 +41,12 @@ QUIET_S = 0.4
 
 
 def traced(name: str, text: str, pair: str | None) -> Trace:
-    """Run a model on a text, or return the cached trace.
-
-    Raises:
-        BertvizError: the model cannot be loaded, or cannot run on this text.
-    """
+    """Run a model on a text, or return the cached trace."""
     return run_tokens(models.loaded(name), models.tokens(name, text, pair))
 
 
 def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
-    """Run a model on tokens, or return the cached trace.
-
-    Raises:
-        BusyError: too many readers wait for the model.
-        BertvizError: the model cannot run on these tokens.
-    """
+    """Run a model on tokens, or return the cached trace."""
     place = st.empty()
     trace = models.traces().cached(model, tokens)
     if trace is not None:
@@ -68,8 +59,6 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
     """Estimate the cost of runs; if they take long, the page ends here until the reader confirms.
 
     Args:
-        model: the model.
-        tokens: the text.
         runs: number of runs.
     """
     cost = run_cost(model, len(tokens), runs)
@@ -147,12 +136,7 @@ POLL_S = 1.0
 
 
 def offer(name: str) -> None:
-    """Show a download button with the size of a model, or the progress of its download.
-
-    Raises:
-        UnreachableHubError: the Hub cannot be reached, or could not a short time ago.
-        BertvizError: the Hub is switched off or refuses, or has no such model.
-    """
+    """Show a download button with the size of a model, or the progress of its download."""
     job = board().find(_key(name))
     if job is None:
         if reason := unreached_reason():

@@ -143,11 +143,7 @@ def _class(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -
 
 
 def answered_classes(name: str, tasks: Sequence[str], texts: Texts) -> tuple[HeadModel, ClassPrediction]:
-    """Return the classification head, and its prediction for the text.
-
-    Raises:
-        BertvizError: the model has no such head, or it cannot read the text.
-    """
+    """Return the classification head, and its prediction for the text."""
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     head = models.with_head(name, task)
     return head, classes(SharedModel(name), Options((texts[0],), texts[1], task)).result
@@ -160,11 +156,7 @@ def _tag(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> 
 
 
 def answered_tags(name: str, texts: Texts) -> tuple[int, ClassPrediction]:
-    """Let the reader choose a token, by default the one with the surest tag; returns it and its tags.
-
-    Raises:
-        BertvizError: the model has no such head, or it cannot read the text.
-    """
+    """Let the reader choose a token, by default the one with the surest tag; returns it and its tags."""
     tags = tagged_tokens(SharedModel(name), Options((texts[0],), texts[1], "token-classification")).result
     surest = surest_tag(tags)
     first = longest_piece(tags.tokens) if surest is None else surest[1]
@@ -360,14 +352,10 @@ def target_row(
     A target of two texts reads an example where there is no second one.
 
     Args:
-        name: name of the model.
         row: the line.
         alone: whether heads read the first text only, since the view uses the second one in another way.
         of_list: whether the target is computed for many texts, so that positions in one text are not offered.
         texts: what a target of two texts reads; None for the texts of the session.
-
-    Raises:
-        BertvizError: the target cannot be computed.
     """
     offered, probe = _offered(name, alone, of_list), session_probe(name)
     aside = _begin_with(offered.kinds)
@@ -389,11 +377,7 @@ def target_row(
 
 
 def class_kinds(name: str) -> tuple[TargetKind, ...]:
-    """Kinds of targets of a model that are classes; () for a model without a probe, or a head for classes or tags.
-
-    Raises:
-        BertvizError: the model cannot be loaded.
-    """
+    """Kinds of targets of a model that are classes; () for a model without a probe, or a head for classes or tags."""
     return tuple(kind for kind in _offered(name, False, False).kinds if kind in CLASSES_OF)
 
 
@@ -402,9 +386,6 @@ def class_row(name: str, row: TargetRow) -> ChosenTarget:
 
     Returns:
         Its likeliest class as a target.
-
-    Raises:
-        BertvizError: the head cannot be run.
     """
     offered, probe, kinds = _offered(name, False, False), session_probe(name), class_kinds(name)
     with row.folded:

@@ -177,13 +177,7 @@ MIXING = ("_fft_c2c", "_fft_r2c")
 
 
 def model_facts(name: str, config: Mapping[str, Any], task: str = "base") -> ModelFacts:
-    """Derive the facts about the class of a config; encoder-decoder models are run as a whole.
-
-    Raises:
-        TextError: even a short run would take too long.
-        UnsupportedModelError: the family cannot be run without weights.
-        CheckpointError: the config cannot be used.
-    """
+    """Derive the facts about the class of a config; encoder-decoder models are run as a whole."""
     dry = dry_model(name, config, task)
     base = dry.model if task == "base" else build_skeleton(name, config)
     return _facts_of(dry, base)
@@ -471,12 +465,7 @@ class BuildOutcome(msgspec.Struct, frozen=True):
 
 
 def answered(request: bytes) -> bytes:
-    """The packed BuildOutcome for a packed BuildRequest; empty for the Preparation, which is the first request.
-
-    Raises:
-        CheckpointError: there are too many modules, or the values of the config are inconsistent.
-        UnsupportedModelError: the family has no class for the task.
-    """
+    """The packed BuildOutcome for a packed BuildRequest; empty for the Preparation, which is the first request."""
     message = msgspec.msgpack.decode(request, type=Preparation | BuildRequest)
     if isinstance(message, Preparation):
         confine_files(scratch=Path(message.scratch))
@@ -512,11 +501,7 @@ TASK = "base"
 
 
 def facts_of(name: str, config: Mapping[str, Any], task: str) -> ModelFacts:
-    """The facts about a model: packaged, from the trial of its config in another process, or derived now.
-
-    Raises:
-        BertvizError: the facts cannot be derived, or the trial failed.
-    """
+    """The facts about a model: packaged, from the trial of its config in another process, or derived now."""
     if name == DEFAULT_MODEL and task == TASK and dict(config) == read_json(bundled_folder(), CONFIG_FILE):
         return msgspec.json.decode(FILE.read_bytes(), type=ModelFacts)
     packed = config_trial(name, config, task)

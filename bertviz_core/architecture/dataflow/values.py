@@ -100,7 +100,6 @@ def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Itera
     """Record the dataflow of a model in this thread inside the block.
 
     Args:
-        model: the model.
         begins: paths of the first modules of layers.
         ends: paths of the last modules of layers.
     """

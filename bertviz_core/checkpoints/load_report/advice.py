@@ -200,9 +200,7 @@ def best_repair(
     ending.
 
     Args:
-        matcher: the model's names and shapes.
         match: match of the unchanged keys.
-        stored: names and shapes in the file.
         files: names of the checkpoint's files.
     """
     lost = {key for keys in match.unused.values() for key in keys}

@@ -58,10 +58,8 @@ def key_rows(
     """List every name of the model in its order, then every unmatched key of the file, by name.
 
     Args:
-        matcher: the model's names and shapes.
         match: result of the matching.
         ledger: the model's parameters and their components.
-        stored: names and shapes in the file.
         repair: change of names that assigns unmatched keys to components.
     """
     components = {row.name: row.component for row in ledger.parameters}
@@ -176,17 +174,7 @@ MAX_LABELS = 100_000
 
 
 def source_load_report(source: ModelSource, task: str, settings: Settings, num_labels: int | None = None) -> LoadReport:
-    """Predict the load report of a model for a task.
-
-    Args:
-        source: the model.
-        task: one of bertviz_core.models.skeleton.TASKS.
-        settings: settings of this instance.
-        num_labels: outputs of a classification head; None for as many as the config names.
-
-    Raises:
-        BertvizError: the model has no readable file, or no class for the task.
-    """
+    """Predict the load report of a model for a task."""
     facts = type_facts(source.model_type)
     if task in TASKS and facts is not None and facts.tasks and task not in facts.tasks:  # before any file is requested
         raise UnsupportedModelError(
@@ -205,11 +193,7 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
 
 
 def compared_ledger(source: ModelSource, settings: Settings, task: str | None) -> Ledger:
-    """Return the ledger of a model, with a notice if its file holds other parameters than the class of its config.
-
-    Raises:
-        BertvizError: the file cannot be read.
-    """
+    """Return the ledger of a model, with a notice if its file holds other parameters than the class of its config."""
     ledger = source_ledger(source, settings, task)
     if ledger.fits:
         return ledger
@@ -233,11 +217,7 @@ def _class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> st
 
 
 def stored_header(source: ModelSource, settings: Settings) -> tuple[CheckpointHeader, Path | None]:
-    """Return the header of a model's file and its folder; without one if it comes from the Hub by range requests.
-
-    Raises:
-        BertvizError: there is no file, or it cannot be read.
-    """
+    """Return the header of a model's file and its folder; without one if it comes from the Hub by range requests."""
     try:
         folder = weights_folder(source, settings)
         return read_header(folder), folder
@@ -254,11 +234,7 @@ def stored_header(source: ModelSource, settings: Settings) -> tuple[CheckpointHe
 
 
 def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) -> Mapping[str, Any]:
-    """Return the config with this number of labels, as from_pretrained(num_labels=...) does.
-
-    Raises:
-        UnsupportedModelError: the task's head has no labels, or the number is invalid.
-    """
+    """Return the config with this number of labels, as from_pretrained(num_labels=...) does."""
     if num_labels is None:
         return config
     if task not in LABELLED:
@@ -278,15 +254,9 @@ def report_of(
     """Compare a header with the class of a task.
 
     Args:
-        name: name of the model.
-        config: its config.
-        task: task of the class.
         header: the header of its file.
         folder: the folder with that file, of which only tied tensors that are stored twice are compared; None if it is
             not at hand.
-
-    Raises:
-        BertvizError: the class cannot be built from the config, or a file cannot be read.
     """
     model = build_skeleton(name, config, task)
     ledger = module_ledger(name, model, source="config")

@@ -19,14 +19,6 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
     """Compare a task's class of a model with its base model.
 
     Law: base_total - removed + added = total, unless a shape changes.
-
-    Args:
-        source: the model.
-        task: one of bertviz_core.models.skeleton.TASKS.
-        num_labels: outputs of a classification head; None for as many as the config names.
-
-    Raises:
-        BertvizError: the model has no class for the task.
     """
     config = with_labels(source.config, task, num_labels)
     base, model = build_skeleton(source.name, source.config), build_skeleton(source.name, config, task)

@@ -58,11 +58,7 @@ class MergedWeights:
         return MergedWeights(self.base, replace(self.adapter, updates=(), saved=new))
 
     def slices(self) -> dict[str, TensorSlice]:
-        """Name -> location of the values, or what computes them, for every tensor of the merged model.
-
-        Raises:
-            CheckpointError: a file can no longer be read.
-        """
+        """Name -> location of the values, or what computes them, for every tensor of the merged model."""
         found = tensor_slices(self.base)
         for matrix in merged_matrices(self.adapter, self.base.folder):
             place = found[matrix.stored.name]
@@ -90,11 +86,7 @@ class RunCheckpoint(NamedTuple):
     """Its weights, if it is an adapter."""
 
     def slices(self) -> dict[str, TensorSlice]:
-        """Name -> location of the values, for every tensor; those of an adapter are the merged ones.
-
-        Raises:
-            CheckpointError: a file can no longer be read.
-        """
+        """Name -> location of the values, for every tensor; those of an adapter are the merged ones."""
         return tensor_slices(self.checkpoint) if self.merged is None else self.merged.slices()
 
 
@@ -104,15 +96,8 @@ def read_checkpoint(
     """Open a checkpoint of a run: a model, or an adapter with its base; headers are checked, no value is read.
 
     Args:
-        name: its name.
-        folder: its folder.
         settings: limits for its config.
         bases: the bases that were opened before, by name; one that is opened is added.
-
-    Raises:
-        CheckpointError: it is not whole, or in a format that is not read.
-        ModelNotFoundError: there is an adapter, but not its base.
-        MissingFilesError: the weights of the base are not on this machine.
     """
     source = folder_source(name, folder, settings)
     if source.adapter is None:
@@ -152,10 +137,6 @@ def require_one_model(run: str, checkpoints: Sequence[RunCheckpoint]) -> None:
 
     Args:
         run: name of the run.
-        checkpoints: its checkpoints.
-
-    Raises:
-        CheckpointError: two differ in model type, in names or shapes of tensors, or in their base.
     """
     _require_one_base(run, checkpoints)
     first = checkpoints[0]
@@ -340,13 +321,7 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
 
     Args:
         name: name of the run.
-        folder: its folder.
         settings: limits for the configs.
-
-    Raises:
-        CheckpointError: there is no checkpoint that can be read, or they are of different models or bases.
-        ModelNotFoundError: there are adapters, but not their base.
-        MissingFilesError: the weights of the base are not on this machine.
     """
     found: list[RunCheckpoint] = []
     bases: dict[str, Checkpoint] = {}
@@ -402,11 +377,7 @@ def run_names(settings: Settings) -> tuple[str, ...]:
 
 
 def run_folder(name: str, settings: Settings) -> Path:
-    """The folder of a training run in the models folder, or of the example run.
-
-    Raises:
-        CheckpointError: there is none of this name.
-    """
+    """The folder of a training run in the models folder, or of the example run."""
     offered = run_names(settings)
     if name not in offered:
         there = ", ".join(quoted(each, 40) for each in offered[:5]) or "none"
@@ -431,11 +402,7 @@ def files_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 def _subfolders(folder: Path) -> list[str]:
-    """Names of the subfolders that are no links, at most MAX_CHECKPOINTS.
-
-    Raises:
-        CheckpointError: the folder cannot be read, or has more.
-    """
+    """Names of the subfolders that are no links, at most MAX_CHECKPOINTS."""
     try:
         with os.scandir(folder) as entries:
             listed = [entry for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
@@ -469,11 +436,7 @@ def _has_model(folder: Path) -> bool:
 
 
 def _read(run: str, folder: Path, place: str, settings: Settings, bases: dict[str, Checkpoint]) -> RunCheckpoint:
-    """Open one checkpoint.
-
-    Raises:
-        CheckpointError: it is not whole, in a format that is not read, or deleted meanwhile.
-    """
+    """Open one checkpoint."""
     inside = folder / place
     name = f"{run}/{place}" if place else run
     try:
@@ -484,12 +447,7 @@ def _read(run: str, folder: Path, place: str, settings: Settings, bases: dict[st
 
 
 def _step(place: str, inside: Path) -> int:
-    """Step of the checkpoint in a subfolder, or of the final model for ""; -1 if that of the final model is unknown.
-
-    Raises:
-        UnknownStepError: neither the name of a subfolder nor its state has a step.
-        CheckpointError: its name has none, and its state cannot be read.
-    """
+    """Step of the checkpoint in a subfolder, or of the final model for ""; -1 if that of the final model is unknown."""
     number = STEP.search(place)
     in_name = int(number.group()) if number is not None else None if place else -1
     if in_name is not None and TRAINER_FOLDER.fullmatch(place):

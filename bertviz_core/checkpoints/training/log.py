@@ -39,11 +39,7 @@ class TrainerState(NamedTuple):
 
 
 def read_state(folder: Path) -> TrainerState:
-    """Read the state that a trainer saved in a folder; NaN and infinity are permitted, as Python writes them.
-
-    Raises:
-        CheckpointError: it cannot be read, is too large, or is not such a state.
-    """
+    """Read the state that a trainer saved in a folder; NaN and infinity are permitted, as Python writes them."""
     state = parsed_json(STATE_FILE, read_file(folder, STATE_FILE, STATE_NBYTES), STATE_VALUES)
     history = state.get("log_history", []) if isinstance(state, dict) else None
     if not isinstance(history, list):
@@ -52,11 +48,7 @@ def read_state(folder: Path) -> TrainerState:
 
 
 def saved_step(folder: Path) -> int | None:
-    """The global_step that a trainer saved in a folder; None if there is no such file, or none in it.
-
-    Raises:
-        CheckpointError: the file cannot be read.
-    """
+    """The global_step that a trainer saved in a folder; None if there is no such file, or none in it."""
     return read_state(folder).step if present(folder, STATE_FILE) else None
 
 

@@ -29,11 +29,7 @@ MAX_NUMBERS = 4_000_000
 
 
 def require_two(run: TrainingRun) -> None:
-    """Check that weights can have moved.
-
-    Raises:
-        CheckpointError: the run has a single checkpoint, or too many tensors in all of them.
-    """
+    """Check that weights can have moved."""
     if len(run.states) < LEAST_CHECKPOINTS:
         raise CheckpointError(
             f"{quoted(run.name)} has a single checkpoint ({quoted(run.checkpoints[0].name)}); the movement of weights "
@@ -69,9 +65,6 @@ def checkpoint_sums(
         now: the checkpoint.
         progress: called for each piece; may raise to cancel.
         known: sums of `start`, with which a tensor in the same file as there, as the base's are, is not read again.
-
-    Raises:
-        CheckpointError: a file is damaged, or changes while it is read.
     """
     tensors, _ = moved_tensors(start.checkpoint)
     slices = [each.slices() for each in (start, before, now)]
@@ -121,7 +114,6 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     """Compute the movement of layers and components from the sums of each checkpoint.
 
     Args:
-        run: the run.
         sums: sums of the first of the run's states, in their order; all of them, or fewer for a partial result.
     """
     states = run.states[: len(sums)]
@@ -194,7 +186,6 @@ def indices_by_place(tensors: Sequence[TensorLocation], places: Sequence[str], p
     """Group the tensors of a part by place, in one pass.
 
     Args:
-        tensors: the tensors.
         places: place of each tensor.
         part: one of MOVED_PARTS; all but the first are parts of layers.
 

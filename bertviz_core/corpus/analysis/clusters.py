@@ -53,16 +53,11 @@ def corpus_clusters(
     direction of the fitted rows of its cluster.
 
     Args:
-        vectors: all vectors, for example Corpus.vectors().
         method: clustering method.
         count: number of k-means clusters.
         least: minimum cluster size of HDBSCAN.
         seed: seed of the sample and of the starts of k-means.
         progress: called as progress(rows done, rows) during the assignment; may raise to cancel.
-
-    Raises:
-        CorpusError: there are fewer rows than clusters, the count is out of range, or a vector contains NaN or
-            infinity.
     """
     rows = len(vectors)
     if rows < 2:
@@ -225,14 +220,10 @@ def map_density(
     the points in the window. Points are counted block by block, so that memory does not grow with them.
 
     Args:
-        points: the map.
         window: the part of the map to cover.
         values: value of a column for each point; None for none.
         across: number of cells horizontally; 0 for square cells that suit the number of points.
         down: number of cells vertically; 0 for square cells that suit the number of points.
-
-    Raises:
-        ValueError: the window has no area, or there are no cells or more than MAX_CELLS.
     """
     suited = _suited(len(points), window)
     across, down = across or suited[0], down or suited[1]
@@ -264,11 +255,7 @@ def map_points(
 
 
 def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[np.ndarray, " inside"]:
-    """Return the rows with points in a window, edges included, ascending.
-
-    Raises:
-        ValueError: the window has no area.
-    """
+    """Return the rows with points in a window, edges included, ascending."""
     if not (window.left < window.right and window.bottom < window.top):
         raise ValueError(f"a window without an area: {window}")
     across, down = points[:, 0], points[:, 1]
@@ -284,11 +271,7 @@ def rows_in_outline(
     """Return the rows with points inside a polygon, ascending, by the even-odd rule.
 
     Args:
-        points: the map.
         outline: corners of the polygon in order; the last is joined to the first.
-
-    Raises:
-        ValueError: there are fewer than three corners, or all are on one horizontal line.
     """
     if len(outline) < 3:
         raise ValueError(f"an outline of {len(outline)} corners")

@@ -46,14 +46,10 @@ def duplicate_groups(
     the comparison, so that equal vectors have cosine 1; a zero vector is similar to none.
 
     Args:
-        vectors: all vectors, for example Corpus.vectors().
         threshold: minimum cosine of a pair, 0.5 to 1.
         progress: called as progress(done, total) in pairs of blocks; may raise to cancel.
         on_partial: called with the groups of the pairs so far, after each block that has been compared with all others
             but the last.
-
-    Raises:
-        CorpusError: the threshold is out of range, there are too many rows, or a vector contains NaN or infinity.
     """
     if not LOWEST <= threshold <= 1:
         raise CorpusError(f"The threshold {threshold:g} was requested; give a cosine from {LOWEST:g} to 1.")

@@ -46,15 +46,10 @@ def head_profiles(
     Args:
         corpus: corpus with the texts.
         loaded: any model with attention, not necessarily that of the corpus.
-        tokenizer: tokenizer of the model.
         sentences: number of sampled sentences.
         column: column with the most frequent values as parts; "" for none.
         seed: seed of the sample.
         progress: called as progress(sentences done, sentences); may raise to cancel.
-
-    Raises:
-        CorpusError: the corpus stores no texts, the sample has none, or there is no such column.
-        UnsupportedModelError: the attention of this model cannot be recorded.
     """
     if not 1 <= sentences <= MAX_SENTENCES:
         raise CorpusError(f"A sample of {sentences:,} sentences was requested; give 1 to {MAX_SENTENCES:,}.")
@@ -142,18 +137,10 @@ def corpus_probe_scores(
     Args:
         corpus: corpus with the texts and the column.
         loaded: any model, not necessarily that of the corpus.
-        tokenizer: tokenizer of the model.
         column: column of the labels.
-        pooling: pooling of the token vectors.
         texts: number of sampled rows with a text and a label.
         seed: seed of the sample, the folds and the shuffled labels.
         progress: called as progress(texts run, texts), then as progress(fits done, fits); may raise to cancel.
-        on_partial: called with the scores of the layers done so far, after each layer but the last.
-
-    Raises:
-        CorpusError: the corpus stores no texts, lacks the column, or has no text with a label in the sample.
-        TextError: there is a single class, or too many.
-        UnsupportedModelError: the model has no such pooling.
     """
     labelled = labelled_sample(corpus, column, texts, seed)
     vectors = layer_vectors(loaded, tokenizer, labelled.texts, pooling, progress)
@@ -164,10 +151,6 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     """Sample texts of a corpus with labels from a column, from the rows that have a label.
 
     A class with fewer than two sampled texts is left out, with a notice.
-
-    Raises:
-        CorpusError: the corpus stores no texts, lacks the column, or has no text with a label.
-        TextError: there is a single class, or too many.
     """
     if not 4 <= texts <= MAX_TEXTS:
         raise CorpusError(f"A sample of {texts:,} texts was requested; give 4 to {MAX_TEXTS:,}.")

@@ -31,14 +31,9 @@ def corpus_map(
     and then transforms the others.
 
     Args:
-        vectors: all vectors, for example Corpus.vectors().
         method: projection method.
         seed: seed of the sample for UMAP.
         progress: called as progress(rows done, rows to do); may raise to cancel. PCA reads all rows twice.
-
-    Raises:
-        CorpusError: a vector contains NaN or infinity.
-        TextError: UMAP is not installed, or there are too few rows for it.
     """
     return _principal(vectors, progress) if method == "pca" else _umap(vectors, seed, progress)
 

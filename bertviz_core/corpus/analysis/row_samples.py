@@ -18,11 +18,7 @@ BLOCK_ROWS = 16_384
 def blocks(
     vectors: Float[Vectors, "rows dimensions"], size: int = 0
 ) -> Iterator[tuple[slice, Float[np.ndarray, "block dimensions"]]]:
-    """Yield rows in float32 in blocks of this size (0 for BLOCK_ROWS), with their indices.
-
-    Raises:
-        CorpusError: a vector contains NaN or infinity.
-    """
+    """Yield rows in float32 in blocks of this size (0 for BLOCK_ROWS), with their indices."""
     size = size or BLOCK_ROWS
     for start in range(0, len(vectors), size):
         # PyTorch converts float16 to float32 ten times as fast as NumPy.
@@ -44,11 +40,7 @@ def sampled_rows(count: int, most: int, seed: int) -> Int[np.ndarray, " sampled"
 
 
 def texts_of(corpus: Corpus, rows: Int[np.ndarray, " sampled"]) -> list[str]:
-    """Return the texts of some rows; "" if missing.
-
-    Raises:
-        CorpusError: the corpus stores no texts, or a shard cannot be read.
-    """
+    """Return the texts of some rows; "" if missing."""
     if corpus.manifest.text_column is None:
         raise CorpusError(
             f"The corpus {quoted(corpus.path.name)} keeps no texts (--no-text), and this reads them; embed it again "

@@ -35,14 +35,10 @@ def fastest_format(encoder: Encoder, texts: Sequence[str]) -> tuple[SentenceDtyp
     """The number format in which texts are encoded fastest, of those whose vectors stay close to float32's.
 
     Args:
-        encoder: the model.
         texts: first texts of the input, at least one.
 
     Returns:
         The format, and a notice with what was measured.
-
-    Raises:
-        BertvizError: the model cannot encode the texts.
     """
     formats = fast_formats(encoder.loaded.device)
     if not formats:

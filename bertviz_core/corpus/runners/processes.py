@@ -35,12 +35,7 @@ def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[Sh
     The shard of a killed process is embedded again by another.
 
     Args:
-        work: common data of all shards.
-        shards: the shards.
         count: number of processes; processors and GPUs are divided among them.
-
-    Raises:
-        CorpusError: processes are killed repeatedly.
     """
     left = {shard.index: shard for shard in shards}
     breaks = 0

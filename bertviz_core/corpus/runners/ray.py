@@ -33,13 +33,8 @@ def run(work: ShardWork, shards: Sequence[ShardRows], count: int | None, address
     """Embed shards; yield outcomes as they complete, in any order.
 
     Args:
-        work: common data of all shards.
-        shards: the shards.
         count: number of workers; None for one per GPU, or per processor without GPUs.
         address: address of the cluster ("auto" for that of this machine); None to start a local one.
-
-    Raises:
-        CorpusError: Ray is not installed, the cluster cannot be reached, or its workers fail.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports from a locally started cluster
     try:

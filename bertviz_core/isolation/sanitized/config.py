@@ -32,24 +32,12 @@ MAX_ENTRY_NAME = 200
 
 
 def harmless_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a config.json for transformers, without entries that name a file, a repository or code.
-
-    Args:
-        name: the name of the model, for error messages.
-        config: its config.json.
-
-    Raises:
-        CheckpointError: a part of the model is in another repository, or the config is nested too deeply.
-    """
+    """A copy of a config.json for transformers, without entries that name a file, a repository or code."""
     return _cleaned(name, config, MAX_DEPTH)
 
 
 def check_entry_name(name: str, entry: str) -> None:
-    """Check the length of the name of an entry before it is matched with patterns.
-
-    Raises:
-        CheckpointError: it is too long.
-    """
+    """Check the length of the name of an entry before it is matched with patterns."""
     if len(entry) > MAX_ENTRY_NAME:
         raise CheckpointError(
             f"The config of {quoted(name)} has an entry {quoted(entry, 40)} whose name has {len(entry):,} characters; "

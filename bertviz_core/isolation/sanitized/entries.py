@@ -83,12 +83,7 @@ def check_entries(name: str, config: Mapping[str, Any], bounds: Settings | Terms
     """Check the types and ranges of the entries of a config.
 
     Args:
-        name: the name of the model, for error messages.
-        config: its config.json.
         bounds: limits for layers and labels.
-
-    Raises:
-        CheckpointError: an entry is invalid.
     """
     for entry in _entries(name, config, "", 0):
         fault = _fault(entry, bounds)

@@ -15,12 +15,7 @@ HEADER_ERRORS = (TokenError, SyntaxError, TypeError, RecursionError, MemoryError
 
 
 def npy_header(file: BufferedReader) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, Fortran order and dtype of an npy file; the file position is then at its values.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is not an npy file of version 1 or 2, or contains Python objects.
-    """
+    """Shape, Fortran order and dtype of an npy file; the file position is then at its values."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     version = np.lib.format.read_magic(file)
     if version not in readers:

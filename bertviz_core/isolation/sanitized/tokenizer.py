@@ -78,11 +78,7 @@ def harmless_added_tokens(tokens: Mapping[str, Any]) -> dict[str, int]:
 
 
 def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
-    """Check that the vocabulary of a tokenizer.json is not the name of a file.
-
-    Raises:
-        CheckpointError: it is invalid.
-    """
+    """Check that the vocabulary of a tokenizer.json is not the name of a file."""
     model = whole.get("model")
     if not isinstance(model, Mapping):
         raise CheckpointError(
@@ -163,36 +159,20 @@ VOCABULARIES = (
 
 
 def check_tokenizer_files(folder: Path) -> None:
-    """Check the types and sizes of the files of a tokenizer without opening them.
-
-    Raises:
-        CheckpointError: a file is not a regular file of the folder, or too large.
-    """
+    """Check the types and sizes of the files of a tokenizer without opening them."""
     for path in tokenizer_files(folder):
         check_size(path.name, path.stat().st_size, VOCABULARY_NBYTES)
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """The paths of the tokenizer files of a model.
-
-    Raises:
-        CheckpointError: one is not a regular file of the folder.
-    """
+    """The paths of the tokenizer files of a model."""
     names = (SERIALIZED, *TOKENIZER_FILES_SETTINGS, ADDED, *VOCABULARIES)
     return [own_file(folder, name) for name in names if present(folder, name)]
 
 
 @contextmanager
 def sanitized_tokenizer_folder(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
-    """A temporary folder with sanitized copies of the tokenizer files of a model.
-
-    Args:
-        folder: the folder of the model.
-        config: its config.json.
-
-    Raises:
-        CheckpointError: a file is not a regular file of the folder, too large or damaged, or the disk is full.
-    """
+    """A temporary folder with sanitized copies of the tokenizer files of a model."""
     with temporary_folder() as copies:
         for name in (SERIALIZED, *TOKENIZER_FILES_SETTINGS, ADDED, *VOCABULARIES):
             if present(folder, name):
@@ -206,11 +186,7 @@ def sanitized_tokenizer_folder(folder: Path, config: Mapping[str, Any]) -> Itera
 
 
 def harmless_bytes(name: str, raw: bytes) -> bytes:
-    """The sanitized content of a tokenizer file.
-
-    Raises:
-        CheckpointError: it is damaged, or names a file in place of a vocabulary.
-    """
+    """The sanitized content of a tokenizer file."""
     if name == SERIALIZED:
         serialized = json_object(name, raw)
         check_serialized(name, serialized)
@@ -238,11 +214,7 @@ def _check_special_tokens(name: str, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """An empty temporary folder.
-
-    Raises:
-        CheckpointError: it cannot be created.
-    """
+    """An empty temporary folder."""
     try:
         temporary = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -252,11 +224,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def write_copy(path: Path, content: bytes) -> None:
-    """Write a file into a temporary folder.
-
-    Raises:
-        CheckpointError: it cannot be written.
-    """
+    """Write a file into a temporary folder."""
     try:
         path.write_bytes(content)
     except OSError as error:

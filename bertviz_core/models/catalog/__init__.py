@@ -322,9 +322,6 @@ def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
     """The folder with the files of a bundled model; no code of its package is run.
 
     Cached, since a search can miss an installed package while other threads are importing.
-
-    Raises:
-        ModelNotFoundError: the package is not installed.
     """
     spec = find_spec(BUNDLED[name].package)
     if spec is None or not spec.submodule_search_locations:
@@ -338,9 +335,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
     Args:
         name: the model.
         files: the files to verify; None for all.
-
-    Raises:
-        CheckpointError: a file differs from the published one.
     """
     expected = BUNDLED[name].digests
     for file_name in expected if files is None else [file for file in files if file in expected]:
@@ -363,11 +357,7 @@ NEAR = 0.75
 
 
 def check_name(name: str) -> None:
-    """Check the length and the characters of a name.
-
-    Raises:
-        ModelNotFoundError: it is empty, too long, or contains control characters.
-    """
+    """Check the length and the characters of a name."""
     if not name:
         raise ModelNotFoundError(f"No model was given; give a name such as {DEFAULT_MODEL} or bert-base-uncased.")
     if len(name) > NAME_LIMIT or not name.isprintable():
@@ -377,11 +367,7 @@ def check_name(name: str) -> None:
 
 
 def split_name(name: str, settings: Settings) -> tuple[str, str | None]:
-    """The name of an adapter and that of its base, or the whole name and None; a folder may have the sign in its name.
-
-    Raises:
-        ModelNotFoundError: it is a path, but of no folder that may be opened.
-    """
+    """Name of an adapter and that of its base, or the whole name and None; a folder may have the sign in its name."""
     adapter, sign, base = (part.strip() for part in name.partition(JOIN))
     if not sign:
         return name, None
@@ -397,13 +383,7 @@ def split_name(name: str, settings: Settings) -> tuple[str, str | None]:
 
 
 def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizError:
-    """The error that there is no model with a name, with a suggestion.
-
-    Args:
-        name: the name.
-        settings: the settings.
-        local: names of the models folder.
-    """
+    """The error that there is no model with a name, with a suggestion."""
     hub_note = (
         "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
     )
@@ -418,9 +398,7 @@ def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> Ber
     """The error with a suggestion, if a similar name exists.
 
     Args:
-        error: the error.
         name: the name that was not found.
-        local: names of the models folder.
     """
     known = {known_name.lower(): known_name for known_name in (*local, *names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
@@ -432,11 +410,7 @@ def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> Ber
 
 
 def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
-    """Check the model type and the entries of a config.
-
-    Raises:
-        CheckpointError: the model type is missing or unknown to transformers, or an entry is invalid.
-    """
+    """Check the model type and the entries of a config."""
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
         raise CheckpointError(
@@ -488,9 +462,6 @@ def example_folder(name: str, settings: Settings) -> Path | None:
     """The folder of the example run, or of a checkpoint of it; None for any other name.
 
     A folder of the same name in the models folder goes before the whole run.
-
-    Raises:
-        CheckpointError: a file differs from the published one.
     """
     run, _, checkpoint = name.partition("/")
     if run != EXAMPLE_RUN or (checkpoint and f"{checkpoint}/config.json" not in DIGESTS):
@@ -502,11 +473,7 @@ def example_folder(name: str, settings: Settings) -> Path | None:
 
 
 def is_example(folder: Path) -> bool:
-    """Whether a folder is one of the example run, with the published files.
-
-    Raises:
-        CheckpointError: a file differs from the published one.
-    """
+    """Whether a folder is one of the example run, with the published files."""
     if not folder.is_relative_to(EXAMPLE_FOLDER):
         return False
     verify_example()
@@ -519,22 +486,14 @@ def example_offers(settings: Settings) -> tuple[str, ...]:
 
 
 def example_texts() -> bytes:
-    """The file of labelled texts.
-
-    Raises:
-        CheckpointError: it differs from the published one.
-    """
+    """The file of labelled texts."""
     verify_example()
     return (EXAMPLE_FOLDER / TEXTS_FILE).read_bytes()
 
 
 @cache
 def verify_example() -> None:
-    """Verify the SHA-256 of all files of the run, once.
-
-    Raises:
-        CheckpointError: a file differs from the published one.
-    """
+    """Verify the SHA-256 of all files of the run, once."""
     for file, expected in DIGESTS.items():
         with opened(EXAMPLE_FOLDER, file) as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -84,11 +84,7 @@ ENTRIES = msgspec.json.Decoder(dict[str, StoredEntry])
 
 
 def read_file_header(path: Path) -> tuple[list[StoredTensor], int]:
-    """The tensors of a safetensors file, in the order of their values, and the number of bytes read.
-
-    Raises:
-        CheckpointError: the file cannot be read or is invalid.
-    """
+    """The tensors of a safetensors file, in the order of their values, and the number of bytes read."""
     with opened(path.parent, path.name) as file:
         size = os.fstat(file.fileno()).st_size
         length = _header_length(path.name, file.read(8), size)
@@ -103,9 +99,6 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
         file: name of the file, for error messages.
         raw: the JSON of the header.
         payload: bytes after the header; None if unknown.
-
-    Raises:
-        CheckpointError: an entry is invalid, or the ranges overlap, have gaps or do not match the size of the file.
     """
     _check_signs(file, raw)
     tensors = []
@@ -132,11 +125,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
 
 
 def check_count(what: str, count: int) -> None:
-    """Check the number of tensors.
-
-    Raises:
-        CheckpointError: there are too many.
-    """
+    """Check the number of tensors."""
     if count > MAX_TENSORS:
         raise CheckpointError(f"{what} lists about {count:,} tensors; at most {MAX_TENSORS:,} are read.")
 
@@ -250,9 +239,6 @@ def read_header(folder: Path) -> CheckpointHeader:
     """The headers of the safetensors files in a folder.
 
     In a folder with links to the files of a base model, a tensor of a later file replaces that of an earlier one.
-
-    Raises:
-        CheckpointError: there is no safetensors file, or one is damaged.
     """
     names = weight_files(folder)
     tensors: list[StoredTensor] = []
@@ -270,22 +256,14 @@ def read_header(folder: Path) -> CheckpointHeader:
 
 
 def read_json(folder: Path, name: str, limit: int = CONFIG_NBYTES) -> dict[str, Any]:
-    """The JSON object in a small file of a checkpoint folder.
-
-    Raises:
-        CheckpointError: it is not a regular file of the folder, too large, or not a JSON object.
-    """
+    """The JSON object in a small file of a checkpoint folder."""
     raw = read_file(folder, name, limit)
     check_values(name, raw)
     return json_object(name, raw)
 
 
 def weight_files(folder: Path) -> tuple[str, ...]:
-    """Names of the safetensors files of the checkpoint in a folder.
-
-    Raises:
-        CheckpointError: there are none or only files of other formats, or a shard is missing or not a regular file.
-    """
+    """Names of the safetensors files of the checkpoint in a folder."""
     if present(folder, SINGLE_FILE):
         own_file(folder, SINGLE_FILE)
         return (SINGLE_FILE,)
@@ -380,11 +358,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor, other: Path | None = None) -> bool:
-    """Whether two tensors of the files of one folder, or of two, are of one shape and format, and equal bit by bit.
-
-    Raises:
-        CheckpointError: a file cannot be read.
-    """
+    """Whether two tensors of the files of one folder, or of two, are of one shape and format, and equal bit by bit."""
     if (first.shape, first.dtype) != (second.shape, second.dtype):
         return False
     with opened(folder, first.file) as one, opened(other or folder, second.file) as two:
@@ -398,11 +372,7 @@ def same_bytes(folder: Path, first: StoredTensor, second: StoredTensor, other: P
 
 
 def weights_sha256(folder: Path) -> str:
-    """SHA-256 of the weights: of the single file, or of the digests of the shards in the order of their names.
-
-    Raises:
-        CheckpointError: there are no valid weights, or a file cannot be read.
-    """
+    """SHA-256 of the weights: of the single file, or of the digests of the shards in the order of their names."""
     digests = []
     for name in weight_files(folder):
         with opened(folder, name) as file:

@@ -42,11 +42,7 @@ class TensorReader:
         self._files.clear()
 
     def read(self, tensor: StoredTensor) -> Float[np.ndarray, "..."]:
-        """The values of a tensor as float32, not to be written to.
-
-        Raises:
-            CheckpointError: it is not of floating-point numbers, or the file became shorter.
-        """
+        """The values of a tensor as float32, not to be written to."""
         if tensor.dtype not in FLOATS:
             raise CheckpointError(
                 f"{quoted(tensor.name)} is stored as {tensor.dtype}; here floating-point numbers of 16 bits or more "
@@ -72,9 +68,6 @@ def raw_values(folder: Path) -> Iterator[tuple[StoredTensor, UInt8[np.ndarray, "
 
     No value is in memory twice. The files are read, not memory-mapped: overwriting a mapped file would crash the
     process.
-
-    Raises:
-        CheckpointError: there are no safetensors files, or one is damaged or became shorter.
     """
     header = read_header(folder)
     by_file: dict[str, list[StoredTensor]] = {file: [] for file in header.files}
@@ -95,12 +88,8 @@ def write_tensors(path: Path, shapes: Mapping[str, Sequence[int]], values: Itera
     """Write a safetensors file of float32, one tensor at a time.
 
     Args:
-        path: the file.
         shapes: name of each tensor -> its shape.
         values: the tensors, in the order of the names.
-
-    Raises:
-        OSError: it cannot be written.
     """
     entries, begin = {}, 0
     for name, shape in shapes.items():

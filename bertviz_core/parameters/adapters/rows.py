@@ -27,13 +27,9 @@ def same_merged(fit: FittedAdapter, base: Path, first: StoredTensor, second: Sto
     """Whether two tensors of a merged header have the same values once the adapter is merged.
 
     Args:
-        fit: the adapter.
         base: the folder with the files of the base.
         first: one tensor.
         second: the other.
-
-    Raises:
-        CheckpointError: a file cannot be read.
     """
     if any(stored.name in (first.name, second.name) for stored, _ in fit.updates):
         return False
@@ -46,7 +42,6 @@ def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Paramete
 
     Args:
         rows: the rows of the merged model.
-        fit: the adapter.
     """
     updates = {stored.name: update for stored, update in fit.updates}
     saved = {name for name, each in fit.saved if each.is_trained}
@@ -63,8 +58,6 @@ def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
     """A sentence about what the adapter adds to its base.
 
     Args:
-        fit: the adapter.
-        base: name of the base.
         ledger: the ledger with both.
     """
     matrices = f"{len(fit.updates):,} {'matrix' if len(fit.updates) == 1 else 'matrices'} of {quoted(base)}"

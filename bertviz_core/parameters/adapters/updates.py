@@ -13,12 +13,7 @@ from bertviz_core.text import quoted
 
 
 def adapter_updates(source: ModelSource, settings: Settings) -> AdapterUpdates:
-    """Measure the updates of an adapter; the matrices of its base are read for their norms.
-
-    Raises:
-        UnsupportedModelError: the model is no adapter.
-        CheckpointError: the files of the adapter or of its base are not on this machine, or do not fit.
-    """
+    """Measure the updates of an adapter; the matrices of its base are read for their norms."""
     if source.adapter is None or source.folder is None:
         raise UnsupportedModelError(
             f"{quoted(source.name)} is not an adapter on this machine, so it has no updates; open a folder with an "
@@ -57,7 +52,6 @@ def singular_values(
 
     Args:
         second: B.
-        first: A.
         scale: factor of the product.
     """
     if not (np.isfinite(second).all() and np.isfinite(first).all()):

@@ -40,10 +40,6 @@ def answer_comparison(
         first: answers of the first model.
         second: answers of the second model to the same texts.
         gold: gold label of each text, "" for none; None to compare only the answers with each other.
-        seed: seed of the bootstrap samples.
-
-    Raises:
-        TextError: an answer is not one class per text, there are too many classes, or no text has a gold label.
     """
     if first.texts != second.texts:
         raise ValueError("the two models answered different texts")

@@ -69,9 +69,6 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
 
     Args:
         lines: typed lines, or the lines of a text file.
-
-    Raises:
-        TextError: a line has no tab, or the texts and classes do not suit a probe.
     """
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
@@ -86,11 +83,7 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
 
 
 def optional_labels(lines: SentenceTable) -> LabelledTexts:
-    """Parse lines of a text with an optional tab and label; a missing label is "".
-
-    Raises:
-        TextError: a line has a label and no text, or there are fewer than two texts.
-    """
+    """Parse lines of a text with an optional tab and label; a missing label is ""."""
     pairs = [line.partition("\t")[::2] for line in lines.sentences]
     for number, (text, label) in zip(lines.rows.tolist(), pairs, strict=True):
         if not text.strip():
@@ -111,11 +104,7 @@ def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
 
 
 def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
-    """Label the texts of a table by another column; rows without a label are left out and counted.
-
-    Raises:
-        TextError: there is no such column, or the texts and classes do not suit a probe.
-    """
+    """Label the texts of a table by another column; rows without a label are left out and counted."""
     labels = gold_column(table, column)
     chosen = [place for place, label in enumerate(labels) if label]
     notices = table.notices
@@ -125,11 +114,7 @@ def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
-    """Return the cells of a column as labels, one per text; "" for an empty cell.
-
-    Raises:
-        TextError: the table has no such column besides its texts.
-    """
+    """Return the cells of a column as labels, one per text; "" for an empty cell."""
     if column not in table.frame.columns:
         known = ", ".join(quoted(str(name), 40) for name in list(table.frame.columns)[:12]) or "none"
         raise TextError(
@@ -147,11 +132,7 @@ def label_column(table: SentenceTable) -> str | None:
 
 
 def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = ()) -> LabelledTexts:
-    """Check that labelled texts are usable for a probe.
-
-    Raises:
-        TextError: there is no text, one class, too many classes or texts, or a class with a single text.
-    """
+    """Check that labelled texts are usable for a probe."""
     what, counts = quoted(name), Counter(labels)
     if not texts:
         raise TextError(f"{what} has no text with a label. Write a label, a tab and a text on each line.")

@@ -48,9 +48,6 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
     Args:
         predictions: one answer for each text.
         gold: gold label of each text; "" for none.
-
-    Raises:
-        TextError: no text has a label, the answers are neither classes nor words, or there are too many classes.
     """
     if len(gold) != len(predictions.texts):
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
@@ -155,13 +152,7 @@ def _by_name(labels: Sequence[str]) -> dict[str, str]:
 
 
 def _place(label: str, count: int, numbers: Mapping[float, int]) -> int | None:
-    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes.
-
-    Args:
-        label: the label.
-        count: number of classes.
-        numbers: number that is the name of a class -> its place.
-    """
+    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes."""
     plain = label.casefold().removeprefix("label_")
     if count == 2 and plain in ("false", "true"):
         return int(plain == "true")
@@ -202,19 +193,7 @@ def layer_vectors(
     pooling: Pooling,
     progress: Progress | None = None,
 ) -> Float[np.ndarray, "layers texts hidden"]:
-    """Compute pooled vectors of texts at every hidden state in one run; for the pooler at the last one only.
-
-    Args:
-        loaded: the model, in float32.
-        tokenizer: tokenizer of the model.
-        texts: the texts.
-        pooling: pooling of the token vectors.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        TextError: a text is too long or has no token.
-        UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
-    """
+    """Compute pooled vectors of texts at every hidden state in one run; for the pooler at the last one only."""
     layers = probed_layers(loaded, pooling)
     rows = [row for chunk in tokenized(tokenizer, texts, SentencePlan(pooling)) for row in chunk]
     encoder, done = SentenceRun(loaded, SentencePlan(pooling), "float32", 0), 0
@@ -255,13 +234,11 @@ def probe_scores(
     memorisation, and accuracy minus control accuracy is the selectivity.
 
     Args:
-        loaded: the model.
         labelled: the texts and their classes.
         pooling: the pooling of the vectors.
         vectors: output of layer_vectors.
         seed: seed of the folds and of the shuffled labels.
         progress: called as progress(fits done, fits); may raise to cancel.
-        on_partial: called with the scores of the layers done so far, after each layer but the last.
     """
     places = {label: place for place, label in enumerate(labelled.classes)}
     gold = np.array([places[label] for label in labelled.labels])
@@ -344,11 +321,7 @@ def _report(progress: Progress | None, before: int, total: int, done: int) -> No
 def fitted_probe(
     labelled: LabelledTexts, scores: ProbeScores, vectors: Float[np.ndarray, "layers texts hidden"], layer: int
 ) -> Probe:
-    """Fit a probe of one layer on all texts; its reported accuracy is the cross-validated one.
-
-    Raises:
-        ValueError: the layer was not scored.
-    """
+    """Fit a probe of one layer on all texts; its reported accuracy is the cross-validated one."""
     place = scores.layers.index(layer)
     places = {label: place for place, label in enumerate(scores.classes)}
     gold = np.array([places[label] for label in labelled.labels])
@@ -432,19 +405,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 def probe_predictions(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> tuple[ClassPrediction, ...]:
-    """Classify texts with a probe; each prediction names the data that the probe was fitted on.
-
-    Args:
-        probe: the probe.
-        loaded: the model of its vectors.
-        tokenizer: the model's tokenizer.
-        texts: the texts.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        UnsupportedModelError: the probe was fitted on another model.
-        TextError: there is no text, or one is too long.
-    """
+    """Classify texts with a probe; each prediction names the data that the probe was fitted on."""
     check_model(probe, loaded)
     plan = SentencePlan(probe.pooling, probe.layer)
     vectors = sentence_vectors(loaded, tokenizer, texts, plan, progress=progress)
@@ -476,11 +437,7 @@ def introduction(probe: Probe) -> str:
 
 
 def check_model(probe: Probe, loaded: LoadedModel) -> None:
-    """Check that a probe was fitted on this model.
-
-    Raises:
-        UnsupportedModelError: name, revision or width of the vectors differ, or the model has no such layer.
-    """
+    """Check that a probe was fitted on this model."""
     if (probe.model, probe.revision) != (loaded.name, loaded.revision):
         same = probe.model == loaded.name
         what = f"another revision of {loaded.name!r}" if same else f"{quoted(probe.model)}, not on {loaded.name!r}"
@@ -505,15 +462,7 @@ def probe_bytes(probe: Probe) -> bytes:
 
 
 def read_probe(name: str, data: bytes) -> Probe:
-    """Read a probe from a file written by `probe_bytes`.
-
-    Args:
-        name: file name.
-        data: content of the file.
-
-    Raises:
-        CheckpointError: the file is no probe, is too large, or its parts are inconsistent.
-    """
+    """Read a probe from a file written by `probe_bytes`."""
     try:
         weights, about = _members(data)
         return _probe(weights, orjson.loads(about))

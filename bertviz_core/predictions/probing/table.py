@@ -48,15 +48,9 @@ def text_predictions(
 
     Args:
         head: a model with a task head.
-        tokenizer: tokenizer of the model.
         texts: texts, or questions.
         pairs: second text, or context, of each; None for single texts.
         strategy: aggregation strategy of tags.
-        progress: called as progress(texts done, texts); may raise to cancel.
-
-    Raises:
-        TextError: a text is too long or has too many masks; the head compares two texts and got one.
-        UnsupportedModelError: the tokenizer has no mask, or returns no character offsets.
     """
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
@@ -80,11 +74,7 @@ def text_predictions(
 def probe_table(
     probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
 ) -> TextPredictions:
-    """Classify each text with a probe.
-
-    Raises:
-        BertvizError: the probe was fitted on another model, or a text is missing or too long.
-    """
+    """Classify each text with a probe."""
     predictions = probe_predictions(probe, loaded, tokenizer, texts, progress)
     return _class_table(loaded.name, "probe", predictions, None, (introduction(probe),))
 
@@ -243,11 +233,6 @@ def sliced_answers(
         compared: the answers, with or without gold labels.
         by: "length" for the number of words (of both texts of a pair), "word:" with a word that texts contain or not,
             or "column".
-        values: the value of each text, for "column".
-        seed: seed of the bootstrap samples.
-
-    Raises:
-        TextError: there is no such division, the word is missing, or a value is missing.
     """
     check_division(by, len(compared.texts), values)
     if values is not None:
@@ -266,11 +251,6 @@ def check_division(by: str, count: int, values: Sequence[str] | None) -> None:
 
     Args:
         by: as in `sliced_answers`.
-        count: number of texts.
-        values: the value of each text, for "column".
-
-    Raises:
-        TextError: there is no such division, the word is missing, or the number of values is not that of the texts.
     """
     if by.startswith(WORD) and not by.removeprefix(WORD).strip():
         raise TextError("A word is missing; give ", Named("slices"), "=word:not, with the word that you look for.")

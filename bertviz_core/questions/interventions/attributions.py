@@ -239,9 +239,6 @@ def share_values(method: str, instead: str, single_tokens: bool) -> dict[str, st
         method: one of METHODS.
         instead: one of REPLACEMENTS, the replacement of a word in leave-one-out.
         single_tokens: whether to attribute to tokens rather than words.
-
-    Raises:
-        TextError: there is no such method or replacement.
     """
     for key, typed, known in (("method", method, METHODS), ("instead", instead, REPLACEMENTS)):
         if typed not in known:
@@ -298,13 +295,8 @@ def second_options(opened: Opened, second: Opened, options: Options) -> Options:
     Without a named target it is the answer of the first model, in both.
 
     Args:
-        opened: the first model.
         second: the second model.
         options: options of the comparison.
-
-    Raises:
-        UnsupportedModelError: the second model has no such target; the message says why.
-        BertvizError: the first model has no such target.
     """
     single = first_options(options)
     number = target(opened, single).result

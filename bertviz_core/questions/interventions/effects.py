@@ -100,7 +100,6 @@ def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivatio
     """Mean activations over the default reference set, cached by model.
 
     Args:
-        opened: the model.
         progress: called with texts done and their number.
     """
     return opened.get_or_compute(
@@ -198,11 +197,7 @@ def joint_ablation(opened: Opened, options: Options, job: AnswerJob[Answer[Joint
 
 
 def removed_places(options: Options) -> tuple[Place, ...]:
-    """Parse the heads to remove.
-
-    Raises:
-        TextError: there are none, or one is invalid.
-    """
+    """Parse the heads to remove."""
     value = options.get(REMOVED.key)
     parted = [each.split(".") for each in value.split(",")]
     if not all(len(each) == 2 and all(part.isdecimal() and len(part) < 9 for part in each) for each in parted):
@@ -298,10 +293,7 @@ class ChangedModel(Opened):
         """Change an opened model, which stays as it is.
 
         Args:
-            opened: the model.
             change: a masked token, or an ablated head or layer.
-            heads: number of heads of a layer.
-            means: mean activations for mean ablation; None for zero ablation.
         """
         self._opened, self._change, self._heads, self._means = opened, change, heads, means
 

@@ -20,11 +20,7 @@ MEASURE = choice("measure", MEASURES, "what of a class is looked at")
 
 
 def target(opened: Opened, options: Options) -> Answer[Target]:
-    """The target of the text or pair; not cached, since it references the model.
-
-    Raises:
-        BertvizError: the target is invalid, or its head is missing.
-    """
+    """The target of the text or pair; not cached, since it references the model."""
     return target_of(opened, options, options.text(), options.pair)
 
 
@@ -47,11 +43,7 @@ def read_tokens(opened: Opened, options: Options, text: str | None = None) -> To
 
 
 def chosen_probe(opened: Opened, options: Options) -> Probe | None:
-    """The probe of the target (probe:FILE); None for the head of the model.
-
-    Raises:
-        TextError: the target is not a probe.
-    """
+    """The probe of the target (probe:FILE); None for the head of the model."""
     kind, _, argument = options.get(TARGET.key).partition(":")
     if kind not in ("", "probe"):
         name = Named(TARGET.key)
@@ -60,11 +52,7 @@ def chosen_probe(opened: Opened, options: Options) -> Probe | None:
 
 
 def all_classes(opened: Opened, options: Options) -> Callable[[], ClassPrediction]:
-    """A function that predicts all classes of a head or probe; each call runs the model in its current state.
-
-    Raises:
-        BertvizError: the checkpoint has no such head, or the target is not a class.
-    """
+    """A function that predicts all classes of a head or probe; each call runs the model in its current state."""
     request = parse_target(options.values.get(TARGET.key), options.pair is not None)
     if request.kind == "probe":
         (probe, _), text = opened.probe(request.argument), options.text()

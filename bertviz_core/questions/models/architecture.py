@@ -125,7 +125,6 @@ def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
     """Facts about a class from a run without weights; None if it cannot be run in this way.
 
     Args:
-        opened: the model.
         task: task of the class; None for the class whose parameters the checkpoint contains.
     """
 
@@ -139,11 +138,7 @@ def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
 
 
 def own_task(opened: Opened) -> str:
-    """Task of the class whose parameters the checkpoint contains; "base" for the base model.
-
-    Raises:
-        BertvizError: the config or the header cannot be read.
-    """
+    """Task of the class whose parameters the checkpoint contains; "base" for the base model."""
 
     def known() -> str:
         ledger = parameters(opened, Options()).result
@@ -265,11 +260,7 @@ def layer_count(opened: Opened, options: Options) -> int:
 
 
 def shapes(opened: Opened, options: Options) -> ShapeRun:
-    """Shapes in the modules of the selected class for the text, or for 128 tokens without a text.
-
-    Raises:
-        UnsupportedModelError: the class cannot be run without weights.
-    """
+    """Shapes in the modules of the selected class for the text, or for 128 tokens without a text."""
     source, task, read = opened.source, class_task(opened, options), _read(opened, options)
     row = _stated(opened) if read is None else read
     key = (__name__, "module_shapes", task, None if read is None else (read.text, read.pair))
@@ -298,11 +289,7 @@ def way_of(opened: Opened, options: Options) -> DryWay | None:
 
 
 def operation_formula(opened: Opened, options: Options) -> OperationTerms:
-    """Formula for the multiply-adds of a class.
-
-    Raises:
-        UnsupportedModelError: the class cannot be run without weights.
-    """
+    """Formula for the multiply-adds of a class."""
     source, task = opened.source, counted_task(opened, options)
     key = (__name__, "operation_formula", task)
     return opened.get_or_compute(key, lambda: operation_terms(source.name, source.config, task, facts_of(opened, task)))

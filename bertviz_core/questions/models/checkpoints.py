@@ -211,11 +211,7 @@ def behaviours(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour
 
 
 def require_same_text(opened: Opened, options: Options) -> Tokens:
-    """Tokens of the text, which must be the same for both models.
-
-    Raises:
-        BertvizError: their ids differ, or no other model is given.
-    """
+    """Tokens of the text, which must be the same for both models."""
     other, read = other_name(options), opened.tokens(options.text(), options.pair)
     if other not in COPIES:
         require_same_ids(opened.name, read, other, opened.other(other).tokens(options.text(), options.pair))
@@ -247,11 +243,7 @@ def _labels(options: Options) -> int | None:
 
 
 def opened_checkpoint(opened: Opened) -> Checkpoint:
-    """Read the headers of the checkpoint in its current state.
-
-    Raises:
-        BertvizError: the weights are not on this machine, or damaged.
-    """
+    """Read the headers of the checkpoint in its current state."""
     return open_checkpoint(opened.source, opened.settings)
 
 
@@ -269,12 +261,7 @@ def _reading(job: Progress) -> Tell:
 
 
 def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointStatistics:
-    """Compute statistics of every tensor, which reads all weights.
-
-    Args:
-        opened: the model.
-        progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
-    """
+    """Compute statistics of every tensor, which reads all weights."""
     checkpoint = opened_checkpoint(opened)
     return opened.get_or_compute(read_key(checkpoint), lambda: measured_statistics(checkpoint, progress))
 
@@ -283,9 +270,7 @@ def comparison_of(opened: Opened, options: Options, progress: Tell | None = None
     """Compare two checkpoints, which reads all weights of both.
 
     Args:
-        opened: the first model.
         options: contain the name of the other.
-        progress: called with bytes read, total bytes and the name of the tensor, unless the result is cached.
     """
     first, second = both_checkpoints(opened, options)
     return opened.get_or_compute(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
@@ -309,11 +294,7 @@ def read_key(*files: Checkpoint) -> Hashable:
 
 
 def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
-    """Both checkpoints; the second may be a copy of the first with reduced precision.
-
-    Raises:
-        BertvizError: no other is given, or the weights of one are not on this machine.
-    """
+    """Both checkpoints; the second may be a copy of the first with reduced precision."""
     first, other = opened_checkpoint(opened), other_name(options)
     rounding = COPIES.get(other)
     return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
@@ -360,7 +341,6 @@ def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> Tensor
 
     Args:
         opened: the adapter.
-        updates: its updates.
         measure: one of UPDATE_MEASURES.
     """
     places = opened.get_or_compute(
@@ -449,11 +429,7 @@ class RoundedModel(Opened):
 
 
 def second_model(opened: Opened, options: Options) -> Opened:
-    """The other model of a comparison, which may be a rounded copy of the first.
-
-    Raises:
-        BertvizError: none is named, or there is no such model.
-    """
+    """The other model of a comparison, which may be a rounded copy of the first."""
     other = other_name(options)
     if other in COPIES:
         return RoundedModel(opened, COPIES[other])
@@ -466,11 +442,7 @@ LAYER_MEASURE = choice("layer_measure", LAYER_MEASURES, "the number of two layer
 
 
 def compared_texts(settings: Settings, options: Options) -> tuple[str, ...]:
-    """The given texts, one on each line; by default the example set.
-
-    Raises:
-        TextError: there are too many.
-    """
+    """The given texts, one on each line; by default the example set."""
     if not options.texts:
         return example_set().texts
     texts = read_sentences("The list", "\n".join(options.texts), settings).sentences

@@ -39,11 +39,7 @@ class TrainingSubject(OpenedSubject):
     @property
     @abstractmethod
     def run(self) -> TrainingRun:
-        """Its checkpoints at present.
-
-        Raises:
-            CheckpointError: there are none that can be read, or they are of different models.
-        """
+        """Its checkpoints at present."""
 
     @abstractmethod
     def get_or_compute_by_key(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -54,11 +50,7 @@ class OpenedTraining(TrainingSubject):
     """A training run in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Open the training run in a folder, of the models folder where there is none at the path, or the example run.
-
-        Raises:
-            CheckpointError: there is no such folder, no checkpoint in it, or they are of different models.
-        """
+        """Open the training run in a folder, in the models folder where none is at the path, or the example run."""
         folder, name = folder.expanduser(), str(folder)
         if not folder.is_dir() and name in run_names(settings):
             folder = run_folder(name, settings)

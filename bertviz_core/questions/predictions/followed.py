@@ -104,16 +104,11 @@ def follow(
     first checkpoint.
 
     Args:
-        opened: the run.
         key: identifies what is computed, besides the checkpoint.
         compute: computes the result of a checkpoint; called with its model and the progress.
         job: receives progress in texts of all checkpoints; may raise to cancel.
         count: number of texts that each checkpoint reads.
         show: receives what is done after each checkpoint but the last.
-
-    Raises:
-        TextError: the texts are invalid.
-        BertvizError: no checkpoint can be run; the error of the first.
     """
     run = opened.run
     done: list[tuple[RunCheckpoint, T]] = []
@@ -153,8 +148,6 @@ def follow_cost(opened: TrainingSubject, count: int, nbytes: int = 0) -> AnswerC
     """Cost of running every checkpoint on a number of texts.
 
     Args:
-        opened: the run.
-        count: number of texts.
         nbytes: bytes of the texts.
     """
     checkpoints = opened.run.checkpoints
@@ -330,13 +323,7 @@ def followed_labels(
 
 
 def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[str]) -> _ScoredAnswers:
-    """Score the answers of a checkpoint; raises TextError if no gold label is a class of its head.
-
-    Args:
-        predictions: the answers.
-        gold: gold label of each text.
-        tables: names of the tables in the folder of the run.
-    """
+    """Score the answers of a checkpoint; raises TextError if no gold label is a class of its head."""
     scores = gold_scores(predictions, gold)
     labels = set(predictions.labels)
     if labels and not any(scores.gold[at] in labels for at in scores.compared.tolist()):
@@ -432,11 +419,7 @@ def followed_states(
 
 @question(figures=("training-entropy",), params=(ENTROPY_DRAWN,))
 def followed_entropy(opened: TrainingSubject, options: Options) -> Answer[FollowedStates]:
-    """The mean attention entropy of every head at every checkpoint.
-
-    Raises:
-        UnsupportedModelError: the attention of the model cannot be recorded.
-    """
+    """The mean attention entropy of every head at every checkpoint."""
     drawn = options.choice(ENTROPY_DRAWN)
     answer = followed_states(opened, Options(options.texts))
     if answer.result.entropy is None:
@@ -445,11 +428,7 @@ def followed_entropy(opened: TrainingSubject, options: Options) -> Answer[Follow
 
 
 def _first(opened: TrainingSubject, texts: tuple[str, ...], progress: Progress) -> _First | None:
-    """Vectors of the first checkpoint that can be run; None if there is none, which `follow` reports.
-
-    Raises:
-        TextError: the texts are invalid.
-    """
+    """Vectors of the first checkpoint that can be run; None if there is none, which `follow` reports."""
     for each in opened.run.checkpoints:
 
         def vectors(each: RunCheckpoint = each) -> Vectors:

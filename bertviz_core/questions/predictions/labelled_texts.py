@@ -56,7 +56,6 @@ def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
     """What training probes takes, in two sentences: the texts that are run, and the fits.
 
     Args:
-        name: name of the model.
         texts: number of texts.
         layers: number of hidden states with a probe.
         folds: number of parts on each of which a probe is tried.
@@ -110,11 +109,7 @@ def probe_scores(opened: Opened, options: Options) -> Answer[ProbeScores]:
 
 @question(params=(TARGET,))
 def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
-    """Prediction of a probe for a text.
-
-    Raises:
-        TextError: the text is empty, or no probe is given.
-    """
+    """Prediction of a probe for a text."""
     text, probe = options.text(), _named_probe(opened, options)
     if not text.strip():
         raise TextError("The text is empty; write one in the field Text, so that the probe has something to read.")
@@ -211,14 +206,10 @@ def column_scores(
     """Predictions for the texts of a table, and their scores against the labels in a column.
 
     Args:
-        opened: the model.
         options: task, and a second text for all texts.
         table: the texts.
         gold: name of the column with the labels.
         strategy: how tags are merged into entities.
-
-    Raises:
-        BertvizError: there is no such column, or the checkpoint has no such head.
     """
     pairs = None if options.pair is None else (options.pair,) * len(table.sentences)
     predictions = text_predictions(opened.head(options.task), opened.tokenizer, table.sentences, pairs, strategy)

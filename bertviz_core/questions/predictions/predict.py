@@ -57,13 +57,8 @@ def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) 
     `drawn` of each answer contains what the tokenizer decodes for its result: `spelled` words, `entities`.
 
     Args:
-        opened: the model.
         options: task, view, top, mask, join.
         texts: texts and second texts; for question answering the question and its context.
-
-    Raises:
-        TextError: a view, join, position or number is invalid, or a text has too many characters.
-        UnsupportedModelError: the head does not support the view.
     """
     view, strategy = chosen_view(options), chosen_join(options)
     head = fitting_head(opened, options)
@@ -89,12 +84,7 @@ def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) 
 
 
 def fitting_head(opened: Opened, options: Options) -> HeadModel:
-    """The head of the task, if it supports the selected view.
-
-    Raises:
-        UnsupportedModelError: the head does not support the view.
-        BertvizError: the checkpoint has no such head.
-    """
+    """The head of the task, if it supports the selected view."""
     view, head = chosen_view(options), opened.head(options.task)
     if view != "words" and head.task != "masked-lm":
         what = f" {view} asks for a masked-LM head; this one is for {head.task}."
@@ -103,11 +93,7 @@ def fitting_head(opened: Opened, options: Options) -> HeadModel:
 
 
 def positions(options: Options) -> list[int]:
-    """Parse the positions to mask.
-
-    Raises:
-        TextError: they are not comma-separated integers.
-    """
+    """Parse the positions to mask."""
     mask = options.get(MASK.key)
     parts = [part.strip() for part in mask.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):

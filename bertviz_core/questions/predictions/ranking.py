@@ -29,22 +29,14 @@ def interaction_options(query: str, document: str) -> Options:
 
 
 def own_interaction(opened: Opened) -> InteractionPlan:
-    """How the checkpoint compares a query with a document.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, a file is damaged, or a module is missing or unknown.
-    """
+    """How the checkpoint compares a query with a document."""
     return opened.get_or_compute(
         (__name__, "own_interaction"), lambda: interaction_plan(opened.source, opened.settings)
     )
 
 
 def interaction_encoder(opened: Opened) -> InteractionEncoder:
-    """The model, prepared to encode queries and documents.
-
-    Raises:
-        BertvizError: the checkpoint's files do not belong together, or the model returns no vector per token.
-    """
+    """The model, prepared to encode queries and documents."""
     return InteractionEncoder(opened.loaded, opened.tokenizer, own_interaction(opened))
 
 
@@ -121,11 +113,8 @@ def ranking_options(
     """Options for a ranking.
 
     Args:
-        query: the query.
-        texts: the texts.
         label: the class that ranks; "" for the default.
         beside: the sentence model of the cosines; "" for the default.
-        task: task of the head; None for that of the checkpoint.
         by: "head" or "late interaction"; "" for the default.
     """
     values = {QUERY.key: query, LABEL.key: label, BESIDE.key: beside, RANKED_BY.key: by}
@@ -133,12 +122,7 @@ def ranking_options(
 
 
 def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
-    """The head that ranks.
-
-    Raises:
-        UnsupportedModelError: the checkpoint has no head for sequence classification, or another task is requested.
-        CheckpointError: the head cannot be loaded.
-    """
+    """The head that ranks."""
     stored = _stored_tasks(opened) if task is None else ()
     if TASK not in (stored if task is None else (task,)):
         others = " or ".join(stored) if task is None else task
@@ -151,11 +135,7 @@ def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
 
 
 def default_ranking(opened: Opened, task: str | None = None) -> str:
-    """What scores the texts by default: late interaction if the checkpoint was trained for it and has no head.
-
-    Raises:
-        CheckpointError: a file of the checkpoint is damaged.
-    """
+    """What scores the texts by default: late interaction if the checkpoint was trained for it and has no head."""
     if TASK in (_stored_tasks(opened) if task is None else (task,)) or not own_interaction(opened).trained:
         return BY_HEAD
     return BY_TOKENS
@@ -170,11 +150,7 @@ def _stored_tasks(opened: Opened) -> tuple[str, ...]:
 
 
 def sentence_model(opened: Opened, options: Options) -> Opened:
-    """The model of the cosines.
-
-    Raises:
-        BertvizError: there is no model of this name, or it may not be opened here.
-    """
+    """The model of the cosines."""
     name = options.get(BESIDE.key) or default_beside(opened)
     return opened if name == OWN_ENCODER else opened.other(name)
 
@@ -186,11 +162,7 @@ def default_beside(opened: Opened) -> str:
 
 
 def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
-    """The query and the texts.
-
-    Raises:
-        TextError: one of them is missing, or there is a second text.
-    """
+    """The query and the texts."""
     query = repair_surrogates(options.get(QUERY.key)).strip()
     if options.pair is not None:
         raise TextError("The second text of each pair is a text of the list; leave out ", Named("pair"), ".")
@@ -205,11 +177,7 @@ def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
 
 
 def _by_tokens(opened: Opened, options: Options) -> bool:
-    """Whether late interaction scores the texts; a head otherwise.
-
-    Raises:
-        TextError: there is no such choice, or it has no classes and one is named.
-    """
+    """Whether late interaction scores the texts; a head otherwise."""
     chosen = options.choice(RANKED_BY) if options.get(RANKED_BY.key) else default_ranking(opened, options.task)
     if chosen == BY_TOKENS and options.get(LABEL.key):
         raise TextError("Late interaction has no classes; leave out ", Named(LABEL.key), ".")

@@ -71,11 +71,7 @@ TASKS = {
 
 
 def compared_task(opened: Opened, second: Opened, options: Options) -> str:
-    """The task of both heads: the requested one, or that of the first model.
-
-    Raises:
-        UnsupportedModelError: a model has no head for it.
-    """
+    """The task of both heads: the requested one, or that of the first model."""
     task = options.task or stored_task(opened.source)
     try:
         tasks = stored_tasks(second.source)
@@ -250,15 +246,9 @@ def compared_options(
 
     Args:
         other: name of the second model, or of a rounded copy of the first.
-        texts: the texts.
-        gold: gold label of each, "" for none; None without labels.
-        pairs: second text of each; None for single texts.
         task: task of both heads; None for those that the checkpoints were saved with.
         slices: how the texts are divided; None for all of them together.
         values: value of each text, for slices by a column.
-
-    Raises:
-        TextError: texts cannot be divided so.
     """
     if slices is not None:
         check_division(slices, len(texts), values)
@@ -277,10 +267,6 @@ def labelled_columns(
     """Options for answers to texts, each followed by its second text, its gold label and its value.
 
     Args:
-        texts: the texts.
-        gold: gold label of each, "" for none; None without labels.
-        pairs: second text of each; None for single texts.
-        task: task of the head; None for that of the checkpoint.
         values: value of each, for slices by a column; None without.
     """
     columns = [each for each in (texts, pairs, gold, values) if each is not None]

@@ -39,7 +39,6 @@ class PageDrawing:
         """The drawing with its typeface and its texts inside, as figures have them.
 
         Args:
-            theme: colours of the drawing.
             below: a visible caption; none for a drawing that has its own.
         """
         return captioned_svg(self.svg, self.title, below, theme, self.caption)
@@ -54,12 +53,8 @@ def drawing_content(
         ending: ".html", ".svg", ".png" or ".pdf".
         page: the drawing as an HTML page.
         width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
-        theme: colours of the drawing.
         medium: "slide" or "column", whose size an image has; "" for that of the drawing.
         below: caption of an image; none for a drawing that has its own.
-
-    Raises:
-        BertvizError: all but HTML need a browser, and there is none or it fails.
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
@@ -79,9 +74,6 @@ async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageD
         started: a browser, of `image_files.browser`.
         page: a page of `bertviz_core.figures.base.export.offline_page`.
         width: pixels of the window.
-
-    Raises:
-        RuntimeError: the page fails.
     """
     with TemporaryDirectory() as folder:
         file = Path(folder) / "drawing.html"

@@ -50,17 +50,10 @@ def report_file(
     """Create the report as an HTML file.
 
     Args:
-        opened: the model.
         text: the input; "" for a report on the model alone.
-        pair: a second text of the same input.
         figures: names of the figures, in order.
-        theme: colours, and the width of the figures.
-        progress: called with figures drawn and their number.
         first: sections before these figures.
         facts: further facts for the head of the report.
-
-    Raises:
-        BertvizError: there is no such figure, or none of them can be drawn.
     """
     made = _report(opened, text, pair, figures, theme, progress, first, facts)
     return report_page(made, theme).encode("utf-8", "replace")
@@ -79,10 +72,6 @@ def report_slides(
     """Create the report as a PPTX file, a slide for each figure; the arguments are those of `report_file`.
 
     Progress counts the figures and their pictures, which are `slides_steps` if all can be drawn.
-
-    Raises:
-        BertvizError: there is no such figure, none of them can be drawn, python-pptx is missing, or figures need a
-            browser, and there is none or it fails.
     """
     require_slides()
     if figures or any(each.is_drawn for each in first):
@@ -112,10 +101,6 @@ def slides_of_report(made: Report, theme: Theme, progress: Progress | None = Non
     Args:
         made: facts and figures, drawn in this theme.
         theme: colours of the slides.
-        progress: called with pictures drawn and their number; may raise to end the work.
-
-    Raises:
-        BertvizError: python-pptx is missing, or there is no browser or it fails.
     """
     pictures = slide_pictures(made.sections, theme, progress)
     return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)

@@ -53,11 +53,7 @@ NO_BROWSER = (
 
 
 def check_file(out: Path) -> None:
-    """Check the name of an output file before a model is run.
-
-    Raises:
-        TextError: the suffix is not supported, or the folder does not exist.
-    """
+    """Check the name of an output file before a model is run."""
     if out.suffix.lower() not in ENDINGS:
         raise TextError(f"{quoted(out.name)} has no ending that is written; name a file {', '.join(ENDINGS)}.")
     if not out.absolute().parent.is_dir():
@@ -78,14 +74,9 @@ def file_content(
     Args:
         ending: one of ENDINGS.
         picture: the figure.
-        caption: its caption.
-        theme: colours and typeface.
         width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
         height: height of the figure without the caption; defaults to that of the figure.
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
-
-    Raises:
-        BertvizError: an image needs a browser, and there is none or it fails; or there is no table.
     """
     if ending in WRITERS:
         return WRITERS[ending](picture.frame(), picture.title).encode("utf-8", "replace")
@@ -105,9 +96,6 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
         ending: ending of the file, for messages.
         draw: gives the coroutine that draws it, which runs in a thread of its own: a caller that has an event loop,
             such as a notebook, cannot start another one in its thread.
-
-    Raises:
-        BertvizError: there is no browser, or it fails.
     """
     with _kaleido(ending):
         from kaleido.errors import ChromeNotFoundError, KaleidoError
@@ -128,9 +116,6 @@ def require_browser(ending: str) -> None:
 
     Args:
         ending: ending of the file, for the message.
-
-    Raises:
-        BertvizError: there is none, or kaleido is missing.
     """
     with _kaleido(ending):
         from choreographer.browsers import Chromium
@@ -171,10 +156,7 @@ async def image_content(
     """Content of an image file with a figure and, below it, its caption.
 
     Args:
-        started: a browser, of `browser`.
-        ending: ".svg", ".png" or ".pdf".
         picture: the figure's title and alternative text.
-        caption: its caption.
         theme: theme of the figure.
         figure: the drawn figure, whose layout has a width in pixels.
         medium: "slide" or "column", whose size the image has; "" for the size of the figure.
@@ -191,8 +173,6 @@ async def image_of(
     """Content of an image file with a captioned drawing.
 
     Args:
-        started: a browser, of `browser`.
-        ending: ".svg", ".png" or ".pdf".
         svg: drawing by captioned_svg.
         theme: theme of the drawing.
         alt: text alternative, which a PNG contains.
@@ -236,11 +216,7 @@ async def _pdf(started: Renderer, svg: str, alt: str) -> bytes:
 
 
 async def sent(tab: Any, command: str, params: dict[str, Any]) -> Any:
-    """Send a command to a tab of the browser and return its answer.
-
-    Raises:
-        RuntimeError: it returns an error.
-    """
+    """Send a command to a tab of the browser and return its answer."""
     answer = await tab.send_command(command, params=params)
     if "result" not in answer:
         raise RuntimeError(str(answer.get("error", answer)))

@@ -173,8 +173,6 @@ def opening_lines(
     """Code that opens a model as `model`, a corpus as `corpus`, or a training run as `training`.
 
     Args:
-        opened: the model, corpus or training run.
-        task: task of the head.
         by_name: whether to open a local model by its name, which its probes refer to, rather than by its folder.
     """
     if isinstance(opened, CorpusSubject):
@@ -204,7 +202,6 @@ def figure_line(name: str, question: Question[Any, Any], subject: str, options: 
     """Code that opens a model, corpus or training run and draws a figure; one line unless it is long.
 
     Args:
-        name: name of the figure.
         question: the question that it visualizes.
         subject: name of the model, or folder of the corpus or training run.
         options: texts and parameters, as short as they stand in the code.

@@ -14,7 +14,6 @@ def model_lines(opened: Opened, tokens: Tokens | None = None, with_head: str = "
     """Lines that load a model, and that read a text as `inputs` if there is one.
 
     Args:
-        opened: the model.
         tokens: the text as the model reads it.
         with_head: class of transformers for a model with a task head.
     """
@@ -46,7 +45,6 @@ def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
 
     Args:
         tokens: the text, or a similar one, as the model reads it.
-        model: the model.
         limit: most tokens of any text; None for the limit of this text, if it was truncated.
     """
     most = limit if limit is not None else tokens.limit if any(tokens.tokens_cut) else None

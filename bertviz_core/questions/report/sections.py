@@ -120,11 +120,7 @@ def needs_many_runs(name: str) -> bool:
 
 
 def known_figures(names: Sequence[str]) -> tuple[str, ...]:
-    """Validate names of figures; defaults to the usual ones.
-
-    Raises:
-        TextError: reports do not support a figure.
-    """
+    """Validate names of figures; defaults to the usual ones."""
     for name in names:
         if name not in reported_figures():
             raise no_figure(name, reported_figures(), " for a report")
@@ -145,15 +141,9 @@ def report_of(
     the reason stated in the report.
 
     Args:
-        opened: the model.
         options: texts, and options of the figures.
         names: names of the figures, from `figure --list`.
-        theme: colours, and the width of the figures.
-        progress: called with figures drawn and their number.
         first: sections before these figures, such as those of the current page.
-
-    Raises:
-        TextError: there are no other sections and no figure can be drawn; the message has the reason of the first.
     """
     sections = list(first)
     notices = list(opened.notices)

@@ -44,13 +44,9 @@ def slide_pictures(
     Args:
         sections: sections of a report, whose names differ; those that are a table or a text have no picture.
         theme: the theme in which their figures were drawn.
-        progress: called with pictures drawn and their number; may raise to end the work.
 
     Returns:
         Name of the section -> its picture.
-
-    Raises:
-        BertvizError: there is no browser, or it fails.
     """
     drawn = [each for each in sections if each.is_drawn]
     if not drawn:

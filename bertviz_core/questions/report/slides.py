@@ -78,11 +78,7 @@ def slides_of(report: Report) -> tuple[ReportSlide, ...]:
 
 
 def require_slides() -> "Callable[[], Presentation]":
-    """Return what makes an empty presentation, so that a missing library is reported before the figures are drawn.
-
-    Raises:
-        BertvizError: python-pptx is missing.
-    """
+    """Return what makes an empty presentation, so that a missing library is reported before the figures are drawn."""
     with optional("slides", "python-pptx", "A .pptx file", "An .html file needs no more."):
         from pptx import Presentation
     return Presentation
@@ -105,9 +101,6 @@ def slides_file(
         title: title of the file.
         author: its author; may be empty.
         about: a text about the whole, in the properties of the file.
-
-    Raises:
-        BertvizError: python-pptx is missing.
     """
     deck = require_slides()()
     _widen(deck)

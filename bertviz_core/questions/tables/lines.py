@@ -64,7 +64,6 @@ def table(
     """Titles and rows as aligned lines.
 
     Args:
-        rows: the rows.
         columns: the columns; () for all of a data frame.
         align: "l" or "r" for each column; "" for numbers at the right.
         cell: formats values that have no format of their own.

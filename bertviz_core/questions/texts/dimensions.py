@@ -38,11 +38,7 @@ def fewer_dimensions(opened: Opened, options: Options) -> Answer[DimensionCurve]
 
 
 def chosen_dimensions(options: Options) -> tuple[int, ...] | None:
-    """The numbers of dimensions of the options; None for the usual ones.
-
-    Raises:
-        TextError: one is no whole number.
-    """
+    """The numbers of dimensions of the options; None for the usual ones."""
     written = [each.strip() for each in options.get(DIMENSIONS.key).split(",") if each.strip()]
     wrong = next((each for each in written if not (each.isascii() and each.isdigit() and len(each) <= MOST_DIGITS)), "")
     if wrong:

@@ -250,30 +250,18 @@ def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
 
 
 def layer_projections(opened: Opened, layer: int) -> HeadProjections:
-    """The matrices of a layer, split into heads.
-
-    Raises:
-        BertvizError: the attention has no such matrices, or the weights are not on this machine.
-    """
+    """The matrices of a layer, split into heads."""
     return opened.get_or_compute((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
 
 
 def layer_run(opened: Opened, trace: Trace, layer: int) -> LayerRun:
-    """Inputs and outputs of the projections of a layer.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections.
-    """
+    """Inputs and outputs of the projections of a layer."""
     key = (__name__, "layer_run", *trace.tokens.identity, layer)
     return opened.get_or_compute(key, lambda: capture_layer_io(opened.loaded, trace.tokens, layer))
 
 
 def layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
-    """Intermediate results shared by all cells of a layer.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-    """
+    """Intermediate results shared by all cells of a layer."""
     key = (__name__, "layer_parts", *trace.tokens.identity, layer)
     return opened.get_or_compute(key, lambda: layer_heads(opened.loaded, trace, layer, layer_run(opened, trace, layer)))
 

@@ -68,11 +68,7 @@ def formats_options(texts: Sequence[str] = (), formats: Sequence[str] | None = N
 
 
 def chosen_formats(options: Options) -> tuple[Rounding, ...]:
-    """The formats that are compared.
-
-    Raises:
-        TextError: there is no such format.
-    """
+    """The formats that are compared."""
     names = [name.strip() for name in options.names(NUMBER_FORMATS.key)]
     unknown = [name for name in names if name not in ALL]
     if unknown:

@@ -189,15 +189,9 @@ def encoded_sentences(
     """Embed other sentences than those of the options, such as those of a file.
 
     Args:
-        opened: the model.
         options: pooling, layer and prompt.
-        sentences: the sentences.
-        dtype: number format of the run.
         progress: called with sentences done and their number.
         store: cache on disk; None to compute all vectors.
-
-    Raises:
-        BertvizError: there is no such pooling or layer, or the sentences cannot be encoded.
     """
     return encoded_by(opened, sentence_plan(opened, options), sentences, dtype, progress, store)
 
@@ -329,20 +323,12 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
 
 
 def own_plan(opened: Opened) -> SentencePlan:
-    """The embedding plan that the checkpoint specifies.
-
-    Raises:
-        CheckpointError: the weights are not on this machine, or a module file is damaged.
-    """
+    """The embedding plan that the checkpoint specifies."""
     return opened.get_or_compute((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
 
 
 def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
-    """The embedding plan of the checkpoint, with the pooling, layer and prompt of the options.
-
-    Raises:
-        TextError: there is no such pooling or layer.
-    """
+    """The embedding plan of the checkpoint, with the pooling, layer and prompt of the options."""
     value = options.get(POOLING.key).removeprefix(OWN)
     chosen = next((each for each in POOLINGS if each == value), None)
     if value and chosen is None:
@@ -354,11 +340,7 @@ def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
 
 
 def option_sentences(options: Options) -> tuple[str, ...]:
-    """The sentences of the options.
-
-    Raises:
-        TextError: there is none.
-    """
+    """The sentences of the options."""
     if not options.texts:
         raise TextError("This figure compares sentences, and none was given; give some, each in quotes.")
     return tuple(repair_surrogates(each) for each in options.texts)

@@ -86,11 +86,7 @@ def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
 
 
 def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
-    """Tokenize with a reference tokenizer, or that of another model.
-
-    Raises:
-        BertvizError: there is no such tokenizer on this machine.
-    """
+    """Tokenize with a reference tokenizer, or that of another model."""
     if name not in REFERENCE_TOKENIZERS:
         return opened.other(name).tokens(options.text(), options.pair)
     made = opened.get_or_compute(
@@ -124,11 +120,7 @@ def _position(read: Tokens, options: Options) -> int:
 
 
 def edited_texts(options: Options) -> tuple[str, str | None]:
-    """The text and second text after edits; by default unchanged.
-
-    Raises:
-        TextError: neither is edited.
-    """
+    """The text and second text after edits; by default unchanged."""
     if not {EDITED.key, EDITED_PAIR.key} & set(options.values):
         what = "This figure compares a text with its edited version; give "
         raise TextError(what, Named(EDITED.key), "=TEXT.")

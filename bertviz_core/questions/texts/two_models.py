@@ -36,11 +36,7 @@ from bertviz_core.trace.results import Trace
 
 
 def compared_sentences(options: Options) -> tuple[str, ...]:
-    """The sentences that are compared: all, or as many as can be drawn, spread evenly over the list.
-
-    Raises:
-        TextError: there are too few.
-    """
+    """The sentences that are compared: all, or as many as can be drawn, spread evenly over the list."""
     sentences = option_sentences(options)
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
@@ -90,11 +86,7 @@ def gold_options(pairs: tuple[Sequence[str], Sequence[str], Sequence[float]], va
 
 
 def _pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, " pairs"]]:
-    """First and second sentences and gold similarities.
-
-    Raises:
-        TextError: the texts are no such triples, or cannot be correlated.
-    """
+    """First and second sentences and gold similarities."""
     texts = options.texts
     if not texts or len(texts) % 3:
         raise TextError(f"Pairs are given as sentence, sentence, similarity, one after the other; {len(texts)} came.")
@@ -140,13 +132,8 @@ def vectors_of_both(
     """Vectors of the sentences in the model and in the other one, each by its own plan with the given options.
 
     Args:
-        opened: the first model.
         options: name the other; pooling, layer and prompt count for both.
-        sentences: the sentences.
         progress: called with sentences done in both models and twice their number.
-
-    Raises:
-        BertvizError: a model cannot be loaded, or cannot embed the sentences in this way.
     """
     other, total = other_name(options), 2 * len(sentences)
     plan = sentence_plan(opened, options)
@@ -205,11 +192,7 @@ def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComp
 
 
 def second_sizes(opened: Opened, options: Options) -> tuple[int, int]:
-    """Number of layers and of heads a layer of the second model, which is run on the text.
-
-    Raises:
-        BertvizError: there is no such model, or its attention is not known.
-    """
+    """Number of layers and of heads a layer of the second model, which is run on the text."""
     ran = attending_run(second_model(opened, options), Options((options.text(),), options.pair)).result
     return ran.num_hidden_layers, ran.num_attention_heads
 

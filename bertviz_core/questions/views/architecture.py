@@ -274,7 +274,6 @@ def cost_words(
     """Describe the formula with this model's numbers, the crossovers, and PyTorch's count.
 
     Args:
-        terms: the formula.
         named: class named by the page.
         crossings: scores and mixing against feed-forward, then all of attention.
         limit: most tokens that the model reads.

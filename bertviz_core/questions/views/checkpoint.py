@@ -98,11 +98,7 @@ STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 
 
 def loadable_tasks(opened: Opened, _: Options) -> tuple[str, ...]:
-    """Tasks for which the family has a class, that of the checkpoint first.
-
-    Raises:
-        UnsupportedModelError: there are none.
-    """
+    """Tasks for which the family has a class, that of the checkpoint first."""
     tasks, saved = tasks_of(opened), saved_class(opened)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {opened.name!r} for any of the supported tasks.")

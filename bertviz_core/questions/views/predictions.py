@@ -96,12 +96,7 @@ class Heads:
 
 
 def whole_heads(opened: Opened) -> Heads:
-    """Return the complete heads of a model.
-
-    Raises:
-        MissingFilesError: the weights are not on this machine.
-        BertvizError: the model cannot be loaded.
-    """
+    """Return the complete heads of a model."""
     try:
         tasks = stored_tasks(opened.source)
     except UnsupportedModelError as error:
@@ -501,7 +496,6 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
     """What the second model predicts for the same text, and what changed; one sentence where they are not compared.
 
     Args:
-        opened: the first model.
         ask: asks it.
         options: text, pair, task and parameters of its answer.
         view: what to compare for masked-LM heads: "words", "surprise" or "lens"; "" for other heads.

@@ -21,7 +21,6 @@ def text_key(text: str, fingerprint: bytes) -> bytes:
     """Return the key of a text among vectors of the same computation.
 
     Args:
-        text: the text.
         fingerprint: identifier of the computation (bertviz_core.sentences.encoding.fingerprint).
     """
     raw = text.encode("utf-8", "surrogatepass")
@@ -35,11 +34,7 @@ def sealed_keys(keys: Sequence[bytes], secret: bytes) -> UInt64[np.ndarray, "key
 
 
 def installation_secret(folder: Path) -> bytes:
-    """Return the secret of a store, 32 bytes readable by its owner only; created on first use.
-
-    Raises:
-        OSError: it can be neither read nor created.
-    """
+    """Return the secret of a store, 32 bytes readable by its owner only; created on first use."""
     path = folder / SECRET_FILE
     with suppress(FileNotFoundError):
         if len(secret := path.read_bytes()) == SECRET_NBYTES:

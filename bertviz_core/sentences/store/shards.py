@@ -50,11 +50,7 @@ class StoredVectors:
 
 
 def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: StoredVectors) -> None:
-    """Write a shard atomically.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a shard atomically."""
     raw = pa.py_buffer(np.ascontiguousarray(keys, dtype="<u8"))
     vectors = np.ascontiguousarray(stored.vectors, dtype=np.float32)
     columns = {
@@ -67,24 +63,14 @@ def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: Sto
 
 
 def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
-    """Return the keys of a shard, in the order of its rows.
-
-    Raises:
-        FileNotFoundError: the shard no longer exists.
-        DamagedShardError: it is damaged, or no shard.
-    """
+    """Return the keys of a shard, in the order of its rows."""
     column = _table(path, (KEY,)).column(KEY).combine_chunks()
     raw = memoryview(column.buffers()[1])[column.offset * KEY_NBYTES : (column.offset + len(column)) * KEY_NBYTES]
     return np.frombuffer(raw, dtype="<u8").reshape(len(column), 2)
 
 
 def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> StoredVectors:
-    """Return rows of a shard in the requested order, or all; only their row groups are read.
-
-    Raises:
-        FileNotFoundError: the shard no longer exists.
-        DamagedShardError: it is damaged, or no shard.
-    """
+    """Return rows of a shard in the requested order, or all; only their row groups are read."""
     table = _table(path, COLUMNS[1:], rows)
     column = table.column(VECTOR).combine_chunks()
     vectors = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
@@ -93,12 +79,7 @@ def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> Stor
 
 
 def shard_dimensions(path: Path) -> int:
-    """Return the length of a shard's vectors.
-
-    Raises:
-        FileNotFoundError: the shard no longer exists.
-        DamagedShardError: it is damaged, or no shard.
-    """
+    """Return the length of a shard's vectors."""
     return int(_table(path, (VECTOR,), np.zeros(0, dtype=np.int64)).schema.field(VECTOR).type.list_size)
 
 
@@ -209,10 +190,6 @@ def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
     Args:
         descriptor: file descriptor of the open file.
         column: metadata of the column in the footer.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: there are no valid pages.
     """
     at = column.data_page_offset
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
@@ -270,12 +247,7 @@ class _Compact:
         self.raw, self.at = raw, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Read the numbers and structs of a struct by field id.
-
-        Raises:
-            IndexError: the bytes end inside the struct.
-            ValueError: the struct is invalid.
-        """
+        """Read the numbers and structs of a struct by field id."""
         if depth > MOST_DEPTH:
             raise ValueError("the header of a page is none")
         fields: dict[int, Any] = {}

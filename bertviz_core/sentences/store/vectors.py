@@ -277,12 +277,7 @@ class VectorFile:
     ndim = 2
 
     def __init__(self, path: Path) -> None:
-        """Open a file.
-
-        Raises:
-            OSError: the file cannot be opened, or is not a regular file.
-            ValueError: the file is no complete two-dimensional array in row order.
-        """
+        """Open a file."""
         with open_regular(path) as file:
             shape, fortran_order, self.dtype = npy_header(file)
             if len(shape) != 2 or fortran_order or self.dtype.kind != "f":
@@ -298,12 +293,7 @@ class VectorFile:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Float[np.ndarray, "..."]:
-        """Read a row by its number, or several by a slice, a mask or an array of numbers.
-
-        Raises:
-            CorpusError: the file was truncated after it was opened.
-            IndexError: there is no such row.
-        """
+        """Read a row by its number, or several by a slice, a mask or an array of numbers."""
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1:
@@ -327,11 +317,7 @@ class VectorFile:
         return self[:] if dtype is None else self[:].astype(dtype, copy=False)
 
     def fill(self, start: int, rows: Float[np.ndarray, "some dimensions"]) -> Float[np.ndarray, "some dimensions"]:
-        """Fill an array with consecutive rows of the file, from a row on.
-
-        Raises:
-            CorpusError: the file was truncated after it was opened.
-        """
+        """Fill an array with consecutive rows of the file, from a row on."""
         rest, place, count = rows.reshape(-1).view(np.uint8), self._begin + start * self._row_nbytes, 1
         why = "it was cut off while it was read"
         try:
@@ -379,7 +365,6 @@ class ListVectors:
         Args:
             texts: distinct texts.
             fingerprint: identifier of the computation of the vectors.
-            store: cache of vectors; None for no cache.
         """
         self.texts, self._store = texts, store
         self._keys = [text_key(text, fingerprint) for text in texts] if store is not None else []
@@ -416,11 +401,7 @@ class ListVectors:
     ) -> tuple[
         Float[np.ndarray, "sentences dimensions"], Int[np.ndarray, " sentences"], Bool[np.ndarray, " sentences"]
     ]:
-        """Return vectors, token counts and truncation flags at some indices; read-only.
-
-        Raises:
-            ValueError: no text has a vector yet.
-        """
+        """Return vectors, token counts and truncation flags at some indices; read-only."""
         if self._vectors is None:
             raise ValueError("no text has a vector yet")
         vectors, counts, truncated = self._vectors, self._counts, self._truncated

@@ -25,14 +25,7 @@ def read_backend(
     """Load the tokenizer of a folder from sanitized copies of its files.
 
     Args:
-        name: the name of the model, for error messages.
-        folder: the folder of the model.
-        raw_config: its config.json.
         own: whether tokenizer.json is read as it is, where AutoTokenizer may build another tokenizer from it.
-
-    Raises:
-        CheckpointError: the tokenizer is damaged, has no valid model_max_length, or needs code or a package that is not
-            available.
     """
     if own and not present(folder, SERIALIZED):
         raise CheckpointError(f"{name!r} has no {SERIALIZED}; leave out the end of its name, which asks for that file.")

@@ -32,12 +32,7 @@ _BY_FILE: list[Any] = []
 
 
 def answered(request: bytes) -> bytes:
-    """The packed answer to a packed request; the first names the tokenizer, and an empty one only imports.
-
-    Raises:
-        CheckpointError: the tokenizer cannot be read.
-        TextError: a text has too many tokens.
-    """
+    """The packed answer to a packed request; the first names the tokenizer, and an empty one only imports."""
     if not request:
         _import_transformers()
         return b""

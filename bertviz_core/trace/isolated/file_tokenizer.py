@@ -119,7 +119,6 @@ def tokenizer_receipt(backend: Any, by_file: Any, texts: Sequence[str] = SAMPLES
     Args:
         backend: the tokenizer of AutoTokenizer.
         by_file: output of `file_tokenizer`.
-        texts: the texts.
     """
     if by_file is None:
         return None
@@ -189,13 +188,7 @@ def read_tokenizer(name: str, folder: Path, raw_config: Mapping[str, Any], own: 
     """Load the tokenizer of a folder, and compare it with that of its tokenizer.json.
 
     Args:
-        name: the name of the model, for error messages.
-        folder: the folder of the model.
-        raw_config: its config.json.
         own: whether tokenizer.json is read as it is, and not by AutoTokenizer.
-
-    Raises:
-        CheckpointError: the tokenizer cannot be loaded.
     """
     backend, by_file = read_backend(name, folder, raw_config, own), file_tokenizer(folder)
     compared = backend
@@ -211,7 +204,6 @@ def tokenizer_notice(name: str, receipt: TokenizerReceipt | None, own: bool, suf
     """A notice if AutoTokenizer and tokenizer.json give different ids.
 
     Args:
-        name: name of the model.
         receipt: their comparison.
         own: whether tokenizer.json is read as it is.
         suffix: end of the name of a model for which it is.

@@ -50,11 +50,7 @@ class IsolatedTokenizer:
     """The tokenizer of a model in a child process, which is restarted after it was killed."""
 
     def __init__(self, source: ModelSource, folder: Path, settings: Settings) -> None:
-        """Load the tokenizer and test it; a failure is cached as long as the model's files stay the same.
-
-        Raises:
-            CheckpointError: it is missing, damaged, or needs too much time or memory.
-        """
+        """Load the tokenizer and test it; a failure is cached as long as the model's files stay the same."""
         check_tokenizer_files(folder)
         self._name = source.name
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
@@ -78,9 +74,6 @@ class IsolatedTokenizer:
         """Encode a text, a pair or several texts, like transformers.
 
         Windows (return_overflowing_tokens) have a row each.
-
-        Raises:
-            ChildError: it needs too much time or memory.
         """
         single = isinstance(text, str)
         request = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
@@ -102,27 +95,15 @@ class IsolatedTokenizer:
         return self._facts.ids[name] if name in self._facts.ids else getattr(self._facts, name)
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
-        """The spelling of ids; None for an id beyond the vocabulary.
-
-        Raises:
-            CheckpointError: it takes too long.
-        """
+        """The spelling of ids; None for an id beyond the vocabulary."""
         return msgspec.msgpack.decode(self._request(Spelling(list(ids))), type=list[str | None])
 
     def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
-        """The text of some tokens.
-
-        Raises:
-            CheckpointError: it takes too long.
-        """
+        """The text of some tokens."""
         return msgspec.msgpack.decode(self._request(Joining(list(tokens))), type=str)
 
     def tokens_by_file(self, text: str, pair: str | None) -> list[str]:
-        """The tokens of a text or pair by tokenizer.json.
-
-        Raises:
-            ChildError: it needs too much time or memory.
-        """
+        """The tokens of a text or pair by tokenizer.json."""
         return msgspec.msgpack.decode(
             self._worker.ask(msgspec.msgpack.encode(ReadingByFile(text, pair))), type=list[str]
         )

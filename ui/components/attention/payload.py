@@ -70,11 +70,8 @@ def view_payload(
     """Encode the message for the browser.
 
     Args:
-        atlas: all heads.
         opened: full maps of single heads, read with the same options as the atlas.
         title: title of the files, such as the model's name.
-        theme: colours and typeface.
-        special: positions of special tokens.
         second: position of the first token of a pair's second text; None for a single text.
         measures: fields of HeadMeasures, in the order of the menu.
         heads: (layer, head) of the open heads, the main one first.
@@ -84,9 +81,6 @@ def view_payload(
         most: most bytes of the thumbnails.
         hidden: hidden share of every query of every head, for an atlas of full maps without open ones.
         offers: whether the browser may request further maps.
-
-    Raises:
-        ValueError: an open map has another shape than the atlas, or shows another part.
     """
     name = identity(atlas)
     header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(theme)}

@@ -311,13 +311,9 @@ def attention_view(
     """Draw the view, which stays mounted while its data changes; data that the browser has is not sent again.
 
     Args:
-        atlas: all heads.
         opened: maps of the heads that are missing or ahead in the state; others are left out.
         state: result of `attention_state` for this atlas.
-        key: key of the component.
         title: title of the files.
-        theme: colours and typeface.
-        special: positions of special tokens.
         second: position of the first token of a pair's second text.
         reads: how many times the address was read; the browser applies the state's options after each new one.
         on_change: called when the reader opens a head, clicks a cell or selects a range.

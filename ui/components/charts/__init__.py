@@ -37,7 +37,6 @@ def cell_click(chart_key: str, on_cell: Callable[[int, int], None] | None = None
     cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists.
 
     Args:
-        chart_key: key of the chart.
         on_cell: called with row and column of a new click before the script runs, so that it may set other widgets.
     """
     state = _cell_click(

@@ -144,7 +144,6 @@ def map_state(key: str, identity: str) -> MapState:
     """Validate the state of a map; malformed parts are ignored.
 
     Args:
-        key: key of the component.
         identity: identity of the content; the state of another content is ignored.
     """
     state = component_state(key)
@@ -172,7 +171,6 @@ def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_chan
         scene: its content.
         state: its state from `map_state`.
         theme: its colours.
-        key: key of the component.
         on_change: called when the reader moves, zooms or selects rows.
     """
     data = map_payload(scene, theme, state.serial, state.region or None)

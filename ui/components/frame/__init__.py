@@ -79,9 +79,7 @@ def page_links(
 
     Args:
         groups: name of each group, "" for none, and its links.
-        key: key of the component.
         again: query of the current page that the browser opens at once; "" for none.
-        label: label for screen readers.
         width: width of the component.
     """
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
@@ -96,7 +94,6 @@ def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
         views: names of the views.
         current: the current view.
         name: name of the view parameter in the address.
-        key: key of the component.
     """
     data = {"views": list(views), "current": current, "name": name, "carried": list(CARRIED)}
     _navigation(key=key, data=data, height="content")
@@ -167,8 +164,6 @@ def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], Non
 
     Args:
         texts: key of a field -> its text.
-        visit: id of this session.
-        take: called when the browser has sent its texts, which `found_texts` returns then.
     """
     total = sum(map(len, texts.values()))
     data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "always_answer": False}
@@ -176,12 +171,7 @@ def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], Non
 
 
 def request_tab_texts(visit: str, take: Callable[[], None]) -> None:
-    """Ask the browser for its texts without storing any; it always answers, so that the script runs again.
-
-    Args:
-        visit: id of this session.
-        take: called when the browser has sent its texts, which `found_texts` returns then.
-    """
+    """Ask the browser for its texts without storing any; it always answers, so that the script runs again."""
     _tab_texts(
         key=TAB_TEXTS,
         data={"texts": None, "visit": visit, "always_answer": True},
@@ -295,7 +285,6 @@ def enlarged(height: int, key: str) -> Iterator[int]:
 
     Args:
         height: height of the chart in pixels, before it is enlarged.
-        key: key of the chart.
 
     Yields:
         The height that the chart is given: Streamlit measures it on the screen, where it is larger.
@@ -350,7 +339,6 @@ def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None
     Args:
         carried: names and values added to the address of the page.
         title: title of the frame, for screen readers.
-        key: key of the component.
     """
     _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
 
@@ -360,7 +348,6 @@ def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
 
     Args:
         carried: names and values added to the address of the frame.
-        key: key of the component.
     """
     _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")
 
@@ -401,7 +388,6 @@ def figure_download(
 
     Args:
         chart_key: key of the chart on the page.
-        filename: name of the files without an extension.
         title: title of the picture, for screen readers.
         caption: caption below the picture.
         theme: theme of the files.
@@ -468,7 +454,6 @@ def show_link(
         left: names and values in the address of the Journey as it was left.
         views: views of the page, from `ui.address.navigation.page_links`.
         place: field of the drawing's selection -> its name in the address of the Journey.
-        key: key of the component.
     """
     data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), "left": list(left), "views": list(views)}
     _journey_link(key=key, data=data, width="content", height="content")

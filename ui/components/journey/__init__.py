@@ -38,7 +38,6 @@ def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> Non
 
     Args:
         payload: message from `bertviz_core.figures.journey.payload.journey_payload`.
-        key: key of the component.
         on_change: called when the reader selects a token, opens or closes a part, or changes the options.
     """
     _component(key=key, data=payload, default={"path": None}, on_path_change=on_change, height="content")
@@ -49,7 +48,6 @@ def journey_parts(payload: bytes, key: str) -> None:
 
     Args:
         payload: message from `bertviz_core.figures.journey.payload.parts_payload`.
-        key: key of the component.
     """
     _parts(key=key, data=payload, height=0)
 

@@ -60,9 +60,6 @@ def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = Fals
     """Show links in a row, or as a list.
 
     Args:
-        links: the links.
-        key: key of the component.
-        label: label for screen readers.
         is_list: whether they are shown as a list.
     """
     _step_links(
@@ -79,7 +76,6 @@ def open_at_once(whole: str, number: int, key: str, back: bool = False) -> None:
     Args:
         whole: the address, from `address`.
         number: another one for each opening; the same address under the same number is opened once.
-        key: key of the component.
         back: whether the reader returns to a view outside a lesson; steps care for their whole address themselves.
     """
     _opener(key=key, data={"address": whole, "number": number, "back": back}, height=0)
@@ -139,7 +135,6 @@ def lesson_card(card: Card, key: str, again: str = "") -> None:
 
     Args:
         card: its content.
-        key: key of the component.
         again: address that the browser opens at once; "" for none.
     """
     _lesson_card(key=key, data={**asdict(card), "again": again}, width="stretch", height="content")

@@ -33,7 +33,6 @@ def module_tree(
     Args:
         rows: id, parent, depth, name, description, parameters, share and shapes of each module.
         key: key of the component; while on_click runs, its state "module" is the clicked module.
-        label: label for screen readers.
         colours: part -> colour.
         depth: levels that are open at first.
         search: rows that contain this are marked and opened.

@@ -128,11 +128,7 @@ NUMBER = re.compile(r"(?<=\.)[0-9]{1,9}(?=\.)")
 
 
 def read_adapter(name: str, folder: Path) -> Adapter:
-    """List the contents of the adapter in a folder.
-
-    Raises:
-        CheckpointError: a file is missing or damaged, or the adapter is of a kind that is not read.
-    """
+    """List the contents of the adapter in a folder."""
     settings = adapter_settings(name, folder)
     tensors, _ = read_file_header(folder / ADAPTER_WEIGHTS)
     names = {tensor.name for tensor in tensors}
@@ -202,13 +198,9 @@ def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: Ba
     """Match an adapter to the files of its base.
 
     Args:
-        adapter: the adapter.
         base: name of the base, for error messages.
         header: header of the base.
         base_class: what is known of its class.
-
-    Raises:
-        CheckpointError: it was made for another base, or its file is not whole by its settings.
     """
     known = _Base(adapter, base, header, base_class)
     whole = ModuleNames(adapter.settings.modules_to_save)
@@ -368,11 +360,7 @@ def _refuse_missing_modules(base: _Base, whole: ModuleNames, listed: Mapping[str
 
 
 def _missing_updates(base: _Base) -> tuple[str, ...]:
-    """A notice about matrices that have no update in the file though the settings name them.
-
-    Raises:
-        CheckpointError: there is an update that the settings do not name; peft would leave it out.
-    """
+    """A notice about matrices that have no update in the file though the settings name them."""
     adapter, updated = base.adapter, {each.module for each in base.adapter.updates}
     matrices = (name for name, tensor in base.of_encoder().items() if len(tensor.shape) == 2)
     modules = {name.removesuffix(".weight") for name in matrices if name.endswith(".weight")}

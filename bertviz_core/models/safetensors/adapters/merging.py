@@ -48,7 +48,6 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     """What an update adds to its matrix, in the orientation in which the matrix is stored.
 
     Args:
-        update: the update.
         reader: reads the adapter's file.
         fan_in_fan_out: whether matrices are stored as inputs × outputs.
     """
@@ -75,11 +74,7 @@ class MergedMatrix:
     """Whether matrices are stored as inputs × outputs."""
 
     def values(self) -> Float[np.ndarray, "rows columns"]:
-        """The merged matrix in float32, in the orientation in which that of the base is stored.
-
-        Raises:
-            CheckpointError: a file became shorter.
-        """
+        """The merged matrix in float32, in the orientation in which that of the base is stored."""
         with TensorReader(self.adapter_folder) as own, TensorReader(self.base_folder) as base:
             return self.read(own, base)
 
@@ -109,15 +104,10 @@ def merged_folder(
     Only readers of the same adapter on the same base wait for each other.
 
     Args:
-        adapter: the adapter.
-        base: name of the base.
         base_folder: folder with the safetensors files of the base.
         header: the headers of these files.
         base_class: what is known of the class of the base.
         state: changes with the files of the adapter and of the base.
-
-    Raises:
-        CheckpointError: the adapter was made for another base, or there is no room for the changed tensors.
     """
     files = (str(adapter.folder), str(base_folder))
     key = (*files, state)

@@ -211,11 +211,7 @@ def is_adapter(folder: Path) -> bool:
 
 
 def adapter_settings(name: str, folder: Path) -> AdapterSettings:
-    """The settings of the adapter in a folder.
-
-    Raises:
-        CheckpointError: they are damaged, or it is of a kind that is not read.
-    """
+    """The settings of the adapter in a folder."""
     if not present(folder, ADAPTER_WEIGHTS):
         raise CheckpointError(
             f"{quoted(name)} is half an adapter: it has {ADAPTER_CONFIG} and no {ADAPTER_WEIGHTS}; put both into the "
@@ -225,11 +221,7 @@ def adapter_settings(name: str, folder: Path) -> AdapterSettings:
 
 
 def checked_settings(name: str, config: Mapping[str, Any]) -> AdapterSettings:
-    """The settings in an adapter_config.json.
-
-    Raises:
-        CheckpointError: they are damaged, or the adapter is of a kind that is not read.
-    """
+    """The settings in an adapter_config.json."""
     _refuse_other_kinds(name, config)
     auto = config.get("auto_mapping")
     ranks = _numbers(name, "rank_pattern", config.get("rank_pattern"))
