@@ -1,7 +1,7 @@
 """Sentences: how does the model compare sentences?"""
 
 from bertviz_core.questions.views.sentences import VIEWS, about_sentences
-from ui.cache.sentence_model import SentenceModel
+from ui.cache.shared_model import SentenceModel
 from ui.engine import show_page
 from ui.views.sentences import map_view, sentence_input, two_models_view
 

@@ -20,11 +20,10 @@ from bertviz_core.corpus.analysis.results import (
 )
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text, tie_axes
-from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
 from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, THICKNESS, Theme, escape, layout, sequential, tick_words
 from bertviz_core.figures.predictions.probes import accuracy_spec
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names

@@ -31,7 +31,7 @@ from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, visible_text
 from ui.cache import figures as decorator
-from ui.cache import sentence_model
+from ui.cache import shared_model as sentence_model
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.widgets import lists as files

@@ -18,11 +18,12 @@ from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.opened import Opened, OpenedSubject
 from bertviz_core.questions.question import Answer, question_name
 from bertviz_core.resources import retained_nbytes
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.figures import logged, results
+from ui.cache.figures import cached_by_bytes, logged, results
 from ui.cache.models import SourceKey, source, source_key
 from ui.session import settings
 
@@ -281,3 +282,42 @@ def spinning(key: Hashable) -> AbstractContextManager[None]:
     name = key[1] if isinstance(key, tuple) and len(key) > 1 else ""
     words = SPINNERS.get(name, "") if isinstance(name, str) else ""
     return st.spinner(words) if words else nullcontext()
+
+
+class SentenceModel(SharedModel):
+    """A model of this instance with its own tokenizer for jobs, which truncate and pad in their threads."""
+
+    def __init__(self, name: str, *runs: Trace) -> None:
+        """Open a model; loaded weights stay in memory during a job."""
+        super().__init__(name, *runs)
+        self._loaded, self._tokenizer = models.loaded(name), _tokenizer(source_key(name))
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights."""
+        return self._loaded
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """Its tokenizer for sentences."""
+        return self._tokenizer
+
+    @property
+    def vector_store(self) -> SentenceStore:
+        """The store of vectors on disk."""
+        return vector_store()
+
+    def other(self, name: str) -> "SentenceModel":
+        """Another model in the same way; values that use it are recomputed when its files change."""
+        return self if super().other(name) is self else SentenceModel(name)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def vector_store() -> SentenceStore:
+    """The store of vectors on disk."""
+    return SentenceStore.of(settings())
+
+
+@cached_by_bytes("Loading the tokenizer", models.tokenizer_nbytes)
+def _tokenizer(key: SourceKey) -> TextTokenizer:
+    return load_tokenizer(source(key.name), settings())

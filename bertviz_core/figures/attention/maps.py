@@ -12,9 +12,8 @@ from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionM
 from bertviz_core.attention.tables import map_frame, measures_frame, pooled_frame, readings_frame
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
 WORDS: dict[Weights, str] = {

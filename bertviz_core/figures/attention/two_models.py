@@ -12,10 +12,19 @@ from bertviz_core.attention.results import OF_LAYERS, AttentionComparison, Atten
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.attention.maps import APART, KINDS, PART_HEIGHT, STACKED, UNITS, WORDS, axis_labels, divide
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis, token_text
-from bertviz_core.figures.base.colour_bars import THICKNESS, colour_bar, round_limit
 from bertviz_core.figures.base.marks import add_heading
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    THICKNESS,
+    Theme,
+    colour_bar,
+    diverging,
+    escape,
+    layout,
+    round_limit,
+    sequential,
+)
 from bertviz_core.figures.checkpoints.comparison import divergence_map
 from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.text import digits

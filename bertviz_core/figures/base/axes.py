@@ -12,8 +12,16 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.colour_bars import colour_bar, tick_number
-from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, diverging, escape, sequential
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    WIDE,
+    Theme,
+    colour_bar,
+    diverging,
+    escape,
+    sequential,
+    tick_number,
+)
 from bertviz_core.text import escape_controls, isolated, ordinal
 from bertviz_core.trace.results import Tokens
 

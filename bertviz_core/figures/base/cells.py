@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_words
-from bertviz_core.figures.base.style import text_on
+from bertviz_core.figures.base.style import colour_bar, text_on
 
 SIZES = (14, 13, 12, 11)
 """Font sizes of the numbers in pixels; the largest that fits is used."""

@@ -17,8 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import plain, wrapped
-from bertviz_core.figures.base.colour_bars import scale_words, spacing
-from bertviz_core.figures.base.style import FAMILY, FONT, Theme
+from bertviz_core.figures.base.style import FAMILY, FONT, Theme, scale_words, spacing
 from bertviz_core.text import digits, escape_controls
 
 LONGEST_TEXT = 120

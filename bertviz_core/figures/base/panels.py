@@ -10,8 +10,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout
 
 MOST_HEADS, MOST_LAYERS = 16, 14
 """Maximum number of tick labels along an axis."""

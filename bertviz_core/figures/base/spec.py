@@ -13,8 +13,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.axes import label_width, name_thinned, names_lie, shortened_label, stride, wrapped_label
-from bertviz_core.figures.base.colour_bars import spacing, thin_ticks
-from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
+from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme, spacing, thin_ticks
 
 TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
 GAP, EDGE = 8, 12

@@ -30,10 +30,9 @@ from bertviz_core.checkpoints.tables import (
 )
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.marks import add_bars, add_line, add_points, row_axis, state_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout, of_two, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, of_two, round_limit, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 from bertviz_core.figures.predictions.probes import confusion_cells
 from bertviz_core.predictions.probing.results import LEAST, AnswerComparison, ScorePair, SlicedAnswers, TextSlice

@@ -27,10 +27,9 @@ from bertviz_core.checkpoints.training.results import (
 )
 from bertviz_core.figures.base.axes import even_axes, label_width, shortened_label, token_axis
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.marks import add_bars, add_heading, add_line, add_points, row_axis
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout, round_limit, sequential
 from bertviz_core.figures.checkpoints.comparison import state_names
 from bertviz_core.figures.checkpoints.weights import number_cells, number_scale
 from bertviz_core.text import counted, escape_controls, shortened

@@ -23,10 +23,21 @@ from bertviz_core.checkpoints.results import (
 from bertviz_core.checkpoints.tables import histogram_frame, parts_frame, statistics_frame
 from bertviz_core.figures.base.axes import even_axes, label_width
 from bertviz_core.figures.base.cells import cell_gaps, colour_at, number_size
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
 from bertviz_core.figures.base.marks import add_bars, add_line, add_words, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential, text_on
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    Theme,
+    colour_bar,
+    diverging,
+    escape,
+    layout,
+    round_limit,
+    round_ticks,
+    sequential,
+    text_on,
+    tick_words,
+)
 from bertviz_core.text import digits
 
 DECADES = 4

@@ -17,11 +17,20 @@ from bertviz_core.figures.base.axes import (
     token_axis,
     token_labels,
 )
-from bertviz_core.figures.base.colour_bars import THICKNESS, round_limit, tick_words
 from bertviz_core.figures.base.marks import add_bars, add_heading
 from bertviz_core.figures.base.panels import Panel, PanelGrid, head_panels
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    THICKNESS,
+    Theme,
+    diverging,
+    escape,
+    layout,
+    round_limit,
+    sequential,
+    tick_words,
+)
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadProjections
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens

@@ -19,10 +19,18 @@ from bertviz_core.figures.base.axes import (
     token_labels,
 )
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.marks import pair_names
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    Theme,
+    colour_bar,
+    diverging,
+    escape,
+    layout,
+    round_limit,
+    sequential,
+)
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.trace.results import Trace
 

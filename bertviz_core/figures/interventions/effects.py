@@ -11,12 +11,11 @@ from jaxtyping import Float
 from bertviz_core.attribution.results import AttributionComparison
 from bertviz_core.figures.base.axes import even_axes, shortened_label, token_axis, token_labels
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, round_limit, sequential
 from bertviz_core.figures.interventions.words import METHOD_WORDS
 from bertviz_core.figures.predictions.classes import ABSENT, MOST, signed_difference, two_model_bars
 from bertviz_core.interventions.results import (

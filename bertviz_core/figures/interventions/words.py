@@ -16,10 +16,19 @@ from bertviz_core.attribution.results import (
 )
 from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, token_labels, token_text
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, faint, layout
+from bertviz_core.figures.base.style import (
+    HUES,
+    TEXT_SIZE,
+    Theme,
+    colour_bar,
+    diverging,
+    escape,
+    faint,
+    layout,
+    round_limit,
+)
 from bertviz_core.figures.tokens import WRITTEN, coloured_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals, digits

@@ -13,10 +13,9 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, sequential
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     AnswerSpan,

@@ -21,10 +21,18 @@ from bertviz_core.figures.base.axes import (
     token_text,
 )
 from bertviz_core.figures.base.cells import cell_gaps, colour_at
-from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import SHARE_OF_NAMES, FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    Theme,
+    colour_bar,
+    escape,
+    layout,
+    round_limit,
+    sequential,
+    text_on,
+)
 from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.figures.tokens import LONGEST_BAR, WRITTEN, coloured_strip, token_strip
 from bertviz_core.hidden_states.results import state_name

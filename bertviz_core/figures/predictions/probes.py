@@ -11,10 +11,9 @@ from jaxtyping import Int
 
 from bertviz_core.figures.base.axes import even_axes, shortened_label, text_width
 from bertviz_core.figures.base.cells import add_cells
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_line, state_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import GoldScores, ProbeScores

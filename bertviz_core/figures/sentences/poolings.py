@@ -11,10 +11,9 @@ from plotly.subplots import make_subplots
 
 from bertviz_core.figures.base.axes import label_width, similarity_colours, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_bars, add_line, add_map, pair_names, state_axis
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, colour_bar, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import Pooling, PoolingComparison, SentenceVectors, TokenPairShares
 from bertviz_core.text import escape_controls, shortened

@@ -24,10 +24,9 @@ from bertviz_core.figures.base.axes import (
     wrapped_label,
 )
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, escape, layout, of_two, sequential
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import (

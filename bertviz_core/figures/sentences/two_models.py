@@ -17,10 +17,9 @@ from bertviz_core.figures.base.axes import (
     similarity_colours,
 )
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.marks import add_heading, add_line, add_map, add_points, row_axis
 from bertviz_core.figures.base.spec import LYING, STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, of_two
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, of_two
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
 from bertviz_core.sentences.results import CosineRange, GoldCosines, GoldPairs, SentenceComparison, off_diagonal
 from bertviz_core.text import counted, decimals

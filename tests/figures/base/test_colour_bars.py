@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.figures.base.colour_bars import (
+from bertviz_core.figures.base.style import (
     LIMITS,
     bar_ticks,
     colour_bar,

@@ -14,7 +14,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.export import (
     FONT_FILE,
     SELECTION,
@@ -34,7 +33,7 @@ from bertviz_core.figures.base.export import (
     without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, layout
+from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, colour_bar, layout
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, values_heatmap
 from bertviz_core.figures.parameters import parameter_tree_figure
 from tests.helpers.hand_made import TREE

@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.axes import label_width, plain, token_axis
-from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.export import colour_range
 from bertviz_core.figures.base.spec import (
     EDGE,
@@ -26,6 +25,7 @@ from bertviz_core.figures.base.style import (
     WIDE,
     WIDTHS,
     Theme,
+    colour_bar,
     layout,
     theme_named,
     width_class,

@@ -5,9 +5,8 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.axes import sentence_text, token_axis, token_text
-from bertviz_core.figures.base.colour_bars import round_limit
 from bertviz_core.figures.base.export import colour_range, spelled
-from bertviz_core.figures.base.style import DARK, LIGHT
+from bertviz_core.figures.base.style import DARK, LIGHT, round_limit
 from bertviz_core.figures.hidden_states.heatmaps import (
     CHANGE,
     EXACT_CELLS,
