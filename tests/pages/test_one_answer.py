@@ -23,7 +23,7 @@ from bertviz_core.questions.views import sentences
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command, bundled_in_memory, command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
-from tests.cli.test_figure import CASES, MODEL, WITHOUT_ROWS
+from tests.cli.test_figure import CASES, MODEL, VIEWED, WITHOUT_ROWS
 from tests.cli.test_figure import TEXT as BUNDLED_TEXT
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.training_runs import save_run
@@ -33,11 +33,10 @@ from ui.widgets import lists
 
 __all__ = ["bundled_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes")
-NO_TABLE = {
-    name: "its numbers are those of another figure, or in a component of their own"
-    for name, each in all_figures().items()
-    if each.tabled == ()
-}
+OPEN = {"attention_heads_table": "true", "attention_measures": "true"}
+"""Folds of the page Attention, whose drawing has tables of its own."""
+VIEW_OF = {"classes": "Classes", "tags": "Tags", "answers": "Answers"}
+"""Figure -> the view that its model shows first."""
 
 
 def page_of(name: str) -> str:
@@ -61,8 +60,8 @@ def cases() -> Mapping[str, tuple[str, tuple[str, ...], str, dict[str, str]]]:
         )
         for words, (model, texts, at) in FIGURES.items()
     }
-    every = {**bundled, **usual, **{f"{words} # {each[0]}": each for words, each in heads.items()}}
-    return {words: each for words, each in every.items() if words.split()[0] not in NO_TABLE}
+    viewed = {words: (MODEL, (BUNDLED_TEXT,), "attention", {**at, **OPEN}) for words, at in VIEWED.items()}
+    return {**bundled, **usual, **viewed, **{f"{words} # {each[0]}": each for words, each in heads.items()}}
 
 
 EVERY = cases()
@@ -77,12 +76,12 @@ CHOSEN = {
     "matrix": "the page shows the part of the head; its file has the matrix",
     "pooling-maps": "the page shows the numbers once, beside the same cosines as bars",
     "masked-text": "the page lists the words at the chosen position; its file has the text",
+    "readings": "the page draws the four maps; their file has the numbers",
 }
 """Figures whose table the page shows in part."""
 ELSEWHERE = {
-    ("journey", ""): "one drawing; tests/journey and tests/browser/test_journey.py",
-    ("attention", ""): "one drawing; tests/cli/test_figure.py compares its numbers",
-    ("corpus", "About"): "no numbers of texts",
+    ("journey", "Journey"): "one drawing; tests/journey and tests/browser/test_journey.py",
+    ("corpus", "About"): "rows and columns of the corpus, and no figure",
 }
 """Views without a figure that has a table."""
 
@@ -150,9 +149,10 @@ def written(command: Command, name: str, inputs: Sequence[str], options: list[st
 def shown(name: str, page: str, address: Mapping[str, str]) -> list[pd.DataFrame]:
     """The tables of a view of a page, or of all of its views, with that of the figure unfolded."""
     frames = []
+    address = {key: value for key, value in address.items() if key != "view" or value}
     for view in [address.get("view", "")] if address else views_of(page):
         folded = {f"{all_figures()[name].chart}_table": "true"}
-        at = opened(page, **{**({"view": view} if view else {}), **address, **folded})
+        at = opened(page, **{**address, **folded, **({"view": view} if view else {})})
         assert not at.exception
         frames += [each.value for each in (*at.dataframe, *at.table)]
     return frames
@@ -200,7 +200,7 @@ def test_the_table_of_a_folder_is_that_of_the_command(
 
 def test_every_view_with_a_table_is_among_them() -> None:
     """Every view has a figure whose table is compared, or a reason."""
-    tried = {(page, at.get("view", views_of(page)[0])) for _, _, page, at in EVERY.values() if at}
+    tried = {(page, at.get("view") or views_of(page)[0]) for _, _, page, at in EVERY.values() if at}
     tried |= {(page, view) for _, _, page, at in EVERY.values() if not at for view in views_of(page)}
     every = {(page, view) for page in PAGES for view in views_of(page)}
     assert every - tried - set(OF_FOLDERS.values()) == set(ELSEWHERE)
