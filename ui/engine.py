@@ -68,6 +68,7 @@ from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
+from ui.widgets.answers import answer
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
 from ui.widgets.heading import (
     head_select,
@@ -83,7 +84,7 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
-from ui.widgets.lists import answer, open_row, table_files, text_select, within_upload
+from ui.widgets.lists import open_row, table_files, text_select, within_upload
 from ui.widgets.models import (
     beside,
     bundled_instead,

@@ -46,7 +46,7 @@ from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
-from ui.widgets import figure_block, lists
+from ui.widgets import answers, figure_block
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
@@ -320,7 +320,7 @@ def test_a_file_has_the_picture_of_the_page(
     arguments = (name, address.get("model", MODEL), *given, *options)
     written(run, arguments, drawn_figures, tmp_path / "a.svg")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(sentences, "EVERY_PAIR", 2)

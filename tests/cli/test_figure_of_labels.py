@@ -19,7 +19,7 @@ from tests.helpers.tiny_models import HIDDEN
 from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
 from tests.pages.opened import SHELL, _decoded, opened
 from ui.session import TRAINED_PROBE, settings
-from ui.widgets import lists
+from ui.widgets import answers
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages compute without a confirmation."""
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 @pytest.mark.parametrize("words", FIGURES)

@@ -14,7 +14,7 @@ from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import save_heads
 from tests.pages.snippets import save_models
 from ui.cache.jobs import Job
-from ui.widgets import lists
+from ui.widgets import answers
 
 WAIT_S = 60
 
@@ -29,12 +29,12 @@ class Gate:
     def pages(self, at: int, shown: Callable[[], AppTest]) -> tuple[AppTest, AppTest]:
         """The page while the work is paused at its partial result of this number, and at the end."""
         self._at = at
-        self._patch.setattr(lists, "PATIENCE_S", 0.0)
+        self._patch.setattr(answers, "PATIENCE_S", 0.0)
         shown()
         assert self._reached.wait(WAIT_S)
         partly = shown()
         self._go.set()
-        self._patch.setattr(lists, "PATIENCE_S", 120.0)
+        self._patch.setattr(answers, "PATIENCE_S", 120.0)
         return partly, shown()
 
     def wait(self) -> None:
@@ -89,7 +89,7 @@ def saved_models(snippet_folder: Path, models_dir: Path, monkeypatch: pytest.Mon
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page waits for its answer."""
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 @pytest.fixture

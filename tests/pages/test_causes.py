@@ -24,7 +24,7 @@ from tests.pages.conftest import Gate
 from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import lists
+from ui.widgets import answers
 
 TEXT = "I love my pet python."
 LAYERS, HEADS, SIZE = 6, 12, 32
@@ -32,7 +32,7 @@ LAYERS, HEADS, SIZE = 6, 12, 32
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 def shown(**address: str) -> AppTest:

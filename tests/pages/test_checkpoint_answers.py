@@ -16,7 +16,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.widgets import lists
+from ui.widgets import answers
 
 LINES = "\n".join(f"{label}\t{text}" for label, text in zip(GOLD, TEXTS, strict=True))
 
@@ -35,12 +35,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def models(folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     return folder
 
 
 @pytest.fixture(scope="module")
-def answers(folder: Path) -> tuple[list[str], list[str]]:
+def right_answers(folder: Path) -> tuple[list[str], list[str]]:
     """The answers of transformers' own classes."""
     return plain(folder / "first"), plain(folder / "second")
 
@@ -61,13 +61,13 @@ def listed(at: AppTest) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_scores_and_cells_are_those_of_scikit_learn(answers: tuple[list[str], list[str]]) -> None:
+def test_scores_and_cells_are_those_of_scikit_learn(right_answers: tuple[list[str], list[str]]) -> None:
     at = page()
-    one, other = answers
-    accuracies = [accuracy_score(GOLD, each) for each in answers]
+    one, other = right_answers
+    accuracies = [accuracy_score(GOLD, each) for each in right_answers]
     shown = metrics(at)
     assert shown["Accuracy"] == f"{accuracies[0]:.1%} → {accuracies[1]:.1%}"
-    assert shown["Macro-F1"] == " → ".join(f"{f1_score(GOLD, each, average='macro'):.1%}" for each in answers)
+    assert shown["Macro-F1"] == " → ".join(f"{f1_score(GOLD, each, average='macro'):.1%}" for each in right_answers)
     assert shown["Same answer"] == f"{accuracy_score(one, other):.1%}"
     mended = sum(a != g == b for g, a, b in zip(GOLD, one, other, strict=True))
     assert shown["Mended"] == str(mended)
@@ -78,9 +78,9 @@ def test_scores_and_cells_are_those_of_scikit_learn(answers: tuple[list[str], li
     assert any("64 texts of your own list." in visible_text(each.value) for each in at.caption)
 
 
-def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[str], list[str]]) -> None:
+def test_texts_are_listed_by_kind_and_label_and_one_is_open(right_answers: tuple[list[str], list[str]]) -> None:
     at = page(answers_listed="broken")
-    one, other = answers
+    one, other = right_answers
     broken = {t for t, g, a, b in zip(TEXTS, GOLD, one, other, strict=True) if a == g != b}
     assert set(listed(at)["text"]) == broken
     assert set(listed(at)["kind"]) == {"broken"}
@@ -95,10 +95,10 @@ def test_texts_are_listed_by_kind_and_label_and_one_is_open(answers: tuple[list[
 
 
 @pytest.mark.slow
-def test_texts_are_divided_by_a_word_and_listed_by_slice(answers: tuple[list[str], list[str]]) -> None:
+def test_texts_are_divided_by_a_word_and_listed_by_slice(right_answers: tuple[list[str], list[str]]) -> None:
     at = page(answers_by="a word", answers_word="river", answers_listed="all")
     within = [place for place, text in enumerate(TEXTS) if "river" in text]
-    shares = [accuracy_score([GOLD[at] for at in within], [each[at] for at in within]) for each in answers]
+    shares = [accuracy_score([GOLD[at] for at in within], [each[at] for at in within]) for each in right_answers]
     close(chart(at, "checkpoint_slices")[0]["x"][0], 100 * (shares[1] - shares[0]))
     at.selectbox(key="answers_slice").select("with 'river'").run()
     assert set(listed(at)["text"]) == {TEXTS[at] for at in within}
@@ -107,7 +107,7 @@ def test_texts_are_divided_by_a_word_and_listed_by_slice(answers: tuple[list[str
     assert len(listed(at)) == len(TEXTS)
 
 
-def test_the_code_gives_the_answers_of_the_page(answers: tuple[list[str], list[str]]) -> None:
+def test_the_code_gives_the_answers_of_the_page(right_answers: tuple[list[str], list[str]]) -> None:
     def check(at: AppTest, values: Printed) -> None:
         close(values[0], chart(at, "checkpoint_answers")[0]["z"])
 
@@ -115,9 +115,9 @@ def test_the_code_gives_the_answers_of_the_page(answers: tuple[list[str], list[s
     check_view("checkpoint", "first", {"checkpoint_answered": check}, **address)
 
 
-def test_texts_without_labels_are_compared_by_the_answers_alone(answers: tuple[list[str], list[str]]) -> None:
+def test_texts_without_labels_are_compared_by_the_answers_alone(right_answers: tuple[list[str], list[str]]) -> None:
     at = page("\n".join(TEXTS))
-    one, other = answers
+    one, other = right_answers
     changed = [text for text, a, b in zip(TEXTS, one, other, strict=True) if a != b]
     assert metrics(at) == {"Same answer": f"{accuracy_score(one, other):.1%}", "Changed": str(len(changed))}
     assert listed(at)["text"].tolist() == changed

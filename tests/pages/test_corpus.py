@@ -34,7 +34,7 @@ from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui import engine
 from ui.cache.folders import SharedCorpus
-from ui.widgets import lists
+from ui.widgets import answers
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def corpus(made: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(made))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     return open_corpus(made / "made")
 
 
@@ -247,7 +247,7 @@ def test_clusters_hold_every_row_once(corpus: Corpus) -> None:
 
 def test_shares_of_clusters_are_of_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     vectors = np.random.default_rng(0).standard_normal(seeded_vectors(0).shape).astype(np.float32)
     vectors[: len(vectors) // 3], vectors[-(len(vectors) // 4) :] = vectors[0], vectors[-1]  # two dense groups
     make_corpus(tmp_path / "loose", ROWS, vectors)
@@ -284,7 +284,7 @@ def test_without_a_corpus_the_example_is_made_once_and_shown_with_the_way_to_an_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened("corpus")
     assert not sentences(at)
     assert any("corpus embed MODEL INPUT -o FOLDER" in each.value for each in at.caption)
@@ -352,7 +352,7 @@ def test_another_models_corpus_is_shown_but_not_searched(broken: Path, changes: 
 def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_corpus(tmp_path / "own" / "bare", text_column=None)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     for view in ("Map", "Near duplicates", "Clusters", "About"):
         assert not sentences(opened("corpus", view=view)), view
     for view in ("Heads", "Probes"):

@@ -18,7 +18,7 @@ from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
-from ui.widgets import lists
+from ui.widgets import answers
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
@@ -259,7 +259,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 def at_view(view: View) -> AppTest:

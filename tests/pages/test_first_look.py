@@ -14,7 +14,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets import lists
+from ui.widgets import answers
 from ui.widgets.heading import PAIRS
 
 CLASSIFIER = OFFERED[0]
@@ -29,7 +29,7 @@ LOOKS = [(model, page, view) for page in PAGES for view in views_of(page) for mo
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 def page_text(at: AppTest) -> str:

@@ -15,7 +15,7 @@ from tests.pages.test_lesson import card, component
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import GUIDE
 from ui.session import DEFAULT_TEXT
-from ui.widgets import lists
+from ui.widgets import answers
 
 STEPS = lesson(GUIDE).steps
 LAST = {name: values[0] for name, values in STEPS[-1].query.items()}
@@ -28,7 +28,7 @@ def test_each_step_holds_for_a_model_without_attention_or_pooler(
 ) -> None:
     save_tiny(family, tmp_path / family)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     for number, step in enumerate(STEPS, start=1):
         query = {name: values[0] for name, values in step.query.items()}
         at = opened("journey", model=family, query="1", lesson=GUIDE, step=str(number), **query)

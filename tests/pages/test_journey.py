@@ -16,7 +16,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets import lists, run_model
+from ui.widgets import answers, lists, run_model
 
 
 def header(at: AppTest) -> Any:
@@ -119,7 +119,7 @@ def test_what_the_model_does_not_have_is_left_out(query: dict[str, str], open_: 
 
 
 def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     at = opened("journey", rests_on="true", pair="I love coding in python.")
     sent = header(at)
     assert sent["ending"]["value"] == pytest.approx(0.5802, abs=1e-4)
@@ -130,7 +130,7 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
 
 
 def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened("journey", rests_on="true")
     assert any("**Example:**" in each.value for each in at.markdown)
     assert header(at)["ending"] == header(opened("journey", rests_on="true", pair=SECOND_TEXT))["ending"]
@@ -163,14 +163,14 @@ def test_the_number_at_the_end_names_the_stages_that_it_passes(
 ) -> None:
     save_tiny_head("bert", task, tmp_path / "headed")
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     at = opened("journey", model="headed", text="i love", pair="my pet", rests_on="true", target=target)
     assert header(at)["ending"]["behind"] == behind
 
 
 @pytest.mark.slow
 def test_the_number_that_is_traced_back_is_of_the_chosen_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     chosen, own = (opened("journey", rests_on="true", target="state", query=token) for token in ("2", "6"))
     assert "token 2" in header(chosen)["ending"]["title"]
     assert "token 6" in header(own)["ending"]["title"]
@@ -182,7 +182,7 @@ def test_the_number_that_is_traced_back_is_of_the_chosen_token(monkeypatch: pyte
 
 
 def test_the_line_below_the_title_says_when_both_texts_are_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     second = "I love coding in python."
     joined, alone = (opened("journey", pair=second, **query) for query in ({}, {"rests_on": "true"}))
     written = ["both texts in one run" in each.markdown[0].value for each in (joined, alone)]
@@ -319,7 +319,7 @@ def test_a_change_that_is_not_there_is_one_sentence_and_the_drawing_stays(query:
 
 
 def test_the_answer_has_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     pair = {"rests_on": "true", "pair": "I love coding in python."}
     ending = header(opened("journey", change="layer-3", **pair))["ending"]
     effects = header(at := opened("journey", **pair))["ending"]
@@ -330,7 +330,7 @@ def test_the_answer_has_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_answer_of_an_edited_text_is_that_of_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     pair = {"rests_on": "true", "pair": "I love coding in python."}
     ending = header(opened("journey", change="text", edited=EDITED, **pair))["ending"]
     alone = header(opened("journey", text=EDITED, **pair))["ending"]

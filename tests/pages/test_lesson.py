@@ -17,7 +17,7 @@ from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.library import Step, View
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
-from ui.widgets import lists
+from ui.widgets import answers
 
 TEXT = "Sinan loves a beautiful day"
 
@@ -318,7 +318,7 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
 def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 60)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
     query = {key: values[0] for key, values in view.query.items()}
     own = {key: value for key, value in CHOSEN.items() if name == WRONG and key not in query}
     at = opened(view.page, **query, **own, lesson=name, step=step, **({} if trial is None else {"try": trial}))

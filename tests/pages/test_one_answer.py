@@ -29,7 +29,7 @@ from tests.helpers.made_corpora import made_corpus
 from tests.helpers.training_runs import save_run
 from tests.pages.labels import FIGURES, save_heads
 from tests.pages.opened import opened, views_of
-from ui.widgets import lists
+from ui.widgets import answers
 
 __all__ = ["bundled_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes")
@@ -163,7 +163,7 @@ def folders(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(head_folder))
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(head_folder / "corpora"))
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 @pytest.mark.parametrize("words", EVERY, ids=EVERY)

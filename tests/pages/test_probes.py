@@ -29,7 +29,7 @@ from tests.pages.conftest import Gate
 from tests.pages.opened import SHELL, opened, views, visible_text, with_probes
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
-from ui.widgets import lists
+from ui.widgets import answers
 
 TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
 LABELS = ("a", "b") * 4
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
-    monkeypatch.setattr(lists, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60.0)
     import streamlit as st
 
     st.cache_resource.clear()
@@ -181,7 +181,7 @@ def onward(at: AppTest) -> list[dict[str, str]]:
     return [dict(parse_qsl(link["address"].partition("?")[2])) for link in json.loads(found.json)["links"]]
 
 
-def answers(at: AppTest) -> list[str]:
+def listed_answers(at: AppTest) -> list[str]:
     frames = [each.value for each in at.dataframe]
     (table,) = [
         frame for frame in frames if "answer" in frame and "text" in frame and "right" in frame or len(frames) == 1
@@ -193,15 +193,15 @@ def answers(at: AppTest) -> list[str]:
 def test_every_head_answers_a_list(model: str) -> None:
     at = several(model, "the [MASK] bank\nmy pet python")
     assert not errors(at)
-    assert len(answers(at)) == 2
+    assert len(listed_answers(at)) == 2
     assert {each.label for each in at.get("download_button")} >= {"CSV", "Parquet"}
 
 
 def test_questions_are_answered_in_the_second_text_and_need_one() -> None:
     assert "needs a context for every question" in errors(several("question-answering", "who ?\nwhat ?"))[0]
     at = several("question-answering", "who ?\nwhat ?", pair="my pet python")
-    assert len(answers(at)) == 2
-    assert all(answer in "my pet python" for answer in answers(at))
+    assert len(listed_answers(at)) == 2
+    assert all(answer in "my pet python" for answer in listed_answers(at))
 
 
 def answers_of(at: AppTest) -> str:
@@ -219,7 +219,7 @@ def test_answers_of_a_probe_say_so_and_the_way_back_leads_to_the_head() -> None:
     at.button(key="many_back").click().run()
     assert not errors(at)
     assert not answers_of(at)
-    assert answers(at)[0].startswith("LABEL_")
+    assert listed_answers(at)[0].startswith("LABEL_")
     assert "Back to the example set" in [each.label for each in several("tiny", "my bank", **known).button]
 
 
@@ -228,7 +228,7 @@ def test_a_probe_that_answers_a_list_is_a_target_of_other_pages(folder: Path) ->
     assert not errors(at)
     probe = at.session_state[TRAINED_PROBE]
     assert probe.model == "tiny"
-    assert answers(at)[0] in probe.classes
+    assert listed_answers(at)[0] in probe.classes
     assert {link["target"] for link in onward(at)} == {"probe"}
 
 

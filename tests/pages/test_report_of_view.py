@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.jobs import board
-from ui.widgets import files, lists
+from ui.widgets import answers, files
 
 
 def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:
@@ -61,7 +61,7 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])
 @pytest.mark.slow
 def test_every_view_of_every_page_is_in_its_report(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     names = views(opened(page)) if page not in ("overview", "journey", "tokens", "attention") else [""]
     for view in names:
         at, file = report_of(page, pair="I love coding in python.", **({"view": view} if view else {}))

@@ -18,7 +18,7 @@ from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, metrics, opened
 from tests.pages.test_causes import HEADS, cells, charts
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import lists
+from ui.widgets import answers
 
 OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
 
@@ -28,7 +28,7 @@ OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank len
 )
 @pytest.mark.slow
 def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened("causes", view=view, pair=SECOND_TEXT, **{f"causes_{key}_explained": "true"})
     assert not at.exception
     names = run(at.code[0].value)
@@ -54,7 +54,7 @@ def run(code: str) -> dict[str, Any]:
 @pytest.mark.parametrize("more", [{}, {"removed_for": "its mean"}])
 @pytest.mark.slow
 def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened("causes", view="Many sentences", pair=SECOND_TEXT, causes_spread_explained="true", **OWN, **more)
     assert not at.exception
     names = run(at.code[0].value)
@@ -65,7 +65,7 @@ def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeyp
 
 @pytest.mark.slow
 def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(save_heads(tmp_path / "heads")))
     lines = [f"{text}\t{label}" for text, label in zip(("the bank", "my pet", "i love"), NAMES, strict=True)]
     address = {"model": "classes", "target": "class", "count": "2", "effect_list": "my own list"}
@@ -81,7 +81,7 @@ def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 def test_the_code_of_a_probes_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     monkeypatch.chdir(tmp_path)
     weight = np.random.default_rng(1).normal(size=(2, 384)).astype(np.float32)
     revision, bias = resolve(DEFAULT_MODEL, settings()).revision, np.zeros(2, np.float32)

@@ -12,7 +12,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened
 from tests.pages.test_words import folded
 from ui.session import SECOND_TEXT
-from ui.widgets import lists
+from ui.widgets import answers
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_code_of_each_view_gives_its_numbers(
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     save_tiny_head("bert", "sequence-classification", tmp_path / "three", num_labels=3)
     save_tiny_head("bert", "token-classification", tmp_path / "tags", num_labels=5)
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened(
         "words",
         **({} if "model" in address else {"pair": SECOND_TEXT}),

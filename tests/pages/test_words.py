@@ -26,14 +26,14 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import lists
+from ui.widgets import answers
 
 TEXT = "I love my pet python."
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 def shown(**address: str) -> AppTest:

@@ -17,7 +17,7 @@ from tests.helpers.training_runs import save_run
 from tests.pages.opened import opened, visible_text
 from ui import session, share
 from ui.address.registry import NUMBERS, ROWS
-from ui.widgets import lists
+from ui.widgets import answers
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -262,7 +262,7 @@ def _corpora(corpora: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     save_tiny_head("bert", "token-classification", models / "tags", num_labels=3)
     save_run(models / "my-run")
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
-    monkeypatch.setattr(lists, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {

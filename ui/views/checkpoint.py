@@ -51,14 +51,9 @@ from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.cache.folders import SharedTraining
 from ui.cache.shared_model import SharedModel
+from ui.widgets.answers import answer
 from ui.widgets.figure_block import chart
-from ui.widgets.lists import (
-    ListFile,
-    answer,
-    text_panel,
-    typed_lines,
-    wait_for_file,
-)
+from ui.widgets.lists import ListFile, text_panel, typed_lines, wait_for_file
 
 FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
 

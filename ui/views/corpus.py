@@ -28,10 +28,11 @@ from ui.cache.jobs import board
 from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.engine import draw
 from ui.session import settings, store, stored
-from ui.widgets import lists
+from ui.widgets import answers
+from ui.widgets.answers import awaited
 from ui.widgets.figure_block import numbers_table, page_theme
 from ui.widgets.files import note_figure
-from ui.widgets.lists import awaited, table_files
+from ui.widgets.lists import table_files
 from ui.widgets.models import model_name
 
 WIDTH = 240
@@ -71,7 +72,7 @@ def _example(alone: bool) -> Path:
     if not example_is_there(current):
         what, count = ("example", str(folder)), len(example_set().texts)
         job = board().find(what) or board().start(what, count, lambda report: make_example(current, report))
-        awaited(board, what, job, "sentences", lists.PATIENCE_S, kind="corpus example")
+        awaited(board, what, job, "sentences", answers.PATIENCE_S, kind="corpus example")
     return folder
 
 

@@ -75,7 +75,7 @@ def count_notices(opened: Opened) -> tuple[str, ...]:
 @question(figures=("layers",))
 def layered_parameters(opened: Opened, options: Options) -> Answer[Ledger]:
     """Ledger of a model with numbered layers."""
-    ledger = parameters(opened, options).result
+    ledger = parameters(opened, Options(task=options.task)).result
     if not ledger.layers:
         raise TextError(f"No numbered layers were found among the names of {opened.name!r}; draw its parameters.")
     return answered(opened, ledger, ledger.notices, layered_ledger=ledger)
@@ -84,7 +84,7 @@ def layered_parameters(opened: Opened, options: Options) -> Answer[Ledger]:
 @question(figures=("parameters",), params=(FORM, DEPTH))
 def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, ...]]:
     """Module tree of a model down to a depth."""
-    form, ledger = options.get(FORM.key, FORMS[0]), parameters(opened, options).result
+    form, ledger = options.get(FORM.key, FORMS[0]), parameters(opened, Options(task=options.task)).result
     if form not in FORMS:
         raise TextError("There is no ", Named(FORM.key), f" {escape_controls(form[:20])!r}; choose {', '.join(FORMS)}.")
     depth = max(options.whole(DEPTH.key, 10**9, FIRST_DEPTH), 1)
@@ -95,7 +95,7 @@ def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, .
 def levels(opened: Opened, options: Options) -> int:
     """Depth of the whole module tree."""
     return opened.get_or_compute(
-        (__name__, "levels", options.task), lambda: tree_depth(parameters(opened, options).result)
+        (__name__, "levels", options.task), lambda: tree_depth(parameters(opened, Options(task=options.task)).result)
     )
 
 
@@ -115,7 +115,7 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
 @question(figures=("overview",))
 def architecture(opened: Opened, options: Options) -> Answer[Architecture]:
     """Sizes of a model, and the capabilities of its family."""
-    ledger = parameters(opened, options).result
+    ledger = parameters(opened, Options(task=options.task)).result
     sizes = describe(opened.source, ledger, facts_of(opened, options.task))
     return answered(opened, sizes, ledger.notices, architecture=sizes, ledger=ledger)
 

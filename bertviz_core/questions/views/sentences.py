@@ -191,6 +191,10 @@ def _quoted(number: int, sentence: str) -> str:
     return f"{number + 1} *{escape_markdown(sentence[:200])}*"
 
 
+def _is_drawn_whole(opened: Opened, options: Options) -> bool:
+    return len(options.texts) <= EVERY_PAIR
+
+
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
     yield from vectors_used(opened, ask, options)
@@ -202,7 +206,8 @@ def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
         yield Text("One sentence has no pairs: add another to compare it with.", "caption")
     else:
         yield Text("**Closest pairs**")
-        frame = texts.closest_frame(ask(closest_pairs, options).result, sentences)
+        pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
+        frame = texts.closest_frame(pairs, sentences)
         yield Table(frame, "The closest pairs, the most alike first", SMALL)
     yield Text("**Vectors**")
     yield Section((VECTORS_IN,), _files)
@@ -583,7 +588,7 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 MADE = (POOLING, STATE)
 VIEWS = (
-    View("Similarity", (*MADE, ORDER), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
+    View("Similarity", (*MADE, replace(ORDER, applies=_is_drawn_whole)), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),

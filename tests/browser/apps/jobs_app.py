@@ -7,7 +7,7 @@ import streamlit as st
 from bertviz_core.resources import ByteCache
 from ui.cache import jobs
 from ui.cache.jobs import Job, JobBoard
-from ui.widgets.lists import awaited
+from ui.widgets.answers import awaited
 
 jobs.DESERTED_S = 5.0  # on a busy machine, a lost connection is restored earlier
 PAUSE_S = 0.05

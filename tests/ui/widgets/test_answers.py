@@ -16,8 +16,8 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Optio
 from tests.pages.opened import visible_text
 from ui.cache.figures import results
 from ui.cache.jobs import board
-from ui.widgets import lists
-from ui.widgets.lists import answer, progress_words
+from ui.widgets import answers
+from ui.widgets.answers import answer, progress_words
 
 SLOW = "It takes long."
 COMPUTED: list[str] = []
@@ -57,8 +57,8 @@ CAPITALS: Question[Thing, str] = long_question(cost)(spelled)
 
 def page(text: str) -> None:
     import streamlit as st
-
     from tests.ui.widgets.lists.test_progress import CAPITALS, Thing, computed
+
     from ui.widgets.run_model import shown_to_user
 
     with shown_to_user():
@@ -79,7 +79,7 @@ def shown(text: str) -> AppTest:
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     st.cache_resource.clear()
     COMPUTED.clear()
-    monkeypatch.setattr(lists, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(answers, "PATIENCE_S", 60.0)
     yield
     st.cache_resource.clear()
 
