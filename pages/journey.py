@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.journey import VIEWS, about_journey
 from ui.engine import show_page
 from ui.lessons import tour

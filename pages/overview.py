@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
 from bertviz_core.questions.views.overview import VIEWS, about_overview, overview_view
 from ui.cache.shared_model import SharedModel

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.question import Options, Param, joined_names
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import (
     Ask,
     Beside,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, TargetView, View
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw_parts, with_controls

@@ -15,8 +15,9 @@ from bertviz_core.questions.corpora import corpus_clusters, duplicate_groups
 from bertviz_core.questions.interventions.attributions import word_curves
 from bertviz_core.questions.interventions.effects import effect_spread, effects
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes
-from bertviz_core.questions.question import Options, Question
+from bertviz_core.questions.question import Question
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from tests.helpers.made_corpora import made_corpus
 

@@ -40,9 +40,9 @@ def rows() -> list[Row]:
 
 def _answers(place: Path) -> Row:
     """Answers of two classifiers to a list, against the answers of each."""
+    from bertviz_core.questions.parameters import Options
     from bertviz_core.questions.predictions.labelled_texts import text_answers
     from bertviz_core.questions.predictions.two_models import compared_answers, compared_options
-    from bertviz_core.questions.question import Options
 
     one, two = (_saved(place / name, "BertForSequenceClassification", **MINILM) for name in ("one", "two"))
     texts = _texts(ANSWERED)
@@ -58,7 +58,7 @@ def _layers(place: Path) -> Row:
     """CKA of all layers of two models, against the vectors of each."""
     from bertviz_core.predictions.probing.scores import layer_vectors
     from bertviz_core.questions.models.checkpoints import OTHER, layer_similarity
-    from bertviz_core.questions.question import Options
+    from bertviz_core.questions.parameters import Options
 
     first, second = (_saved(place / name, "BertModel", **DEEP) for name in ("first", "second"))
     texts = tuple(_texts(ENCODED))

@@ -18,6 +18,7 @@ from bertviz_core.api.results.two_models import (
 from bertviz_core.errors import TextError
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
     VIEW,
@@ -26,7 +27,7 @@ from bertviz_core.questions.predictions.two_models import (
     compared_options,
     compared_predictions,
 )
-from bertviz_core.questions.question import Options, Question
+from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats

@@ -15,7 +15,7 @@ from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.questions.corpora import searched
 from bertviz_core.questions.opened import OpenedFolder
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import CORPUS, HITS
 from bertviz_core.settings import Settings
 

@@ -17,7 +17,8 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
-from bertviz_core.questions.question import COMMON, Answer, Options, all_questions
+from bertviz_core.questions.parameters import COMMON, Options
+from bertviz_core.questions.question import Answer, all_questions
 from bertviz_core.questions.report.image_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted, with_notices

@@ -16,7 +16,7 @@ from bertviz_core.attention.external_maps import atlas_of, head_map, head_measur
 from bertviz_core.figures.attention.maps import atlas_heatmap, attention_heatmap, attention_lines
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.questions.figures import no_figure
-from bertviz_core.questions.question import numbered
+from bertviz_core.questions.parameters import numbered
 from bertviz_core.text import escape_controls
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import checked, written
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 
 WITH_NUMBERS = ("gold-cosines",)
 """Figures with numbers among their texts."""

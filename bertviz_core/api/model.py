@@ -23,9 +23,9 @@ from bertviz_core.questions.interventions.attributions import share_values, word
 from bertviz_core.questions.interventions.effects import ablation_effects
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.models.checkpoints import adapter_updates, load_report_of
+from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
-from bertviz_core.questions.question import Options, numbered
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.questions.texts.sentences import sentence_vectors

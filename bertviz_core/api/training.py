@@ -14,9 +14,10 @@ from bertviz_core.api.results.two_models import FollowedLabelsResult, FollowedSt
 from bertviz_core.checkpoints.training.results import BrokenTensor, TrainingLog, TrainingMovement
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.two_models import labelled_columns
-from bertviz_core.questions.question import Options, Question
+from bertviz_core.questions.question import Question
 from bertviz_core.questions.tables.training import TRAINING_LOG, TRAINING_MOVEMENT, broken_frame, tensors_frame
 from bertviz_core.settings import Settings
 

@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from bertviz_core.cli.options import app, program
 from bertviz_core.errors import BertvizError
-from bertviz_core.questions.question import COMMON
+from bertviz_core.questions.parameters import COMMON
 from bertviz_core.text import escape_controls
 
 

@@ -14,7 +14,7 @@ from bertviz_core.interventions.targets import MEASURES
 from bertviz_core.questions.interventions.attributions import LAYER, pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.effects import KIND, ablation_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.interventions import EFFECTS, WORD_PAIRS, WORDS
 
 DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."

@@ -35,6 +35,7 @@ from bertviz_core.questions.models.checkpoints import (
 )
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
 from bertviz_core.questions.opened import Opened, OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels, followed_states, followed_text
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
@@ -47,7 +48,7 @@ from bertviz_core.questions.predictions.two_models import (
     labelled_columns,
     shared_tasks,
 )
-from bertviz_core.questions.question import Answer, Options, Question
+from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.checkpoints import ADAPTER, BEHAVIOUR, CHECKPOINTS, LOAD_REPORT, NUMBER_FORMATS
 from bertviz_core.questions.tables.lines import Faces
 from bertviz_core.questions.tables.predictions import COMPARED_ANSWERS, SLICES

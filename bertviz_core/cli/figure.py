@@ -29,7 +29,8 @@ from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, set
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change, journey_page
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options, figure_questions
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.report.files import PPTX, slides_of_report
 from bertviz_core.questions.report.image_files import check_file, file_content, require_browser

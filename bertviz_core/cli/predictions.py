@@ -22,6 +22,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.predictions.run import PREDICTED
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.predictions.predict import (
     JOIN,
@@ -41,7 +42,6 @@ from bertviz_core.questions.predictions.ranking import (
     ranked,
     ranking_options,
 )
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.lines import Faces, fields, table
 from bertviz_core.questions.tables.predictions import INTERACTION, RANKING, prediction_json, prediction_lines
 from bertviz_core.sentences.results import SentenceTable

@@ -11,7 +11,7 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notic
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES, GOLD
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS as CUT

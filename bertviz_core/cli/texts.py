@@ -19,7 +19,7 @@ from bertviz_core.cli.options import (
 )
 from bertviz_core.cli.tokens import PairOption, TextArgument
 from bertviz_core.hidden_states.results import PoolerCheck
-from bertviz_core.questions.question import EMBEDDING_OUTPUT, Options, numbered
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, numbered
 from bertviz_core.questions.tables.texts import attention_faces, heads_faces, hidden_faces
 from bertviz_core.questions.texts.attention import WORDS, attending_run, attention_map
 from bertviz_core.questions.texts.hidden_states import head_matrices, recomputed_pooler, run

@@ -35,18 +35,9 @@ from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import fold_count, probed_layers
 from bertviz_core.questions.opened import CorpusSubject, Opened
+from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    choice,
-    long_question,
-    question,
-    shows_answers,
-)
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import POOLINGS, MapMethod, Pooling

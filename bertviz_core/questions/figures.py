@@ -14,7 +14,8 @@ from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure, FigureSpec
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
-from bertviz_core.questions.question import COMMON, Answer, Options, figure_questions
+from bertviz_core.questions.parameters import COMMON, Options
+from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.question import Answer, Options, Param, Question
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer, Question
 from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")

@@ -21,7 +21,8 @@ from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec
 from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
-from bertviz_core.questions.question import COMMON, Answer, Options, figure_questions
+from bertviz_core.questions.parameters import COMMON, Options
+from bertviz_core.questions.question import Answer, figure_questions
 from bertviz_core.questions.report.image_files import browser, by_browser, image_content
 from bertviz_core.questions.report.library_lines import figure_line
 from bertviz_core.settings import Settings

@@ -51,7 +51,7 @@ from bertviz_core.api.results.weights import (
 )
 from bertviz_core.api.training import Training, TrainingLogResult, TrainingMovementResult, opened_training
 from bertviz_core.models.catalog import bundled_folder
-from bertviz_core.questions.question import COMMON
+from bertviz_core.questions.parameters import COMMON
 
 MODEL, TEXT, ROUNDED, RUN = "all-MiniLM-L6-v2", "a b", "itself, rounded to float8_e4m3fn", "runs/my-run"
 WRONG: tuple[Any, ...] = (

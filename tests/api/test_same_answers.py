@@ -26,9 +26,9 @@ from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.models.checkpoints import adapter_updates, checkpoint_comparison, load_report_of
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.questions.predictions.ranking import late_interaction, ranked, ranking_options
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object

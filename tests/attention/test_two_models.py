@@ -18,7 +18,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.two_models import attention_comparison_frame, changed_heads_frame
 from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.predictions.two_models import SAME_MODEL
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.two_models.runs import (
     CHANGED_HEADS,
     COMPARED_ATTENTION,

@@ -16,7 +16,7 @@ from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.interventions.attributions import compared_words, second_options, word_attributions
 from bertviz_core.questions.interventions.targets import target_of
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.words import shares_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import layer_opening
 from bertviz_core.settings import Settings
 from tests.browser.conftest import COLD_MS

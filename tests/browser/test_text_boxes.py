@@ -20,7 +20,7 @@ from bertviz_core.models.catalog import SPLADE
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
 from bertviz_core.questions.models.training import OpenedTraining
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.training_runs import save_run

@@ -35,7 +35,8 @@ from bertviz_core.questions import figures
 from bertviz_core.questions import question as question_module
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import Answer, Options, figure_questions, question
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, figure_questions, question
 from bertviz_core.questions.report import image_files as figure_files
 from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.questions.views import sentences

@@ -8,7 +8,7 @@ import pytest
 from bertviz_core import open_model
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import report_of
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command

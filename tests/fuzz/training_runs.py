@@ -8,7 +8,7 @@ from random import Random
 
 from bertviz_core.checkpoints.training.log import STATE_FILE
 from bertviz_core.questions.models.training import OpenedTraining, training_log, training_movement
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_markdown
 from tests.fuzz.cases import Brought, Case

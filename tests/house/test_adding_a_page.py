@@ -61,7 +61,7 @@ from collections.abc import Iterator, Sequence
 from bertviz_core.figures.lengths import lengths_figure
 from bertviz_core.hidden_states.results import PieceLengths
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, flag
+from bertviz_core.questions.parameters import Options, flag
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.questions.view import Ask, Figure, Part, View
@@ -183,8 +183,8 @@ AFTER = {
 """Path -> (existing text, text inserted after it)."""
 IMPORTS = {
     "ui/address/registry.py": (
-        "views import causes, checkpoint, representations, words",
-        "views import causes, checkpoint, lengths, representations, words",
+        "views import answered, causes, checkpoint, corpus, representations, words",
+        "views import answered, causes, checkpoint, corpus, lengths, representations, words",
     )
 }
 """Path -> (existing text, its replacement)."""

@@ -15,7 +15,7 @@ from bertviz_core.interventions.results import TwoModelEffects
 from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.interventions.attributions import compared_effects
 from bertviz_core.questions.interventions.effects import zero_effects
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.causes import effects_that_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT

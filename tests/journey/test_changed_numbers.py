@@ -17,7 +17,7 @@ from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.sources import folder_source
 from bertviz_core.questions.interventions.journey_change import changed_journey, changed_number
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.tiny_heads import tiny_head

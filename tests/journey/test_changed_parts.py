@@ -17,7 +17,8 @@ from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.interventions.effects import means_in_place
 from bertviz_core.questions.interventions.journey_change import changed_model, drawn_change
 from bertviz_core.questions.opened import Opened, OpenedModel
-from bertviz_core.questions.question import SILENT, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import SILENT
 from bertviz_core.questions.texts.journey import all_openings, embeddings, head_opening, layer_opening, next_openings
 from bertviz_core.settings import Settings
 from tests.journey.test_changes import _bypassed

@@ -21,7 +21,8 @@ from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.questions.interventions.effects import means_in_place
 from bertviz_core.questions.interventions.journey_change import changed_journey
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import SILENT, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import SILENT
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 

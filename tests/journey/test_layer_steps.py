@@ -7,7 +7,7 @@ from bertviz_core.journey.steps import layer_steps
 from bertviz_core.parameters.results import Parameter
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import HIDDEN, INTERMEDIATE, save_tiny
 

@@ -16,7 +16,7 @@ from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.journey.steps import bin_edges, binned, ribbons, strongest_weights, token_entropy
 from bertviz_core.questions.interventions.journey_change import journey_page
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.journey import (
     all_openings,

@@ -5,7 +5,7 @@ import pytest
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, LAYERS, save_tiny

@@ -16,7 +16,7 @@ from bertviz_core.journey.results import ChangedJourney
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.interventions.journey_change import changed_journey, changed_number
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 
 TEXT, EDITED = "I love my pet python.", "I really love my cat snake."

@@ -20,7 +20,7 @@ from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.questions.models.architecture import architecture, layered_parameters, parameter_tree, parameters
 from bertviz_core.questions.models.checkpoints import load_report
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.questions.texts.tokens import tokens

@@ -22,6 +22,8 @@ from bertviz_core.questions.views.checkpoint_texts import HISTOGRAM, WEIGHTS
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, visible_text
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 MODEL = "all-MiniLM-L6-v2"
 QUERY = "encoder.layer.1.attention.self.query.weight"
 

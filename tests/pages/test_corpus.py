@@ -23,7 +23,8 @@ from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.search import query_vector
 from bertviz_core.questions.corpora import corpus_hits
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.views.corpus import SIDEBAR
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus

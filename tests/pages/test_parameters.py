@@ -443,7 +443,7 @@ def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest
 
 
 def gone_page() -> None:
-    from bertviz_core.questions.question import Options
+    from bertviz_core.questions.parameters import Options
     from bertviz_core.questions.view import Section
     from bertviz_core.questions.views.parameters import ROWS, listed_rows
     from ui.cache.shared_model import SharedModel

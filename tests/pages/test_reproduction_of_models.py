@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.questions.models.architecture import parameters
+from bertviz_core.questions.parameters import Options
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import metrics
 from tests.pages.snippets import (
@@ -23,7 +25,7 @@ from tests.pages.snippets import (
     close,
     folded,
 )
-from ui.cache import ledgers
+from ui.cache.shared_model import SharedModel
 
 pytestmark = pytest.mark.usefixtures("saved_models", "patience")
 
@@ -34,7 +36,7 @@ def number(at: AppTest, label: str) -> int:
 
 def stack(at: AppTest, values: Printed) -> None:
     assert values[1] == number(at, "Parameters")
-    ledger = ledgers.ledger(at.sidebar.selectbox(key="model").value)
+    ledger = parameters(SharedModel(at.sidebar.selectbox(key="model").value), Options()).result
     own: dict[str, int] = {}
     for row in ledger.parameters:
         path = row.name.rpartition(".")[0]

@@ -26,7 +26,7 @@ from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, saved_once, tiny_config

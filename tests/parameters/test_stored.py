@@ -17,7 +17,7 @@ from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import tiny_config
 

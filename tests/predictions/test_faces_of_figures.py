@@ -18,7 +18,8 @@ from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import answer_comparison_frame
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_heads import save_tiny_head

@@ -33,9 +33,9 @@ from bertviz_core.predictions.masked_lm import (
 from bertviz_core.predictions.run import HeadModel, load_head
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import term_weights as terms_of
 from bertviz_core.questions.predictions.predict import predictions
-from bertviz_core.questions.question import Options
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint

@@ -10,7 +10,7 @@ from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.questions.interventions.effects import effects, zero_effects
 from bertviz_core.questions.models.checkpoints import behaviours
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 

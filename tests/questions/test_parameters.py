@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.errors import TextError
-from bertviz_core.questions.question import Options, choice, figure_questions, flag, joined_names
+from bertviz_core.questions.parameters import Options, choice, flag, joined_names
+from bertviz_core.questions.question import figure_questions
 
 CUT = choice("cut", ("none", "heads", "apart"), "how it is drawn")
 SHOWN = flag("shown", "whether it is shown")

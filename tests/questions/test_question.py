@@ -13,11 +13,11 @@ import pytest
 from bertviz_core.errors import TextError
 from bertviz_core.questions import question as declarations
 from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import (
     Answer,
     AnswerCost,
     AnswerJob,
-    Options,
     after,
     figure_questions,
     long_question,

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 def controls_page() -> None:
     import streamlit as st
 
-    from bertviz_core.questions.question import Options, Param
+    from bertviz_core.questions.parameters import Options, Param
     from bertviz_core.questions.view import Click, Section, Text
     from ui.cache.shared_model import SharedModel
     from ui.engine import draw_parts, take_click

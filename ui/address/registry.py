@@ -14,8 +14,8 @@ from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
+from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
-from bertviz_core.questions.question import Param, flag
 from bertviz_core.questions.texts import (
     attention,
     hidden_states,

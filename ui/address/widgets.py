@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 import streamlit as st
 
-from bertviz_core.questions.question import Param
+from bertviz_core.questions.parameters import Param
 from ui.address.navigation import write_brought
 from ui.session import store, stored
 

@@ -12,7 +12,7 @@ from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.models import architecture
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.architecture import TREE_MADE, tree_lines, with_readable_text
 from bertviz_core.tables.typeset import csv_text

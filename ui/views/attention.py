@@ -26,7 +26,7 @@ from bertviz_core.figures.attention.maps import (
 )
 from bertviz_core.figures.base.export import COLUMN, MEDIA, Caption
 from bertviz_core.figures.base.style import Theme, scale_words, theme_named, width_class
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
 from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map, pooled_map
 from bertviz_core.questions.view import Ask, Download, Folded, Part, Table, Text, View

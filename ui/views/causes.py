@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.interventions.donor_texts import same_length_text
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.causes import SENTENCES, VIEWS, OtherDonor, TypedList
 from bertviz_core.text import escape_markdown

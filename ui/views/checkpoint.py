@@ -14,11 +14,12 @@ from bertviz_core.predictions.probing.reading import (
     fitting_set,
 )
 from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels
 from bertviz_core.questions.predictions.two_models import (
     labelled_columns,
 )
-from bertviz_core.questions.question import Answer, Options, Question
+from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.training import answers_frame
 from bertviz_core.questions.view import (
     Ask,

@@ -17,7 +17,7 @@ from bertviz_core.corpus.tables import row_table
 from bertviz_core.figures.corpus import corpus_map_figure
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.questions.corpora import READER
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.corpus import CORPUS, NONE_YET, RUN_ANEW, CorpusPlane
 from bertviz_core.text import counted, escape_controls, escape_markdown, quoted
 from ui.address.registry import put

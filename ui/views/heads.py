@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.heads.results import FusedVsPerHead, ProductTimes
 from bertviz_core.heads.weights import time_products
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.views.heads import MeasuredTimes
 from ui import session
 from ui.cache.shared_model import SharedModel

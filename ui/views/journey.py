@@ -26,7 +26,7 @@ from bertviz_core.questions.interventions.journey_change import (
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, Param
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_openings
 from bertviz_core.questions.texts.tokens import EDITED

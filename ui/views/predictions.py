@@ -20,8 +20,9 @@ from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, 
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions import labelled_texts as questions
-from bertviz_core.questions.question import Answer, Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
 from bertviz_core.questions.views import answered

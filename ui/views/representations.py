@@ -18,7 +18,7 @@ from bertviz_core.hidden_states.geometry import (
     token_cosines,
 )
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import (
     FIRST,
     MOST_PATHS,

@@ -13,7 +13,7 @@ from bertviz_core.figures.base.spec import USUAL_HEIGHT
 from bertviz_core.figures.sentences.similarity import GROUPS, drawn_points, free_name, sentence_map_figure
 from bertviz_core.hidden_states.geometry import inside_polygon
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence_plan, sentence_vectors, vector_options
 from bertviz_core.questions.texts.two_models import gold_options
 from bertviz_core.questions.view import Ask, Part, Table, Text

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from bertviz_core.questions.interventions.attributions import LAYER
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, View
 from bertviz_core.questions.views import words
 from ui.cache.shared_model import SharedModel

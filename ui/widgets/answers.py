@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core.questions.question import Answer, Options, Question
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Question
 from ui.cache.jobs import Job, JobBoard, board, this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.widgets.heading import steps_done

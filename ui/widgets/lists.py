@@ -12,7 +12,7 @@ import streamlit as st
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
-from bertviz_core.questions.question import Param
+from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.view import LONG_LIST
 from bertviz_core.questions.views.answered import TextList
 from bertviz_core.sentences.lists import read_sentences, read_upload

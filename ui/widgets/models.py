@@ -13,7 +13,7 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, PREDICTS, SPLADE
 from bertviz_core.models.sources import ModelSource, Offer, offers, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
-from bertviz_core.questions.question import Param, joined_names
+from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_controls, escape_markdown, quoted, short_count, shortened

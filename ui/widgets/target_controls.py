@@ -25,12 +25,12 @@ from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import probe_answer
 from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
 from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
 from bertviz_core.questions.predictions.predict import classes, tagged_tokens
 from bertviz_core.questions.predictions.ranking import own_interaction
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.text import counted, escape_controls, escape_markdown, quoted
 from bertviz_core.trace.tokenization import longest_piece

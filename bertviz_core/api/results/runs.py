@@ -22,7 +22,7 @@ from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change, journey_page
-from bertviz_core.questions.question import Options, numbered
+from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces

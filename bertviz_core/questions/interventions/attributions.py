@@ -57,18 +57,8 @@ from bertviz_core.questions.interventions.effects import zero_effects
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, all_classes, chosen_probe, read_tokens, target
 from bertviz_core.questions.models.checkpoints import OTHER, second_model
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    EMBEDDING_OUTPUT,
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    Question,
-    after,
-    choice,
-    long_question,
-)
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, after, long_question
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.pieces import text_pieces

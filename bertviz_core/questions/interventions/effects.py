@@ -49,18 +49,8 @@ from bertviz_core.questions.interventions.targets import (
     target_of,
 )
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    SILENT,
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    after,
-    choice,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace

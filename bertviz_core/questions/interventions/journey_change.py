@@ -19,7 +19,8 @@ from bertviz_core.journey.steps import compare_wordings
 from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, ChangedModel, means_in_place
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET, layers_and_heads, read_tokens, target
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import SILENT, Answer, Options, Param, question
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import SILENT, Answer, question
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY, run
 from bertviz_core.questions.texts.journey import LOOKS, all_openings, journey, journey_of
 from bertviz_core.questions.texts.tokens import EDITED

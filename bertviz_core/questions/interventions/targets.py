@@ -11,7 +11,8 @@ from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer
 from bertviz_core.trace.results import Tokens
 
 TARGET = Param("target", "target", "the number that is looked at, by default the cosine or what the model answers")

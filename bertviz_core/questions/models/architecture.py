@@ -44,7 +44,8 @@ from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import Answer, Options, Param, choice, flag, question
+from bertviz_core.questions.parameters import Options, Param, choice, flag
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import position_limit as limit_of

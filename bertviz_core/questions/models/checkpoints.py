@@ -46,17 +46,8 @@ from bertviz_core.predictions.probing.scores import layer_vectors
 from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    after,
-    choice,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 from bertviz_core.text import bytes_text, escape_controls, quoted

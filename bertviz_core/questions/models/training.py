@@ -22,16 +22,8 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
 from bertviz_core.questions.opened import ANSWERS_NBYTES, OpenedSubject, Store
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    choice,
-    long_question,
-    question,
-    shows_answers,
-)
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
 from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted

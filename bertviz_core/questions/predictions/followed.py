@@ -26,19 +26,10 @@ from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.models.checkpoints import compared_texts
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
+from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.predictions.labelled_texts import PAIRED
 from bertviz_core.questions.predictions.two_models import WITH_GOLD, answered_columns
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    after,
-    choice,
-    long_question,
-    question,
-    shows_answers,
-)
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question, shows_answers
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_vectors

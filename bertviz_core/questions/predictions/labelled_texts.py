@@ -21,20 +21,8 @@ from bertviz_core.predictions.results import ClassPrediction, Strategy
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    EMBEDDING_OUTPUT,
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    after,
-    choice,
-    flag,
-    joined_names,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice, flag, joined_names
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable

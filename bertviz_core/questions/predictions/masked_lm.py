@@ -32,16 +32,8 @@ from bertviz_core.predictions.results import (
 from bertviz_core.predictions.run import HeadModel
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    choice,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.pieces import text_pieces

@@ -23,8 +23,9 @@ from bertviz_core.predictions.results import (
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.masked_lm import own_weights
-from bertviz_core.questions.question import Answer, Options, Param, choice, question
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_texts, edited_tokens, tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens

@@ -15,17 +15,8 @@ from bertviz_core.predictions.results import LATE_INTERACTION, LateInteraction, 
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    PartOfJob,
-    after,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question, question
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL

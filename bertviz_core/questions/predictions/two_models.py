@@ -26,6 +26,7 @@ from bertviz_core.predictions.two_models import (
 )
 from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
 from bertviz_core.questions.predictions.masked_lm import (
     MASK,
@@ -49,12 +50,8 @@ from bertviz_core.questions.question import (
     Answer,
     AnswerCost,
     AnswerJob,
-    Options,
-    Param,
     PartOfJob,
     after,
-    choice,
-    flag,
     long_question,
     question,
 )

@@ -5,7 +5,8 @@ from typing import Any
 
 from bertviz_core.questions.models.training import TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, Opened
-from bertviz_core.questions.question import COMMON, Options, Param, Question
+from bertviz_core.questions.parameters import COMMON, Options, Param
+from bertviz_core.questions.question import Question
 
 SPELLED = 2_000
 """Total length up to which texts are included in the code."""

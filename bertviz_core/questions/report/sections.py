@@ -17,7 +17,8 @@ from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure
 from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, figure_questions
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import figure_questions
 from bertviz_core.version import __version__
 
 USUAL = (

@@ -24,7 +24,8 @@ from bertviz_core.attention.value_zeroing import value_zeroing
 from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, choice, flag, question
+from bertviz_core.questions.parameters import Options, Param, choice, flag
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER, run
 from bertviz_core.trace.results import Trace
 

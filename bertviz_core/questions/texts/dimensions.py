@@ -5,7 +5,8 @@ from dataclasses import replace
 from bertviz_core.checkpoints.layer_similarity import NEIGHBOURS
 from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import MOST_DIGITS, Answer, Options, Param, question
+from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.sentences import VECTORS, sentence_vectors, vector_options
 from bertviz_core.sentences.dimensions import dimension_curve, trained_dimensions
 from bertviz_core.sentences.results import DimensionCurve

@@ -28,7 +28,8 @@ from bertviz_core.hidden_states.geometry import token_cosines as cosines_of
 from bertviz_core.hidden_states.geometry import token_paths as paths_of
 from bertviz_core.hidden_states.results import PoolerCheck, TokenPaths, WordComparison
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import EMBEDDING_OUTPUT, Answer, Options, Param, choice, question
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Trace

@@ -27,7 +27,8 @@ from bertviz_core.journey.steps import (
 from bertviz_core.journey.steps import layer_opening as opening_of
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import Answer, Options, choice, question
+from bertviz_core.questions.parameters import Options, choice
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.attention import layer_value_norms
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY, cell, layer_parts, layer_run, run
 from bertviz_core.questions.texts.tokens import tokens

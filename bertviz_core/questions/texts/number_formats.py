@@ -23,17 +23,8 @@ from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.models.checkpoints import comparison_of, copied_from, opened_checkpoint
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    PartOfJob,
-    after,
-    choice,
-    long_question,
-)
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
 from bertviz_core.questions.texts.sentences import option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models import LEAST_SENTENCES, require_finite, sentence_comparison

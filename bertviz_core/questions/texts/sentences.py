@@ -11,16 +11,8 @@ from bertviz_core.figures.sentences.poolings import Unit, pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.question import (
-    EMBEDDING_OUTPUT,
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors as encoded

@@ -5,7 +5,8 @@ from bertviz_core.figures.tokens import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, choice, question
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
 from bertviz_core.trace.pieces import REFERENCE_TOKENIZERS, reference_tokenizer, text_pieces
 from bertviz_core.trace.results import TextPieces, Tokens
 from bertviz_core.trace.tokenization import longest_piece, tokenize

@@ -17,16 +17,8 @@ from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.two_models import comparison_notices
 from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import (
-    Answer,
-    AnswerCost,
-    AnswerJob,
-    Options,
-    Param,
-    after,
-    long_question,
-    question,
-)
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.questions.texts.attention import MAP, WEIGHTS, attending_run, attention_map
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER, run
 from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, option_sentences, own_plan, sentence_plan

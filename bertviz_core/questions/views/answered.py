@@ -22,8 +22,9 @@ from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, GoldScores, TextPredictions
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
-from bertviz_core.questions.question import Answer, Options, Param
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.predictions import (
     LISTED,

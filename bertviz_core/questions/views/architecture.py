@@ -39,7 +39,7 @@ from bertviz_core.questions.models.architecture import (
     way_of,
 )
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Figure, Metric, Metrics, Part, Section, Text, View
 from bertviz_core.text import bytes_text, escape_markdown, short_count

@@ -28,7 +28,8 @@ from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, flag
+from bertviz_core.questions.parameters import Options, Param, flag
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.tables.two_models.runs import attention_that_changed, heads_that_changed

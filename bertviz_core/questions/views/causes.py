@@ -57,7 +57,8 @@ from bertviz_core.questions.interventions.effects import patches as ask_patches
 from bertviz_core.questions.interventions.targets import TARGET, layers_and_heads
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import (
     Ask,

@@ -50,7 +50,8 @@ from bertviz_core.questions.models.checkpoints import (
     layer_similarity,
 )
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Answer, Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.checkpoints import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (

@@ -20,7 +20,7 @@ from bertviz_core.predictions.probing.scores import most_accurate
 from bertviz_core.predictions.tables import ACCURACIES
 from bertviz_core.questions import corpora
 from bertviz_core.questions.opened import CorpusSubject
-from bertviz_core.questions.question import Options, Param
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines, opening_lines
 from bertviz_core.questions.view import (
     LONGEST_LINKED,

@@ -22,7 +22,7 @@ from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerH
 from bertviz_core.heads.weights import head_parameters
 from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, choice
+from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.texts.hidden_states import (
     CUT,

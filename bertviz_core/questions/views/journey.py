@@ -15,7 +15,7 @@ from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, zero
 from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDINGS, changed_model
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, flag
+from bertviz_core.questions.parameters import Options, flag
 from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from bertviz_core.figures.architecture.layers import stack_figure
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import (
     Ask,
     Beside,

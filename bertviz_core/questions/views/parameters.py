@@ -24,7 +24,7 @@ from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
 from bertviz_core.questions.models.architecture import DEPTH, FORM, parameter_tree, parameters
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.view import (
     Ask,
     Beside,

@@ -37,9 +37,10 @@ from bertviz_core.predictions.masked_lm import TRAINED, mask_id
 from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import masked_lm, predict
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
-from bertviz_core.questions.question import Answer, Options, Param
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
 from bertviz_core.questions.tables.two_models.predictions import what_changed
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, tokens

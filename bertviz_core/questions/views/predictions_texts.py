@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import AnswerPrediction, ClassPrediction, LogitLens, Scoring, WordPrediction
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.text import decimals, escape_controls, escape_markdown, isolated

@@ -19,7 +19,7 @@ from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, Param
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import model_lines, reading
 from bertviz_core.questions.tables.two_models.runs import states_that_changed

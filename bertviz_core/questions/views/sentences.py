@@ -40,6 +40,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import Ranking
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.predictions.ranking import (
     BESIDE,
     BY_TOKENS,
@@ -52,7 +53,6 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_head,
     ranking_options,
 )
-from bertviz_core.questions.question import Options, Param, choice, flag
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     gold_words,

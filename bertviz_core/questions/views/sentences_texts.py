@@ -13,7 +13,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.families import family
 from bertviz_core.predictions.results import LateInteraction
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import call_lines, opening_lines
 from bertviz_core.questions.report.model_lines import reader_lines, reading
 from bertviz_core.questions.tables.two_models.sentences import (

@@ -11,7 +11,7 @@ from bertviz_core.figures.tokens import DRAWN, SPELLED, nearest_figure, tokenize
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.tokens import (
     BELOW_TOKENS,
     TOKEN,

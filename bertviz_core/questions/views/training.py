@@ -27,6 +27,7 @@ from bertviz_core.figures.checkpoints.training import (
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models.checkpoints import OTHER, SCALE
 from bertviz_core.questions.models.training import FROM, PART, TrainingSubject, training_log, training_movement
+from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.followed import (
     ENTROPY_DRAWN,
     followed_entropy,
@@ -34,7 +35,7 @@ from bertviz_core.questions.predictions.followed import (
     followed_states,
     followed_text,
 )
-from bertviz_core.questions.question import Answer, Options, Param, choice
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.tables.training import (
     broken_frame,

@@ -44,7 +44,7 @@ from bertviz_core.questions.interventions.attributions import (
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.question import Options, Param
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import (
     Ask,

@@ -20,9 +20,9 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.checkpoints.comparison import score_frame
 from bertviz_core.predictions.probing.reading import example_set
 from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions import two_models as questions
 from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.predictions import listed_texts, p_value_text
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command

@@ -24,7 +24,8 @@ from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.questions.models import training as questions
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
-from bertviz_core.questions.question import Answer, Options, Silent
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Silent
 from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.training_runs import CUT_OFF, FROZEN_LAYER, SAVED, STEPS, save_run, state_of, weights

@@ -16,7 +16,7 @@ from bertviz_core.figures.attention.two_models import (
 )
 from bertviz_core.figures.base.axes import label_width
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE, Theme, theme_named
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention
 from tests.helpers.tiny_models import PAIR, TEXT, save_tiny
 from tests.helpers.two_tokenizers import opened_model, save_byte_head

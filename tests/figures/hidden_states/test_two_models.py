@@ -8,7 +8,7 @@ import pytest
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from bertviz_core.figures.hidden_states.lines import states_compared_figure
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.two_models import cosines_of_states
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import TEXT, save_tiny

@@ -19,7 +19,7 @@ from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, iden
 from bertviz_core.journey.results import Journey
 from bertviz_core.questions.interventions.journey_change import drawn_change
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey, layer_opening, next_openings
 from bertviz_core.settings import Settings
 

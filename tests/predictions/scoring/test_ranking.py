@@ -16,8 +16,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.models.sources import folder_source
 from bertviz_core.predictions.scoring import PairScores, pair_scores, ranking_class
 from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
-from bertviz_core.questions.question import Options
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_heads import SETTINGS, opened_head, save_tiny_head
 from tests.pages.labels import NAMES, named

@@ -18,9 +18,9 @@ from bertviz_core.figures.predictions.classes import comparison_frame
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.results import NO_ANSWER, PredictionComparison
 from bertviz_core.predictions.two_models import SAME_MODEL
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.two_models.predictions import (
     COMPARED_PREDICTIONS,
     MAX_ROWS,

@@ -12,9 +12,9 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.classes import comparison_frame
 from bertviz_core.predictions.results import Entity, PredictionComparison, TagPrediction
 from bertviz_core.predictions.two_models import SAME_MODEL, compared_entities
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import tagged_tokens, tags
 from bertviz_core.questions.predictions.two_models import compared_predictions
-from bertviz_core.questions.question import Options
 from bertviz_core.questions.tables.two_models.predictions import what_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.two_tokenizers import opened_model, save_byte_head

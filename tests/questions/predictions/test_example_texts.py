@@ -6,8 +6,8 @@ import pytest
 from bertviz_core.models.catalog import EXAMPLE_FOLDER, TEXTS_FILE
 from bertviz_core.questions.interventions.effects import listed_examples
 from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.two_models import answered_columns
-from bertviz_core.questions.question import Options
 from bertviz_core.settings import Settings
 
 TABLE = pd.read_csv(EXAMPLE_FOLDER / TEXTS_FILE)

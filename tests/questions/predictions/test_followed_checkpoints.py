@@ -31,6 +31,7 @@ from bertviz_core.checkpoints.training.results import FINAL
 from bertviz_core.errors import SupersededError
 from bertviz_core.questions import opened as subjects
 from bertviz_core.questions.models.training import OpenedTraining
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import (
     SLOW_NBYTES,
     Followed,
@@ -38,7 +39,7 @@ from bertviz_core.questions.predictions.followed import (
     followed_states,
     followed_text,
 )
-from bertviz_core.questions.question import Options, Silent
+from bertviz_core.questions.question import Silent
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import CUT_OFF, SAVED, save_run

@@ -17,8 +17,9 @@ from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.models.training import OpenedTraining, TrainingSubject
 from bertviz_core.questions.opened import CorpusSubject, OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import fitted_probes
-from bertviz_core.questions.question import Options, all_questions
+from bertviz_core.questions.question import all_questions
 from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, SPELLED, call_lines, library_lines
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus

@@ -17,7 +17,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.sources import resolve
 from bertviz_core.questions.models.checkpoints import load_report
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.sentences.results import SentencePlan

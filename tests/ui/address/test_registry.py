@@ -7,7 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.figures import all_figures
-from bertviz_core.questions.question import Param, figure_questions
+from bertviz_core.questions.parameters import Param
+from bertviz_core.questions.question import figure_questions
 from tests.helpers.hostile_addresses import unknown_names
 from ui.address.registry import FOLDED, NAMES, NUMBERS, ROWS, TYPED, is_of_page, linked, names_read_once
 from ui.lessons.library import PARAMETER, RESERVED

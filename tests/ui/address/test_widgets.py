@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 def page() -> None:
     import streamlit as st
 
-    from bertviz_core.questions.question import Param, choice, flag
+    from bertviz_core.questions.parameters import Param, choice, flag
     from ui.address import widgets
 
     colour = choice("colour", ("red", "green"), "the colour")

@@ -19,7 +19,7 @@ from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import parameter_tree, parameters
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny

@@ -14,7 +14,7 @@ from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.models.architecture import layer
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import USUAL, reported_figures
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.journey.changes import masked_tokens
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.resources import retained_nbytes

@@ -9,7 +9,7 @@ from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, WRONG
 
 STEPS = lesson(WRONG).steps
-UI = Path(__file__).parents[3] / "ui"
+ROOT = Path(__file__).parents[3]
 NAMED = (
     "Open in {title}", '"Texts"', "Include the text", "Compare with", '"Texts by"', "Show in Journey", '"Report"',
 )  # fmt: skip
@@ -43,5 +43,6 @@ def test_it_goes_from_the_file_to_the_link_for_a_colleague() -> None:
 
 @pytest.mark.parametrize("label", NAMED)
 def test_the_controls_that_it_names_exist(label: str) -> None:
-    sources = [path.read_text(encoding="utf-8") for path in UI.rglob("*.*") if path.suffix in (".py", ".js")]
+    files = [*(ROOT / "ui").rglob("*.*"), *(ROOT / "bertviz_core" / "questions").rglob("*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".js")]
     assert any(label in source for source in sources)

@@ -12,7 +12,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import TextError
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Options, Question, long_question
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
 from tests.pages.opened import visible_text
 from ui.cache.figures import results
 from ui.cache.jobs import board

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
+from bertviz_core.attention.tables import MEASURE_NAMES
 from bertviz_core.figures.base.export import offline_page, without_comments
 from bertviz_core.figures.base.style import Theme
-from ui.components.attention.colours import MEASURES
 from ui.components.attention.payload import FILE_BYTES, identity, map_bits, view_payload
 from ui.session import component_state
 
@@ -52,7 +52,7 @@ class ViewOptions:
 
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
 _HEAD = rf"(?:{_NUMBER}\.{_NUMBER})?"
-_MEASURE = "|".join(name.replace(" ", "-") for name, *_ in MEASURES.values())
+_MEASURE = "|".join(name.replace(" ", "-") for name in MEASURE_NAMES.values())
 _PARTS = {
     "lines": "",
     "order": _MEASURE,

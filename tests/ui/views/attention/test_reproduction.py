@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.models.loading import load_model
-from bertviz_core.questions.question import Options
+from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import head_map, reading_of
 from bertviz_core.questions.views.attention import attention_code
 from bertviz_core.trace.run import trace
