@@ -1,4 +1,4 @@
-"""Settings from environment variables.
+"""Settings from environment variables, and the limits with which a config is opened.
 
 `python -m bertviz_core.settings` prints the table of docs/configuration.md.
 """

@@ -1,4 +1,4 @@
-"""The catalogue of well-known models, and facts about the classes of transformers, packaged for text models."""
+"""Models known by name: the bundled ones, the example run, the catalogue; facts about the classes of transformers."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
