@@ -68,7 +68,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("architecture", {"view": "Cost", "holding": "Training"}, {}),
     ("checkpoint", {"load_task": "question-answering", "key_status": "new", "key_search": "weight"}, {}),
     ("checkpoint", {"load_task": "sequence-classification", "labels": 3}, {}),
-    ("checkpoint", {"view": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
+    (
+        "checkpoint",
+        {"view": "Weights", "statistic": "largest", "tensor": "pooler.dense.bias", "weights_scale": "powers of ten"},
+        {},
+    ),
     (
         "checkpoint",
         {"view": "Fewer bits", "rounded_by": "component", "formats": ["int8", "nf4"], "rounded_for": "weights alone"},

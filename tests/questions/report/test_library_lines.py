@@ -128,6 +128,7 @@ CASES: Mapping[str, Case] = {
     "tags": Case("tags", values={"joined": "none"}),
     "tagged-tokens": Case("tags"),
     "tags-change": Case("tags", values={"edited": EDITED}),
+    "shared-terms": Case(pair=SECOND),
     "term-score": Case(pair=SECOND),
     "text-answers": Case("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
     "training-cka": Case(texts=(*LISTED, "a bank")),
