@@ -16,7 +16,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets import answers, lists, run_model
+from ui.widgets import answers, run_model
 
 
 def header(at: AppTest) -> Any:
@@ -140,7 +140,7 @@ def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(mo
 def test_the_drawing_stays_while_the_page_asks_whether_to_compute_what_the_answer_rests_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lists, "agreed_cost", lambda *arguments: run_model.agreed_work("work", "It takes minutes."))
+    monkeypatch.setattr(answers, "agreed_cost", lambda *arguments: run_model.agreed_work("work", "It takes minutes."))
     at = opened("journey", rests_on="true", target="state", text="A text that nobody has traced back before.")
     assert [each.value for each in at.info] == ["It takes minutes."]
     assert [each.label for each in at.button if each.key == "start_work"] == ["Begin"]

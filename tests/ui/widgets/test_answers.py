@@ -1,6 +1,6 @@
 """Long work: started after confirmation, one run for all readers, cached once, restarted after an error.
 
-Covers `ui/widgets/lists.py`.
+Covers `ui/widgets/answers.py`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -58,8 +58,8 @@ CAPITALS: Question[Thing, str] = long_question(cost)(spelled)
 
 def page(text: str) -> None:
     import streamlit as st
-    from tests.ui.widgets.lists.test_progress import CAPITALS, Thing, computed
 
+    from tests.ui.widgets.test_answers import CAPITALS, Thing, computed
     from ui.widgets.run_model import shown_to_user
 
     with shown_to_user():
