@@ -16,7 +16,7 @@ from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
 from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.opened import SHELL, opened
+from tests.pages.opened import SHELL, opened, with_probes
 from ui.session import settings
 from ui.widgets import answers
 
@@ -270,7 +270,7 @@ def at_view(view: View) -> AppTest:
         at.query_params[name] = value
     for name, value in view.state.items():
         at.session_state[name] = value
-    return at.run()
+    return with_probes(at.run())
 
 
 def rows(at: AppTest) -> list[dict[str, Any]]:
