@@ -5,7 +5,6 @@ Hub. Torch is not imported, and no code of a model is run.
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -88,7 +87,7 @@ def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Pa
     from huggingface_hub.file_download import repo_folder_name
 
     # A quick test first: every page checks all models of the catalogue for whether they are cached.
-    if not os.path.isdir(f"{constants.HF_HUB_CACHE}/{repo_folder_name(repo_id=hub_id, repo_type='model')}"):  # noqa: PTH112
+    if not Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model")).is_dir():
         return None
     paths = (huggingface_hub.try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
     return next((Path(file).parent for file in paths if isinstance(file, str)), None)
