@@ -4,10 +4,18 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import overload
 
+from numpy.typing import ArrayLike
+
 from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, checked, library_model, paired
-from bertviz_core.api.results.answers import LateInteractionResult, PredictionResult, RankingResult, SentencesResult
+from bertviz_core.api.results.answers import (
+    LateInteractionResult,
+    PredictionResult,
+    RankingResult,
+    SentencesResult,
+    VectorExplanationResult,
+)
 from bertviz_core.api.results.runs import JourneyResult, TokensResult, TraceResult
 from bertviz_core.api.results.two_models import EffectsResult, WordsResult
 from bertviz_core.api.results.weights import (
@@ -30,6 +38,7 @@ from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
+from bertviz_core.questions.texts.vectors import explained_vectors, outside_options, vector_rows
 from bertviz_core.text import escape_controls, quoted
 
 
@@ -55,6 +64,24 @@ class ModelOfLists(ModelComparisons):
         values = {} if pooling is None else {"pooling": pooling}
         values |= {} if layer is None else {"layer": str(layer)}
         return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
+
+    @checked
+    def explain_vectors(
+        self, texts: Sequence[str], vectors: ArrayLike, *, prompts: Sequence[str] = ()
+    ) -> VectorExplanationResult:
+        """Name the recipe that makes vectors of these texts which another program computed.
+
+        Args:
+            texts: the texts, one for each vector.
+            vectors: numbers [texts, dimensions].
+            prompts: prompts to try besides those of the model's folder.
+
+        Raises:
+            BertvizError: the numbers of texts and vectors differ, a vector has NaN or only zeros, or no recipe of the
+                model makes vectors of so many dimensions.
+        """
+        rows = vector_rows(texts, vectors)
+        return self._ask(explained_vectors, VectorExplanationResult, outside_options(texts, rows, prompts))
 
     @checked
     def rank(

@@ -253,7 +253,7 @@ class SentenceRun:
         plan_layer(loaded, plan)
         with RUN_LOCK:
             check_recording(loaded)
-        self._model = loaded.model if dtype == "float32" else _converted(loaded.model, dtype)
+        self._model = loaded.model if dtype == "float32" else converted_model(loaded.model, dtype)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
     return [len(row) for row in batch]
 
 
-def _converted(model: "transformers.PreTrainedModel", dtype: SentenceDtype) -> "transformers.PreTrainedModel":
+def converted_model(model: "transformers.PreTrainedModel", dtype: SentenceDtype) -> "transformers.PreTrainedModel":
     """Return a converted copy; faster than autocast, which converts the weights in every batch."""
     with RUN_LOCK:
         converted: transformers.PreTrainedModel = copy.deepcopy(model).to(getattr(torch, dtype)).eval()

@@ -1,6 +1,6 @@
 """Read lists of sentences from pasted text, CSV, TSV, JSON and Parquet; notices report omissions and changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,9 +13,10 @@ from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 from bertviz_core.tables.decoding import file_bytes
 from bertviz_core.tables.reading import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
+from bertviz_core.tables.vectors import VectorFile, VectorRequest, unpacked
 from bertviz_core.text import quoted
 
-TASK = "bertviz_core.tables.reading.answered"
+TASK, VECTORS_TASK = "bertviz_core.tables.reading.answered", "bertviz_core.tables.vectors.answered"
 MAX_PACKED_NBYTES = 1024**2
 """Maximum size of names and notices in a packed answer."""
 
@@ -57,6 +58,29 @@ def read_upload(
         )
         del request
         return _table(name, msgspec.msgpack.decode(answer, type=ReadTable))
+    except ChildError as error:
+        raise TextError(f"{quoted(name)} could not be read: {error}. Give a part of it, or another format.") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise TextError(f"{quoted(name)} could not be read: its reader broke off. Give another format.") from error
+
+
+def read_vectors_upload(
+    name: str,
+    data: bytes,
+    settings: Settings,
+    texts: Sequence[str],
+    is_needed: Callable[[], bool] | None = None,
+) -> VectorFile:
+    """Read vectors from an uploaded file like `read_vectors`, in a separate process under limits.
+
+    Args:
+        texts: the texts of the vectors where the file has none; () for none.
+        is_needed: as in `read_upload`.
+    """
+    request = msgspec.msgpack.encode(VectorRequest(name, data, list(texts)))
+    try:
+        limits = Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES)
+        return unpacked(run_limited(VECTORS_TASK, request, limits, is_needed))
     except ChildError as error:
         raise TextError(f"{quoted(name)} could not be read: {error}. Give a part of it, or another format.") from error
     except (msgspec.MsgspecError, ValueError) as error:

@@ -130,6 +130,91 @@ class TokenPairShares:
     """Pairs of tokens by descending magnitude of their cell, without special tokens."""
 
 
+TokenizerName = Literal["AutoTokenizer", "tokenizer.json"]
+Padding = Literal["none", "right", "left"]
+Lengths = Literal["as pooled", "unit", "unit, then cut", "scaled", "other"]
+"""Lengths of vectors: those of the pooling, 1, 1 before the cut to fewer dimensions, those of the pooling times one
+factor, or none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRecipe:
+    """What a program decides between a text and its vector."""
+
+    tokenizer: TokenizerName
+    """How transformers or the file reads the text."""
+    prompt: str
+    """Text in front of every text; "" for none."""
+    lower_case: bool
+    """Whether texts are lowercased first."""
+    max_length: int | None
+    """Most tokens of a text; None for no limit."""
+    padding: Padding
+    """Side on which texts of a batch are padded where that shows in the vectors."""
+    layer: int
+    """Entry of hidden_states; 0 is the embedding output."""
+    pooling: Pooling
+    """Pooling of the token vectors."""
+    include_prompt: bool
+    """Whether the tokens of the prompt are pooled, too."""
+    include_padding: bool
+    """Whether the padding is pooled, too, which is a mistake."""
+    dense: int
+    """Number of the checkpoint's dense layers that are applied, from the first."""
+    lengths: Lengths
+    """Normalisation, as the lengths of the vectors show it."""
+    dimensions: int
+    """Number of leading dimensions kept."""
+    dtype: SentenceDtype
+    """Number format of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeMatch:
+    """How near the vectors of a recipe are to the vectors from outside."""
+
+    recipe: VectorRecipe
+    """The recipe."""
+    mean_cosine: float
+    """Mean over the texts of the cosine of both vectors."""
+    worst_cosine: float
+    """Least of these cosines."""
+    worst_text: int
+    """Index of the text with the least cosine."""
+    differences: tuple[str, ...]
+    """Fields in which the recipe differs from that of the model's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorExplanation:
+    """The recipe that makes given vectors of given texts, or the nearest one."""
+
+    model: str
+    """Name of the model."""
+    revision: str
+    """Revision of its files."""
+    texts: int
+    """Number of texts compared."""
+    dimensions: int
+    """Length of a vector."""
+    reproduced: bool
+    """Whether the first match makes these vectors, up to rounding; otherwise it is the nearest of those tried."""
+    matches: tuple[RecipeMatch, ...]
+    """The nearest recipes, nearest first; of equally near ones those nearest to the model's folder."""
+    equal: tuple[RecipeMatch, ...]
+    """Further recipes that make the same vectors of these texts."""
+    own: RecipeMatch | None
+    """How near the recipe of the model's folder is; None if its vectors have fewer dimensions."""
+    from_checkpoint: bool
+    """Whether the folder has a recipe; otherwise its own is the mean of all tokens."""
+    recipes: int
+    """Number of recipes tried."""
+    runs: int
+    """Number of tokenizations and paddings that the model was run on."""
+    notices: tuple[str, ...] = ()
+    """Notices, one sentence each."""
+
+
 Measure = Literal["cosine", "dot", "euclidean"]
 MEASURES: tuple[Measure, ...] = ("cosine", "dot", "euclidean")
 MapMethod = Literal["pca", "umap"]

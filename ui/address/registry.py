@@ -24,6 +24,7 @@ from bertviz_core.questions.texts import (
     sentences,
     tokens,
     two_models,
+    vectors,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import answered, causes, checkpoint, corpus, representations, words
@@ -182,7 +183,10 @@ ROWS: tuple[AddressName, ...] = (
         "sentences",
         sentence_views.TWO_MODELS_OF,
         sentence_views.GOLD_FROM,
+        vectors.OUTSIDE_FROM,
+        vectors.MISTAKE,
     ),
+    *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),

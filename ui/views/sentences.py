@@ -16,7 +16,8 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence_plan, sentence_vectors, vector_options
 from bertviz_core.questions.texts.two_models import gold_options
-from bertviz_core.questions.view import Ask, Part, Table, Text
+from bertviz_core.questions.texts.vectors import OUTSIDE_FROM, TRIED_PROMPTS, outside_options
+from bertviz_core.questions.view import Ask, Notices, Part, Table, Text
 from bertviz_core.questions.views.sentences import (
     EXAMPLE,
     GOLD_FROM,
@@ -31,6 +32,7 @@ from bertviz_core.questions.views.sentences import (
     vectors_used,
 )
 from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
+from bertviz_core.questions.views.vectors import outside_view
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
@@ -39,7 +41,7 @@ from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
-from ui.widgets.lists import BOX, ListFile, column_select, most_megabytes, typed_lines, wait_for_file
+from ui.widgets.lists import BOX, ListFile, column_select, most_megabytes, typed_lines, vectors_of_file, wait_for_file
 from ui.widgets.models import VIEW
 
 FILE = ListFile("gold")
@@ -88,6 +90,28 @@ def _of_table(table: SentenceTable) -> Pairs | None:
     for notice in unshown(notices):
         st.caption(escape_markdown(notice))
     return firsts, seconds, gold
+
+
+VECTORS_FILE = ListFile("vectors", "Parquet, NPY, JSON lines or JSON file")
+
+
+def outside_vectors_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
+    """Vectors of a file, or made-up ones, and the recipe that makes them."""
+    if options.choice(OUTSIDE_FROM) == OUTSIDE_FROM.options[0]:
+        return outside_view(opened, ask, options)
+    with st.popover("Vectors", icon=":material/upload_file:", key="vectors_box"), st.container(width=BOX):
+        handed = VECTORS_FILE.handed(
+            "A text and a list of numbers in each row (Parquet, JSON lines), or vectors alone (NPY, the JSON answer of "
+            f"an embeddings API) of the sentences of this page in their order; at most {most_megabytes()} MB. It stays "
+            "on this server."
+        )
+        prompts = str(st.text_area("Prompts to try, one a line", key=TRIED_PROMPTS.key, height=80)).splitlines()
+    if handed is None:
+        wait_for_file("Vectors")
+        return ()
+    file = vectors_of_file(*handed, options.texts)
+    of_file = outside_options(file.texts, file.vectors, [each for each in prompts if each])
+    return (Notices(file.notices), *outside_view(opened, ask, of_file))
 
 
 SENTENCES, INPUT_FILE = "sentences", ListFile("sentence")

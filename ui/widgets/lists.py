@@ -15,9 +15,10 @@ from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.view import LONG_LIST
 from bertviz_core.questions.views.answered import TextList
-from bertviz_core.sentences.lists import read_sentences, read_upload
+from bertviz_core.sentences.lists import read_sentences, read_upload, read_vectors_upload
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.tables.typeset import csv_text
+from bertviz_core.tables.vectors import VectorFile
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
 from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
@@ -247,6 +248,20 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
     table = read_upload(name, content(digest), settings(), column, is_needed)
     place.empty()
     return table
+
+
+@cached_by_bytes()
+def _vectors(digest: str, name: str, texts: tuple[str, ...]) -> VectorFile:
+    """Read the vectors of an uploaded file."""
+    return read_vectors_upload(name, content(digest), settings(), texts)
+
+
+def vectors_of_file(name: str, digest: str, texts: Sequence[str]) -> VectorFile:
+    """The vectors of an uploaded file, with the texts of its own or else these."""
+    try:
+        return _vectors(digest, name, ())
+    except TextError:
+        return _vectors(digest, name, tuple(texts))
 
 
 PARQUET = "application/vnd.apache.parquet"

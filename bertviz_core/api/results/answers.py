@@ -43,9 +43,10 @@ from bertviz_core.questions.tables.predictions import (
 )
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
+from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors
+from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors, VectorExplanation
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
 
@@ -219,6 +220,13 @@ class NearestResult(Result[Neighbours]):
         columns: Columns = {"row": ("row", str), "cosine": ("score", ".4f"), "sentence": "text"}
         first = f"{self._source.model.name}: sentences nearest to {printable_token(self.query)!r}"
         return [first, "", *table(self._json()["hits"], columns, "rrl")]
+
+
+class VectorExplanationResult(Result[VectorExplanation]):
+    """The recipe that makes vectors from another program; `to_pandas()` has a row per recipe, the nearest first."""
+
+    figures = ("vector-recipes",)
+    _faces = EXPLANATION
 
 
 class DimensionsResult(Result[DimensionCurve]):

@@ -88,6 +88,7 @@ from bertviz_core.questions.texts.sentences import (
     vector_rows,
 )
 from bertviz_core.questions.texts.two_models import gold_pairs, two_models
+from bertviz_core.questions.texts.vectors import MISTAKE, OUTSIDE_FROM
 from bertviz_core.questions.view import (
     LONG_LIST,
     LONGEST_LINKED,
@@ -593,6 +594,7 @@ VIEWS = (
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
