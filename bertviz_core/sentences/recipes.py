@@ -44,8 +44,8 @@ from bertviz_core.trace.verification import check_recording, model_inputs, poole
 
 PROBE_TEXTS, BATCH_TEXTS = 6, 32
 """Texts on which every tokenization is tried; texts that sentence-transformers pads together, the longest first."""
-FINALISTS, LISTED = 3, 12
-"""Tokenizations that are compared on all texts, and most recipes of a result."""
+FINALISTS, LISTED, MOST_CUTS = 3, 12, 256
+"""Inputs that are compared on all texts, most recipes of a result, and most unusual lengths that are tried."""
 EXACT, NEAR, HALF, QUANTIZED = 1e-6, 1e-4, 2e-3, 5e-3
 """Largest 1 - cosine that is explained by the order of sums, by 16 bits of the vectors, by a run in 16 bits, and by
 vectors of whole numbers."""
@@ -170,8 +170,8 @@ def explain_vectors(
     search = Search(loaded, plan, tokenizers, texts, vectors.astype(np.float64), every_prompt)
     with RUN_LOCK:
         check_recording(loaded)
-    finalists = _nearest_inputs(search, progress or _nothing)
-    everything = range(len(texts))
+    finalists, everything = _nearest_inputs(search, progress or _nothing), range(len(texts))
+    finalists += _cut_inputs(search, finalists[0])
     every = [match for read in finalists for match in _matches(search, read, _agreements(search, read, everything))]
     matches = [match for match in every if _tells(match, plan)]
     best = _of_formats(search, _without_idle_padding(sorted(matches, key=_order)))
@@ -231,6 +231,23 @@ def _nearest_inputs(search: Search, progress: Progress) -> list[Input]:
         )
     progress(len(inputs), len(inputs))
     return [read for _, _, read in sorted(errors, key=lambda each: each[:2])[:FINALISTS]]
+
+
+def _cut_inputs(search: Search, read: Input) -> list[Input]:
+    """The input with an unusual length, if a recipe makes the vectors of all short texts and of no long one."""
+    agreements = _agreements(search, read, range(len(search.texts)))
+    output = max(agreements, key=lambda each: int((agreements[each].errors <= NEAR).sum()))
+    reproduced = agreements[output].errors <= NEAR
+    counts = np.array([len(row) for row in search.rows(read, range(len(search.texts)))])
+    if reproduced.all() or not reproduced.any() or counts[reproduced].max() >= counts[~reproduced].min():
+        return []
+    shortest = int(np.flatnonzero(~reproduced)[counts[~reproduced].argmin()])
+    errors = []
+    for length in range(int(counts[reproduced].max()), int(counts[shortest]))[-MOST_CUTS:]:
+        cut = replace(read, max_length=length)
+        errors.append((float(_agreements(search, cut, [shortest])[output].errors[0]), cut))
+    error, best = min(errors, key=lambda each: each[0])
+    return [best] if error <= NEAR else []
 
 
 def _probe(search: Search) -> list[int]:
@@ -397,7 +414,7 @@ def _match(
 def _tells(match: RecipeMatch, plan: SentencePlan) -> bool:
     """Whether a match is not another one by another name: a sum over a root has the direction of the mean."""
     recipe, roots = match.recipe, "mean_sqrt_len_tokens"
-    return recipe.pooling != roots or plan.pooling == roots or recipe.lengths == "as pooled"
+    return recipe.pooling != roots or plan.pooling == roots or recipe.lengths == "as pooled" or recipe.dense > 0
 
 
 def _differs(recipe: VectorRecipe, own: VectorRecipe, name: str) -> bool:
