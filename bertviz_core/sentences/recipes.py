@@ -193,13 +193,13 @@ def explain_vectors(
 
 def check_vectors(texts: Sequence[str], vectors: np.ndarray) -> None:
     """Refuse vectors that cannot be compared, in one sentence."""
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise TextError(f"The vectors have the shape {vectors.shape}; give one row of numbers for each text.")
-    if not len(texts) or len(texts) != len(vectors):
+    if not len(texts) or vectors.ndim < 1 or len(texts) != len(vectors):
         raise TextError(
-            f"There are {counted(len(texts), 'text')} and {counted(len(vectors), 'vector')}; give one vector for each "
+            f"There are {counted(len(texts), 'text')} and {counted(vectors.size and len(vectors), 'vector')}; give one vector for each "
             "text, in the same order."
         )
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise TextError(f"The vectors have the shape {vectors.shape}; give one row of numbers for each text.")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         raise TextError(f"Vector {int(np.argmin(finite)) + 1:,} has NaN or infinity; leave it and its text out.")
