@@ -44,8 +44,10 @@ from bertviz_core.trace.verification import check_recording, model_inputs, poole
 
 PROBE_TEXTS, BATCH_TEXTS = 6, 32
 """Texts on which every tokenization is tried; texts that sentence-transformers pads together, the longest first."""
-FINALISTS, LISTED, MOST_CUTS = 3, 12, 256
-"""Inputs that are compared on all texts, most recipes of a result, and most unusual lengths that are tried."""
+FINALISTS, LISTED = 3, 12
+"""Inputs that are compared on all texts, and most recipes of a result."""
+LEAST_CUT, MOST_CUTS = 3, 256
+"""Least unusual length that is tried, and most of them."""
 EXACT, NEAR, HALF, QUANTIZED = 1e-6, 1e-4, 2e-3, 5e-3
 """Largest 1 - cosine that is explained by the order of sums, by 16 bits of the vectors, by a run in 16 bits, and by
 vectors of whole numbers."""
@@ -234,20 +236,22 @@ def _nearest_inputs(search: Search, progress: Progress) -> list[Input]:
 
 
 def _cut_inputs(search: Search, read: Input) -> list[Input]:
-    """The input with an unusual length, if a recipe makes the vectors of all short texts and of no long one."""
+    """The input with an unusual length, if the vectors of the short texts alone are made without one, or of none."""
     agreements = _agreements(search, read, range(len(search.texts)))
     output = max(agreements, key=lambda each: int((agreements[each].errors <= NEAR).sum()))
     reproduced = agreements[output].errors <= NEAR
     counts = np.array([len(row) for row in search.rows(read, range(len(search.texts)))])
-    if reproduced.all() or not reproduced.any() or counts[reproduced].max() >= counts[~reproduced].min():
+    least = int(counts[reproduced].max(initial=LEAST_CUT))
+    if reproduced.all() or least >= counts[~reproduced].min():
         return []
     shortest = int(np.flatnonzero(~reproduced)[counts[~reproduced].argmin()])
-    errors = []
-    for length in range(int(counts[reproduced].max()), int(counts[shortest]))[-MOST_CUTS:]:
+    for length in range(least, int(counts[shortest]))[-MOST_CUTS:]:
         cut = replace(read, max_length=length)
-        errors.append((float(_agreements(search, cut, [shortest])[output].errors[0]), cut))
-    error, best = min(errors, key=lambda each: each[0])
-    return [best] if error <= NEAR else []
+        made = _agreements(search, cut, [shortest])
+        tried = [made[output]] if reproduced.any() else made.values()
+        if min(each.errors[0] for each in tried) <= NEAR:
+            return [cut]
+    return []
 
 
 def _probe(search: Search) -> list[int]:

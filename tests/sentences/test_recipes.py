@@ -113,7 +113,7 @@ def cases() -> Mapping[str, Case]:
                 {"prompt": name, "include_prompt": pooled},
                 fields,
             )
-    for most in (8, 16):
+    for most in (4, 8, 16):
         listed[f"at most {most}"] = {"max_seq_length": most}, {"max_length": most}
     listed["left padding"] = {"padding_side": "left", "dense": False}, {"padding": "left", "dense": 0}
     listed["five dimensions"] = {"truncate_dim": 5}, {"dimensions": 5, "lengths": "unit, then cut"}

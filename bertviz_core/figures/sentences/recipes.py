@@ -57,6 +57,15 @@ def recipe_words(match: RecipeMatch) -> str:
     return ", ".join(words)
 
 
+def difference_words(match: RecipeMatch) -> str:
+    """What of a recipe differs from the model's folder, in one line."""
+    words = []
+    for name in match.differences:
+        value = field_words(name, match.recipe)[0]
+        words.append(value if name in ("pooling", "layer", "lengths") else f"{FIELDS[name][0]} {value}")
+    return ", ".join(words) or "as the folder says"
+
+
 def explanation_words(explanation: VectorExplanation) -> str:
     """What the search found, in one or two sentences."""
     best = explanation.matches[0]
@@ -94,7 +103,7 @@ def recipes_figure(vector_explanation: VectorExplanation) -> FigureSpec:
     found, matches = vector_explanation, vector_explanation.matches
     what = "The recipe" if found.reproduced else "The nearest recipes"
     title = f"{what} of {counted(found.texts, 'vector')} — {found.model}"
-    names = list(range(1, len(matches) + 1)), [recipe_words(match) for match in matches]
+    names = list(range(1, len(matches) + 1)), [difference_words(match) for match in matches]
     bars = np.array([match.mean_cosine for match in matches])
     about = f"{title}. {explanation_words(found)}"
     return FigureSpec(title, about, partial(sentence_bars, bars, *names, "mean cosine", title), about)

@@ -30,7 +30,7 @@ MISTAKES: Mapping[str, Callable[[SentencePlan, int], SentencePlan]] = {
         plan, pooling="mean", layer=max(last - 1, 0), dense=(), truncate_dim=None
     ),
     "other lengths": lambda plan, last: replace(plan, normalize=not plan.normalize),
-    "texts cut off": lambda plan, last: replace(plan, max_seq_length=5),
+    "texts cut off": lambda plan, last: replace(plan, max_seq_length=7),
     "an unknown prompt": lambda plan, last: replace(plan, prompt=UNKNOWN_PROMPT),
 }
 """Mistakes of a made-up other program, by their names."""

@@ -30,7 +30,7 @@ def outside_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The recipe that makes the vectors, what the folder says otherwise, and the nearest ones."""
     answer = ask(explained_vectors, options)
     found, best = answer.result, answer.result.matches[0]
-    yield Notices(answer.notices)
+    yield Notices(answer.notices, "caption")
     yield Text(f"**{escape_markdown(explanation_words(found))}**")
     if found.own is not None and best.differences:
         if found.reproduced:
