@@ -195,10 +195,11 @@ def explain_vectors(
 
 def check_vectors(texts: Sequence[str], vectors: np.ndarray) -> None:
     """Refuse vectors that cannot be compared, in one sentence."""
-    if not len(texts) or vectors.ndim < 1 or len(texts) != len(vectors):
+    rows = len(vectors) if vectors.size else 0
+    if not rows or len(texts) != rows:
         raise TextError(
-            f"There are {counted(len(texts), 'text')} and {counted(vectors.size and len(vectors), 'vector')}; give one vector for each "
-            "text, in the same order."
+            f"There are {counted(len(texts), 'text')} and {counted(rows, 'vector')}; give one vector for each text, in "
+            "the same order."
         )
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise TextError(f"The vectors have the shape {vectors.shape}; give one row of numbers for each text.")
