@@ -174,6 +174,7 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
             ModelNotFoundError(f"{hub_id!r} is not a valid Hub name; Hub names are written org/name."),
         ),
         (errors.HfHubHTTPError, HubError(f"The Hub answered with an error for {hub_id!r}; try again later.")),
+        (http_library().RemoteProtocolError, HubError(f"The Hub broke off its answer for {hub_id!r}; try again.")),
         (OSError, _unreachable(hub_id)),
         (http_library().HTTPError, _unreachable(hub_id)),
     )
