@@ -36,7 +36,6 @@ def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: Mode
     """The design of a model, from its modules and config; values are not needed.
 
     Args:
-        model: the model, on any device.
         facts: dataflow of the class; without it windows are unknown.
     """
     config = model.config

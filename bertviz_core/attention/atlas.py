@@ -49,8 +49,6 @@ def attention_atlas(
 
     Args:
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
-        max_side: maximum rows and columns of a thumbnail.
-        progress: called after every head; may raise to stop the work.
         layer_maps: maps of all layers for weights "rollout" (computed by default) or "value-zeroing".
     """
     options = options or MapOptions()
@@ -89,9 +87,7 @@ def pooled_map(
     The softmax is taken over the whole row even if a range of keys is shown.
 
     Args:
-        max_side: maximum rows and columns.
         query_range: tokens of the rows, end exclusive; None for all.
-        key_range: tokens of the columns.
     """
     seq = len(trace.tokens)
     (top, bottom), (left, right) = query_range or (0, seq), key_range or (0, seq)
@@ -163,9 +159,7 @@ def measure_sums(
     """Sums of the four measures over some rows of a map; the cells of a row are taken as shares of their sum.
 
     Args:
-        cells: rows of a map.
         distances: of every query to every key, in tokens.
-        special: whether a key is a special token.
     """
     total = cells.sum(axis=1, keepdims=True)
     shares = np.divide(cells, total, out=np.zeros_like(cells), where=total != 0)

@@ -26,7 +26,6 @@ class MapOptions:
     """How tokens are merged, hidden and selected for a map."""
 
     weights: Weights = "attention"
-    """Meaning of a cell."""
     words: bool = False
     """Whether tokens are merged into words: sum over keys, mean over queries."""
     hide_special: bool = False
@@ -34,7 +33,6 @@ class MapOptions:
     hide_punctuation: bool = False
     """Whether punctuation is hidden, as queries and as keys."""
     block: Block = "all"
-    """Block of a pair that is shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +66,6 @@ class AttentionMap:
     head: int | None
     """Zero-based; None if all heads are combined (rollout, value zeroing)."""
     options: MapOptions
-    """Options of the map."""
     queries: Axis
     """Rows."""
     keys: Axis
@@ -129,7 +126,6 @@ class AttentionAtlas:
     """Maps of all heads, max-pooled if the text is long."""
 
     options: MapOptions
-    """Options of the maps."""
     queries: Axis
     """Rows of the full maps."""
     keys: Axis
@@ -141,7 +137,6 @@ class AttentionAtlas:
     column_starts: Int[np.ndarray, " columns"]
     """First entry of keys in every thumbnail column."""
     measures: HeadMeasures
-    """Measures of each head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +144,7 @@ class PooledMap:
     """The map of a head over a range of tokens, max-pooled to a limited size."""
 
     layer: int
-    """Zero-based."""
     head: int
-    """Zero-based."""
     weights: Float[np.ndarray, "rows columns"]
     """Largest probability in each block of cells."""
     row_starts: Int[np.ndarray, " rows"]

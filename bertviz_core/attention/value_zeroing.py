@@ -33,10 +33,6 @@ def value_zeroing(
     """Relative change of each token's output of a layer (rows) without each token's value (columns); rows sum to 1.
 
     C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row without any change is 0.
-
-    Args:
-        progress: called as progress(tokens done, tokens); may raise to stop the work.
-        max_nbytes: approximate memory limit of a batch.
     """
     layers, seq = loaded.num_hidden_layers, len(tokens)
     if not 0 <= layer < layers:
@@ -106,11 +102,6 @@ def relative_place(place: int, count: int, other_count: int) -> int:
     """The layer, or head, of another model at the same relative place; the same number where both have as many.
 
     The first corresponds to the first and the last to the last: layer 5 of 6 to layer 11 of 12.
-
-    Args:
-        place: layer or head of the first model, from 0.
-        count: number of its layers or heads.
-        other_count: number of those of the other model.
     """
     return round(place * (other_count - 1) / (count - 1)) if count > 1 else 0
 
@@ -118,13 +109,7 @@ def relative_place(place: int, count: int, other_count: int) -> int:
 def compared_attention(
     models: tuple[str, str], tokens: tuple[Tokens, Tokens], maps: tuple[AttentionMap, AttentionMap]
 ) -> AttentionComparison:
-    """Compare two maps that were read in the same way, each of the text as its model reads it.
-
-    Args:
-        models: names of the models.
-        tokens: the text as each model reads it.
-        maps: the map of each model.
-    """
+    """Compare two maps that were read in the same way, each of the text as its model reads it."""
     notice = ""
     for first, second in ((maps[0].queries, maps[1].queries), (maps[0].keys, maps[1].keys)):
         if not notice and not same_parts(*tokens, first.positions, second.positions):

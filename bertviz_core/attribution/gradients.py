@@ -51,8 +51,6 @@ def refined(
 
     Args:
         known: its values at the nodes of half as many intervals, which are not evaluated again; None for none.
-        evaluate: called as evaluate(points, progress), returns the values at these points.
-        progress: called as progress(nodes done, nodes), those known included; may raise to cancel.
     """
     points, _ = clenshaw_curtis(intervals)
     done = 0 if known is None else len(known)
@@ -97,8 +95,6 @@ def integrated_gradients(
 
     Args:
         whole_words: whether to sum the tokens of a word.
-        progress: called as progress(nodes done, nodes); may raise to cancel.
-        max_gradient_bytes: approximate limit in bytes for a run with gradients.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     intervals, notices, shares = FIRST_INTERVALS, target.notices, path.integral(FIRST_INTERVALS, progress)

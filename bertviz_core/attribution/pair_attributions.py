@@ -66,10 +66,7 @@ def pair_attributions(
     largest; a notice reports if this is not reached.
 
     Args:
-        text: the first text.
-        pair: the second text.
         layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
-        progress: called as progress(nodes done, nodes) for each text and number of nodes; may raise to cancel.
     """
     started = perf_counter()
     if not 0 <= layer < loaded.num_hidden_layers:

@@ -78,9 +78,7 @@ class AttributionComparison:
     """Contribution of each part of a text to the same target in two models; parts are words, or tokens, of both."""
 
     first: WordAttributions
-    """Attributions of the first model."""
     second: WordAttributions
-    """Attributions of the second model."""
     parts: tuple[str, ...]
     """The smallest parts of the text that are whole words, or tokens, of both models, in the order of the text."""
     first_shares: Float[np.ndarray, " parts"]
@@ -88,7 +86,6 @@ class AttributionComparison:
     second_shares: Float[np.ndarray, " parts"]
     """Share of each part in the second model."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, " parts"]:
@@ -111,13 +108,11 @@ class ClassAttributions:
     """Contribution of each word, or token, of a text to several classes, measured by leaving it out."""
 
     model: str
-    """Name of the model."""
     measure: str
     """Measure of each class, and the unit of its shares: "logit", "probability" or "margin"."""
     instead: str
     """Replacement of a removed word, one phrase."""
     tokens: Tokens
-    """The text that was run."""
     words: tuple[str, ...]
     """The words or tokens, special ones left out."""
     positions: tuple[tuple[int, ...], ...]
@@ -135,9 +130,7 @@ class ClassAttributions:
     runs: int
     """Number of rows run through the model, once for all classes."""
     seconds: float
-    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def strongest(self, place: int) -> tuple[int | None, int | None]:
         """Return the words with the strongest contribution for and against a class; None if there is none."""
@@ -151,7 +144,6 @@ class WordCurve:
     """A target without the strongest words, and with them alone, by one method; in the target's unit."""
 
     method: ShareMethod
-    """Method that ranks the words."""
     without: Float[np.ndarray, " steps"]
     """The target without the k strongest words, for each k in WordCurves.counts."""
     alone: Float[np.ndarray, " steps"]
@@ -163,15 +155,11 @@ class WordCurves:
     """Comprehensiveness and sufficiency of the strongest words, compared with random orders (DeYoung et al. 2020)."""
 
     model: str
-    """Name of the model."""
     title: str
-    """Title of the target."""
     unit: str
-    """Unit of the target."""
     instead: str
     """Replacement of a removed word, one phrase."""
     tokens: Tokens
-    """The text that was run."""
     words: int
     """Number of removable words or tokens."""
     counts: tuple[int, ...]
@@ -187,13 +175,10 @@ class WordCurves:
     random_alone: Float[np.ndarray, "orders steps"]
     """The target with only the first k words of the reverse of each random order."""
     seed: int
-    """Seed of the random orders."""
     runs: int
     """Number of rows run through the model."""
     seconds: float
-    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
         """Return the mean drop of the target below the clean value (area over the perturbation curve)."""
@@ -209,15 +194,11 @@ class PairAttributions:
     """
 
     model: str
-    """Name of the model."""
     layer: int
     """Entry of the hidden states at which the paths start; 0 is the embedding output."""
     first: Tokens
-    """The first text."""
     second: Tokens
-    """The second text."""
     shares: Float[np.ndarray, "first_tokens second_tokens"]
-    """Share of every pair of tokens."""
     first_reference: float
     """Cosine of the first text with the reference of the second."""
     second_reference: float
@@ -225,7 +206,6 @@ class PairAttributions:
     both_references: float
     """Cosine of the two references."""
     cosine: float
-    """Cosine of the two texts."""
     error: float
     """|sum of shares + reference terms - cosine|."""
     share_errors: Float[np.ndarray, "first_tokens second_tokens"]
@@ -233,9 +213,7 @@ class PairAttributions:
     nodes: int
     """Number of quadrature nodes per path."""
     seconds: float
-    """Duration of all runs in seconds."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:

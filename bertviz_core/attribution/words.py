@@ -66,11 +66,7 @@ class Remover:
     """Builds rows of a text without some of its tokens."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
-        """Prepare the removal of words.
-
-        Args:
-            target: the number that is looked at; it knows the text.
-        """
+        """Prepare the removal of words."""
         self._tokens, self._replacement = target.tokens, replacement
         self._mask = reference_id(tokenizer) if replacement == "mask" else 0
         if replacement == "drop" and parse_target(target.name, has_pair=True).places:
@@ -105,11 +101,7 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 def row_values(
     target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
 ) -> Float[np.ndarray, "rows ..."]:
-    """Compute the target of each row, one or several numbers; rows of equal length share a run if the family allows it.
-
-    Args:
-        rows: texts as token ids.
-    """
+    """Compute the target of each row, one number or several; rows of equal length share a run if the family allows."""
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
     values, done = np.empty(0), 0
@@ -191,7 +183,6 @@ def word_curves(
 
     Args:
         shares: shares of this target's words, one per method.
-        seed: seed of the random orders.
     """
     started, positions = perf_counter(), shares[0].positions
     if any(each.positions != positions or each.target != target.name for each in shares):
@@ -315,9 +306,7 @@ def class_attributions(
     leave_one_out for this class; for probabilities of exclusive classes, they sum to 0 over all classes.
 
     Args:
-        classes: classes of a head or a probe.
         labels: the classes to attribute; () for the likeliest MOST_CLASSES.
-        measure: "logit", "probability" or "margin".
     """
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
@@ -361,8 +350,6 @@ def compared_attributions(
     of all parts add up to those of all words.
 
     Args:
-        first: attributions of the first model.
-        second: attributions of the second model to the same target for the same text.
         whole_words: whether words have shares, rather than tokens.
     """
     tokens = _same_text(first, second)

@@ -66,9 +66,6 @@ def compared_heads(first: Trace, second: Trace, progress: Progress | None = None
     """Compare two models on the same tokens by divergence of attention; the cosines are None.
 
     Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
-
-    Args:
-        progress: called with the layers compared and their number.
     """
     require_same_tokens(first, second, "their heads have no divergence")
     sizes = [(each.num_hidden_layers, each.num_attention_heads) for each in (first, second)]

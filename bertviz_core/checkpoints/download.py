@@ -86,8 +86,6 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
     """Download the files, and return their folder in the local cache.
 
     Args:
-        files: the files to download.
-        settings: settings with the address of the Hub.
         progress: called as progress(bytes done, total bytes); may raise to cancel, which leaves complete files only.
     """
     from huggingface_hub import constants, hf_hub_download

@@ -42,9 +42,6 @@ def ablation_effects(
     """Measure the change of a target with each head, feed-forward block and layer ablated, one at a time.
 
     Rows that ablate a layer share the run of the layers below it if the family's layers are separate modules.
-
-    Args:
-        kind: kind of ablation or estimate.
     """
     started = perf_counter()
     if (kind == "mean") != (means is not None) or (
@@ -99,8 +96,6 @@ def all_effects(
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
     Args:
-        kinds: kinds of ablation or estimate.
-        progress: called as progress(layers done, layers of all kinds); may raise to cancel.
         cached: returns the effects of a kind, from a cache or by calling its second argument.
     """
     done: list[AblationEffects] = []
@@ -144,11 +139,7 @@ def compared(effects: Sequence[AblationEffects]) -> EffectComparison:
 
 
 def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
-    """Compute mean and standard deviation of each head's effect over texts.
-
-    Args:
-        effects: effects of one model, target and kind, one per text; may be a generator.
-    """
+    """Compute mean and standard deviation of each head's effect over texts."""
     started, listed = perf_counter(), list(effects)
     if not listed:
         raise TextError("The list has no text; give at least one sentence.")
@@ -216,12 +207,7 @@ def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
 
 
 def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
-    """Estimate the bytes of a run with gradients: activations and attention maps of every layer.
-
-    Args:
-        tokens: number of tokens of the text.
-        heads: number of heads per layer.
-    """
+    """Estimate the bytes of a run with gradients: activations and attention maps of every layer."""
     copies = 4 if loaded.attention_source == "eager" else 2
     maps = copies * NUMBER_NBYTES * heads * tokens * tokens
     return loaded.num_hidden_layers * (states_nbytes(loaded, tokens) + maps)
@@ -237,7 +223,6 @@ def joint_ablation(runs: InterventionRuns, places: Places, means: MeanActivation
     """Measure the joint effect of ablating several heads, and the effect of each alone.
 
     Args:
-        places: layer and head of each.
         means: mean activations that replace the heads; None for zero ablation.
     """
     removed = chosen(places, runs)
@@ -265,7 +250,6 @@ def greedy_order(
 
     Args:
         listed: the target; the mean is used for several targets of one model.
-        progress: called as progress(steps done, steps), a step for each head and target; may raise to cancel.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -320,11 +304,7 @@ def ablation_curve(
     means: MeanActivations | None = None,
     progress: Progress | None = None,
 ) -> AblationCurve:
-    """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length.
-
-    Args:
-        progress: called as progress(orders done, orders); may raise to cancel.
-    """
+    """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length."""
     values = []
     for done, places in enumerate(orders, start=1):
         removed = chosen(places, runs)

@@ -234,14 +234,7 @@ class _Run:
 
 @contextmanager
 def intervening(model: "torch.nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
-    """Apply an intervention to this thread's runs of a model inside the block; restore the model afterwards.
-
-    Args:
-        model: the base model, or the model with a task head.
-        parts: modules of the base model to intervene at.
-        layers: number of layers of the base model.
-        intervention: the changes to make.
-    """
+    """Apply an intervention to this thread's runs of a model inside the block; restore the model afterwards."""
     run = _Run(intervention, layers)
     with ExitStack() as hooks:
         hooks.enter_context(changing(run))
@@ -366,7 +359,6 @@ def mean_activations(
 
     Args:
         texts: the reference set; None for reference_texts.
-        name: name of the reference set.
     """
     texts = reference_texts() if texts is None else texts
     if not texts:

@@ -52,11 +52,7 @@ class InterventionRuns:
     """A target prepared for gated runs: its clean value, and the parts that can be ablated."""
 
     def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
-        """Run the unchanged text.
-
-        Args:
-            max_nbytes: approximate limit in bytes for a batch.
-        """
+        """Run the unchanged text."""
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
         with RUN_LOCK:
@@ -96,7 +92,6 @@ class InterventionRuns:
         """Return the target under each row of gates minus that of an unchanged row in the same batch.
 
         Args:
-            gates: one row per intervention.
             against: the row to compare with; None for the unchanged run.
         """
         effects = np.empty(len(gates), dtype=np.float32)
@@ -215,7 +210,6 @@ class Patched(Intervention):
         """Select the parts to copy.
 
         Args:
-            donor: the run to copy from.
             states: layer -> (rows, seq), whether to copy its input state at each position.
             heads: layer -> (rows, heads), whether to copy the output of a head at all positions.
         """
@@ -237,12 +231,7 @@ class Patched(Intervention):
 
 
 def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None = None) -> ActivationPatching:
-    """Patch every hidden state and every head of the clean text into the corrupt one; return normalised effects.
-
-    Args:
-        runs: the target on the clean text.
-        corrupt: the other text, from the same tokenizer.
-    """
+    """Patch every hidden state and every head of the clean text into the corrupt one; return normalised effects."""
     started, clean_tokens = perf_counter(), runs.target.tokens
     _check_lengths(clean_tokens, corrupt)
     donor = Donor()

@@ -141,9 +141,6 @@ def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str
     It is the likeliest class, the most confident tag of all tokens, or the likeliest word at the first mask. In a text
     without a tag other than O, or without a mask, it is the likeliest tag of the longest token, or the word at its
     place.
-
-    Args:
-        head: a model with its head for a task of ANSWERING.
     """
     if head.task == "token-classification":
         prediction = tag_predictions(head, [tokens])[0]
@@ -183,7 +180,6 @@ def open_target(
     Args:
         pair: second text of the cosine or the head, or the context of an answer.
         name: one of FORMS; None for the cosine with a second text, and own_answer without.
-        measure: "logit", "probability" or "margin" of a class or tag.
         head: the task head model if it is already in memory; None to load it.
         probe_of: returns the probe and class that a target names; named_probe by default.
     """

@@ -73,12 +73,7 @@ class Target:
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
-    """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
-
-    Args:
-        text: the text to intervene on.
-        pair: the other text.
-    """
+    """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1."""
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
     fixed = torch.tensor(other.vectors[0], device=loaded.device)
@@ -133,11 +128,7 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
 
 
 def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measure: Measure = "logit") -> Target:
-    """Target the logit, probability or margin of one tag of one token.
-
-    Args:
-        label: name of the tag.
-    """
+    """Target the logit, probability or margin of one tag of one token."""
     check_task(head, "token-classification")
     check_place("token", position, len(tokens))
     labels, notices = output_names(head, int(head.model.config.num_labels))
@@ -308,11 +299,7 @@ def state_target(
     position: int,
     dimension: int,
 ) -> Target:
-    """Target one value of one hidden state.
-
-    Args:
-        dimension: dimension of its vector.
-    """
+    """Target one value of one hidden state."""
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
@@ -344,7 +331,6 @@ def direction_target(
     """Target the projection of a hidden state on a direction: the dot product with the unit vector.
 
     Args:
-        direction: the vector, not zero.
         name: origin of the direction: two texts separated by ->, or a file name.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
@@ -378,12 +364,7 @@ def direction_target(
 def text_direction(
     loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
 ) -> Float[np.ndarray, " hidden"]:
-    """Return the mean hidden state of one text minus that of another, over all tokens.
-
-    Args:
-        first: start of the direction.
-        second: end of the direction.
-    """
+    """Return the mean hidden state of one text minus that of another, over all tokens."""
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     vectors = sentence_vectors(loaded, tokenizer, [first, second], SentencePlan("mean", layer)).vectors
     return np.asarray(vectors[1] - vectors[0])
@@ -440,11 +421,6 @@ def interaction_target(encoder: InteractionEncoder, text: str, query: str) -> Ta
 
     Tokens of the text that the checkpoint does not score, such as punctuation, are left out; a mask in the place of a
     scored token is scored.
-
-    Args:
-        encoder: the model (bertviz_core.predictions.late_interaction).
-        text: the document to intervene on.
-        query: the query, run once.
     """
     plan, loaded, tokens = encoder.plan, encoder.loaded, encoder.document_tokens(text)
     encoded_query = encoder.query(query)

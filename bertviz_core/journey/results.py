@@ -34,7 +34,6 @@ class Stage:
     """One column of the drawing: a part of the model that the text passes or skips."""
 
     kind: StageKind
-    """Kind of the stage."""
     name: str
     """Name, such as "layer 3"."""
     numel: int
@@ -123,7 +122,6 @@ class EmbeddingOpening:
     """Composition of the vector that enters the first layer, for one token."""
 
     token: int
-    """Position of the token."""
     parts: Mapping[str, Float[np.ndarray, " width"]]
     """Name -> vector, in the order of the sum: the added rows, their sum, and the sum after the norm."""
     note: str
@@ -135,9 +133,7 @@ class LayerOpening:
     """Details of one layer for one token."""
 
     layer: int
-    """Index of the layer, from 0."""
     token: int
-    """Position of the token."""
     thumbnails: Float[np.ndarray, "heads rows columns"]
     """Attention of every head; for a long text the largest weight of each block of neighbouring cells."""
     rows: Float[np.ndarray, "heads seq"]

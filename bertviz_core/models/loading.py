@@ -82,9 +82,7 @@ def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> N
     """Copy tensors in place to a device, into memory that is aligned for its kernels (memory read from a file is not).
 
     Args:
-        name: the model's name, for the error message.
         tensors: weights and buffers, each once; modules that share a tensor keep sharing it.
-        device: the target device.
     """
     try:
         for tensor in tensors:
@@ -144,8 +142,6 @@ def check_weights_complete(
 
     Args:
         whole: the model as loaded.
-        missing: names of its parameters that are not in the file.
-        unexpected: names in the file that the model lacks.
         model: the part of it that is run.
     """
     used = {id(parameter) for parameter in model.parameters()}
@@ -428,11 +424,8 @@ def with_weights(
     """Load a model with transformers, which reads no file itself; returns it with the missing and unexpected keys.
 
     Args:
-        name: name of the model, for error messages.
         folder: the folder with the weights, which error messages do not name.
         tensors: the weights (read_state_dict); they are read before BUILD_LOCK is taken, since that may take long.
-        dtype: number format of the weights.
-        auto_class: an auto class of transformers that supports the config.
         renames: pattern of a name in the file -> its replacement in the model.
     """
     if auto_class is transformers.AutoModelForTextEncoding:

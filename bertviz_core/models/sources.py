@@ -344,8 +344,6 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     """The model in a folder.
 
     Args:
-        folder: the folder with its files.
-        settings: limits for its config; from the environment by default.
         base: name of the model that an adapter changes; None for the one that it names.
     """
     if is_adapter(folder):

@@ -48,7 +48,6 @@ def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tu
 
     Args:
         depth: levels below the model, at least 1.
-        max_nodes: maximum number of nodes, not counting folded ones.
     """
     if depth < 1 or max_nodes < 1:
         raise ValueError(f"depth ({depth}) and max_nodes ({max_nodes}) count from 1")

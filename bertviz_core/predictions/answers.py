@@ -50,10 +50,6 @@ def predicted_answers(
     tokens, 128 at most. Start and end probabilities are each a softmax over the context tokens of all windows, and the
     first token where it stands for "no answer", so that windows and that answer are comparable. A span found in two
     windows is listed once, with the greater logit.
-
-    Args:
-        top: number of answers to return.
-        max_answer_tokens: maximum length of an answer in tokens.
     """
     check_task(head, "question-answering")
     question, context = repair_surrogates(question), repair_surrogates(context)

@@ -227,8 +227,6 @@ def entities(
     spans of one token, which the pipeline does not support. The text and its pair are handled separately.
 
     Args:
-        prediction: predicted tags.
-        strategy: aggregation strategy.
         outside: whether to return spans of the tag O, too.
     """
     listed = []
@@ -323,9 +321,6 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
     """Compute w_v = max over the tokens i of log(1 + ReLU(logit_iv)) for every word v with a weight above 0.
 
     Special tokens are included. Every weight comes from exactly one token.
-
-    Args:
-        notices: what the checkpoint does otherwise.
     """
     word_head = WordHead(head)
     output = word_head.outputs([tokens])

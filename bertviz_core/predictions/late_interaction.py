@@ -51,11 +51,7 @@ class InteractionEncoder:
     """A model prepared to encode queries and documents by one plan."""
 
     def __init__(self, loaded: LoadedModel, tokenizer: TextTokenizer, plan: InteractionPlan) -> None:
-        """Look up the markers, the skip list and the filling token in the vocabulary.
-
-        Args:
-            plan: how it compares texts (late_interaction.plan.interaction_plan).
-        """
+        """Look up the markers, the skip list and the filling token in the vocabulary."""
         self.loaded, self.tokenizer, self.plan = loaded, tokenizer, plan
         sides = (plan.query, plan.document)
         filler = plan.expansion.token if plan.expansion else ""
@@ -266,12 +262,7 @@ def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> 
 def interaction_scores(
     encoder: InteractionEncoder, query: str, documents: Sequence[str], progress: Progress | None = None
 ) -> InteractionScores:
-    """Score a query with each document.
-
-    Args:
-        documents: the documents, at least one.
-        progress: called as progress(documents done, documents); may raise to cancel.
-    """
+    """Score a query with each document."""
     first = encoder.query(query)
     scores, truncated, done = np.zeros(len(documents), dtype=np.float32), 0, 0
     for batch, made in encoder.documents(documents):
@@ -292,7 +283,6 @@ def max_sims(
     """Sum, over the tokens of a query, of the largest dot product with a token of each document.
 
     Args:
-        query: vectors of the query.
         documents: vectors of each document, at least one token each.
     """
     starts = np.cumsum([0, *map(len, documents[:-1])])

@@ -79,11 +79,7 @@ def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int])
 def predicted_words(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = (), top: int = 10
 ) -> WordPrediction:
-    """Predict the best words at every position, and score the original token there.
-
-    Args:
-        top: number of words per position.
-    """
+    """Predict the best words at every position, and score the original token there."""
     check_top(top, WordHead(head).vocab_size)
     return words_of(head, read_masked(head, tokenizer, tokens, masked), top)
 
@@ -149,9 +145,7 @@ def word_shift(
     """Compare the words at a masked position of a text with those at the same token of its edited version.
 
     Args:
-        edited: its edited version.
         position: position of a token that the edit did not remove.
-        top: number of words of each text.
     """
     unchanged = unchanged_positions(tokens, edited)
     if position not in unchanged:
@@ -259,10 +253,6 @@ def compared_word(
 
     A word of several pieces gets as many masks, and the log-probabilities of its pieces are summed. Each piece is
     predicted with the others masked, so the sum is comparable between words with the same number of pieces.
-
-    Args:
-        position: position of the word.
-        word: the word to score.
     """
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
@@ -316,9 +306,6 @@ def logit_lens(
 
     The last row is the model's prediction. The whole head is applied: transform, normalisation, decoder, bias. If the
     base normalises the output of its last layer, the states of the other layers are normalised the same way.
-
-    Args:
-        top: number of words per cell.
     """
     word_head = WordHead(head)
     mask, typed = check_masks(tokenizer, tokens, masked)

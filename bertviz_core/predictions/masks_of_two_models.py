@@ -54,11 +54,6 @@ def same_place(
     Where the other model has exactly one token for the characters of each mask, that token is masked. Otherwise one
     mask of its own takes the place of the characters, however many tokens they are.
 
-    Args:
-        first: the text and the masks of the first model.
-        tokenizer: tokenizer of the second model.
-        read: tokenizes a text and its pair for the second model.
-
     Returns:
         The same for the second model, and a sentence where one mask stands for several tokens; "" otherwise.
     """
@@ -105,12 +100,6 @@ def compared_words(
 
     Words are matched by their row where the vocabularies are equal, otherwise by their spelling at this place; a word
     that is no single token of the other model has no probability there.
-
-    Args:
-        heads: the masked-LM heads.
-        sides: the text, its masks and the position for each model.
-        notice: a notice about the masks.
-        top: number of best words of each model.
     """
     logs, best = zip(*(_words_at(*each, top) for each in zip(heads, sides, strict=True)), strict=True)
     matched = _Matched(sides)

@@ -44,7 +44,6 @@ class ComparedWord:
     word: str
     """The word, as requested."""
     pieces: tuple[str, ...]
-    """Tokens of the word."""
     log_probability: float
     """Sum of the log-probabilities of its pieces, all masked together, in nats."""
     rank: int | None
@@ -70,7 +69,6 @@ class WordShift:
     divergence: float
     """KL(p_before || p_after) over the whole vocabulary, in nats."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,20 +207,16 @@ class AnswerWindow:
     start: int
     """Index of the first character of the context in this window."""
     end: int
-    """Index after the last character."""
     context: Bool[np.ndarray, " seq"]
     """Whether each token belongs to the context."""
     start_logits: Float[np.ndarray, " seq"]
-    """Start logit of every token."""
     end_logits: Float[np.ndarray, " seq"]
-    """End logit of every token."""
 
 
 def answer_log_sums(windows: Sequence[AnswerWindow], begins_special: bool) -> tuple[float, float]:
     """Ln of the sums of exp(start logit) and exp(end logit): what the softmax of answers is over.
 
     Args:
-        windows: windows of one context.
         begins_special: whether the first token stands for "no answer"; it is counted once, in the window where its
             logits are least.
     """

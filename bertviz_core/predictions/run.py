@@ -297,8 +297,6 @@ def row_outputs(
     Rows of similar length run together if the family supports it; outputs at padding positions are cut off.
 
     Args:
-        rows: tokenized texts.
-        names: names of the outputs in transformers.
         padded: whether rows of different lengths run together, also for a head that reads the whole text.
 
     Yields:
@@ -394,7 +392,6 @@ class WordHead:
 
         Args:
             rows: tokenized texts of one length, or of a family whose outputs do not depend on padding.
-            states: whether to return the hidden states of every layer.
         """
         return run_group(self._head, rows, self.model, output_hidden_states=states)
 

@@ -138,10 +138,6 @@ def pair_scores(
     default, of its logit, as sentence-transformers computes it. Of several classes the score is the probability of one.
 
     Args:
-        head: a model with its head for sequence-classification.
-        source: location of the model, with its settings.
-        query: the query, the first text of every pair.
-        texts: the texts, each the second text of a pair.
         label: the class that ranks; "" for "entailment".
     """
     check_task(head, TASK)
@@ -196,9 +192,6 @@ def pseudo_likelihood(
     """Compute the surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
 
     Rows run in batches within a memory budget; the results equal those of single rows.
-
-    Args:
-        progress: called as progress(tokens done, tokens); may raise to cancel.
     """
     word_head = WordHead(head)
     mask = mask_id(tokenizer)

@@ -104,7 +104,6 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
 
     Args:
         first: answers of the first model, at least SEARCHED_ANSWERS where there are as many.
-        second: answers of the second model to the same question in the same context.
     """
     sides = [{_place(each, prediction): each for each in prediction.answers} for prediction in (first, second)]
     listed = [list(side)[:SHOWN_ANSWERS] for side in sides]
@@ -182,11 +181,8 @@ def compared_lens(
     Rows are the hidden states by number; a model with fewer layers has no word in the last rows.
 
     Args:
-        lenses: the logit lens of both models.
         places: position of the same characters in each.
         words: the best word of every state at that position, of each model.
-        where: the characters of the place.
-        notices: notices about the place.
     """
     count = max(map(len, words))
     answers = [(*side, *("",) * (count - len(side))) for side in words]
@@ -276,10 +272,6 @@ def compared_entities(first: Found, second: Found) -> PredictionComparison:
 
     Two entities are the same if they cover the same characters and have the same label, regardless of case where that
     is unambiguous. The number of a row is the entity's score in each model, NaN where a model does not find it.
-
-    Args:
-        first: tags and entities of the first model.
-        second: tags and entities of the second model for the same text, joined by the same strategy.
     """
     (one, ones), (other, others) = first, second
     spelling = label_spelling(one.labels, other.labels)

@@ -163,7 +163,6 @@ def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None 
     models with outputs that depend on the rest of the batch get single texts.
 
     Args:
-        lengths: number of tokens of every sentence.
         max_tokens: maximum number of tokens per batch, padding included; None for the default of the device.
     """
     together = batch_of(loaded)
@@ -241,11 +240,7 @@ class SentenceRun:
     """A model prepared to encode batches of tokenized sentences by one plan."""
 
     def __init__(self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int) -> None:
-        """Convert the weights if another format is requested.
-
-        Args:
-            skipped: number of leading tokens of every sentence that are not pooled.
-        """
+        """Convert the weights if another format is requested."""
         if loaded.dtype != "float32":
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
         self._loaded, self._plan, self._skipped = loaded, plan, skipped
@@ -315,7 +310,6 @@ def plan_vectors(
     The caller must hold RUN_LOCK and have called check_recording on the model.
 
     Args:
-        inputs: inputs of the model's forward (bertviz_core.trace.verification.model_inputs).
         lengths: number of tokens of each row; one number if all are equal.
         skipped: number of leading tokens of every row that are not pooled.
     """
@@ -382,9 +376,7 @@ def sentence_vectors(
     so that other requests can run. Vectors computed before a cancellation are in the store.
 
     Args:
-        sentences: the texts.
         dtype: number format of the run; one of 16 bits is fast only if fast_formats has it.
-        progress: called as progress(done, total) in distinct sentences; may raise to cancel.
         batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch
             that exceeds the memory is halved, with a notice.
     """

@@ -140,8 +140,6 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     otherwise; length, normalisation and prompt stay.
 
     Args:
-        plan: output of `recommended`.
-        pooling: the new pooling.
         layer: entry of hidden_states; None for the last. The index of the last counts as another layer.
         prompt: prefix of every sentence; None for the plan's own.
     """
@@ -182,7 +180,6 @@ def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTO
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Args:
-        folder: the folder with modules.json.
         encoder: the folder of the encoder; None for the same.
         task: what the encoder is run for: vectors, or the scores of a cross-encoder.
     """

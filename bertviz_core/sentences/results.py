@@ -51,7 +51,6 @@ class SentencePlan:
     """Recipe for the vector of a sentence."""
 
     pooling: Pooling
-    """Pooling of the token vectors."""
     layer: int | None = None
     """Pooled entry of hidden_states, 0 for the embedding output; None for the last, which the pooler reads."""
     normalize: bool = False
@@ -85,9 +84,7 @@ class TokenPair:
     first: int
     """Position of the token in the first sentence."""
     second: int
-    """Position of the token in the second sentence."""
     share: float
-    """Contribution of the pair to the cosine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +94,6 @@ class TokenPairShares:
     first_tokens: tuple[str, ...]
     """Tokens of the first sentence, one for each row."""
     second_tokens: tuple[str, ...]
-    """Tokens of the second sentence, one for each column."""
     cells: Float[np.ndarray, "first second"]
     """Contribution of each pair of tokens; they sum to `total`."""
     score: float
@@ -115,15 +111,12 @@ class TokenPairShares:
     first_totals: Float[np.ndarray, " first"]
     """Sums of the rows: contribution of each token of the first sentence."""
     second_totals: Float[np.ndarray, " second"]
-    """Sums of the columns: contribution of each token of the second sentence."""
     first_words: tuple[str, ...]
     """Words of the first sentence in order; special tokens are words of their own."""
     first_word_totals: Float[np.ndarray, " first_words"]
     """Contribution of each word of the first sentence."""
     second_words: tuple[str, ...]
-    """Words of the second sentence."""
     second_word_totals: Float[np.ndarray, " second_words"]
-    """Contribution of each word of the second sentence."""
     word_cells: Float[np.ndarray, "first_words second_words"]
     """Contribution of each pair of words: sums of their tokens' cells."""
     top: tuple[TokenPair, ...]
@@ -237,11 +230,9 @@ class SentenceMap:
     """Every sentence as a point in two dimensions."""
 
     points: Float[np.ndarray, "sentences 2"]
-    """Coordinates."""
     explained: Float[np.ndarray, "2"] | None
     """Share of the variance along each axis, 0 to 1; None if the method has no such shares."""
     method: MapMethod
-    """Projection method."""
     note: str
     """Explanation of the map, one sentence."""
 
@@ -251,7 +242,6 @@ class PoolingComparison:
     """The same sentences under every pooling and layer."""
 
     sentences: tuple[str, ...]
-    """The compared sentences."""
     poolings: tuple[Pooling, ...]
     """Poolings of the rows; without the pooler for a model that lacks one."""
     layers: tuple[int, ...]
@@ -266,7 +256,6 @@ class PoolingComparison:
     note: str
     """Explanation of the numbers, one sentence."""
     edges: EdgeTokens = EdgeTokens(None, None)
-    """Special tokens around a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,7 +277,6 @@ class SentenceTable:
     blank: int
     """Number of blank rows left out."""
     duplicates: int
-    """Number of repeated sentences."""
     cut: int
     """Number of truncated sentences."""
     notices: tuple[str, ...]
@@ -300,7 +288,6 @@ class CosineRange:
     """Where the cosines of all pairs of different sentences lie."""
 
     mean: float
-    """Mean cosine, -1 to 1."""
     low: float
     """5th percentile."""
     high: float
@@ -312,19 +299,15 @@ class SentenceComparison:
     """Two models on the same list of sentences."""
 
     first: str
-    """Name of the first model."""
     second: str
-    """Name of the second model."""
     sentences: tuple[str, ...]
     """The sentences, at least 3."""
     first_cosines: Float[np.ndarray, "sentences sentences"]
     """Cosines of all pairs in the first model."""
     second_cosines: Float[np.ndarray, "sentences sentences"]
-    """The same in the second model."""
     first_range: CosineRange
     """Mean and percentiles of the cosines of different sentences in the first model."""
     second_range: CosineRange
-    """The same in the second model."""
     neighbours: int
     """Number of nearest sentences that are compared."""
     shared: Float[np.ndarray, " sentences"]
@@ -332,12 +315,10 @@ class SentenceComparison:
     first_nearest: Int[np.ndarray, " sentences"]
     """Index of the sentence nearest to each in the first model."""
     second_nearest: Int[np.ndarray, " sentences"]
-    """The same in the second model."""
     cka: float | None
     """Unbiased linear CKA of the sentence vectors of both models, at most 1; None for fewer than 4 sentences, or if a
     model gives all the same vector."""
     notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, "sentences sentences"]:
@@ -361,7 +342,6 @@ class GoldCosines:
     """Cosines of pairs of sentences in one model, and their correlation with gold similarities."""
 
     model: str
-    """Name of the model."""
     cosines: Float[np.ndarray, " pairs"]
     """Cosine of the two sentences of each pair, -1 to 1."""
     rank_errors: Float[np.ndarray, " pairs"]
@@ -378,15 +358,11 @@ class GoldPairs:
     """Pairs of sentences with gold similarities, in one or two models."""
 
     first_sentences: tuple[str, ...]
-    """First sentence of each pair."""
     second_sentences: tuple[str, ...]
-    """Second sentence of each pair."""
     gold: Float[np.ndarray, " pairs"]
     """Gold similarity of each pair, on any scale."""
     models: tuple[GoldCosines, ...]
-    """The models."""
     notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""
 
     @property
     def worst(self) -> Int[np.ndarray, " pairs"]:

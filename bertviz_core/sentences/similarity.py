@@ -45,7 +45,6 @@ def own_similarity(name: object, normalized: bool) -> tuple[str, ...]:
     """A notice where a checkpoint was made for another similarity than the cosine.
 
     Args:
-        name: similarity_fn_name of the checkpoint.
         normalized: whether its vectors have length 1: then the dot product is the cosine, and distances order alike.
     """
     own = OWN_SIMILARITIES.get(name) if isinstance(name, str) else None
@@ -112,12 +111,7 @@ def closest_pairs(
     measure: Measure = "cosine",
     progress: Progress | None = None,
 ) -> ScoredPairs:
-    """Find the most similar pairs in descending order, block by block in bounded memory.
-
-    Args:
-        count: number of pairs.
-        measure: similarity measure.
-    """
+    """Find the most similar pairs in descending order, block by block in bounded memory."""
     rows = unit(vectors) if measure == "cosine" else vectors
     squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
     best: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros(0, int), np.zeros(0, int), np.zeros(0))
@@ -360,9 +354,6 @@ def pooling_comparison(
 
     Args:
         sentences: at least two, at most 500.
-        layers: entries of hidden_states; 0 is the embedding output.
-        max_seq_length: maximum number of tokens per sentence; None for the limit of the model.
-        progress: called as progress(done, total) in sentences; may raise to cancel.
         own: the checkpoint's own pooling, an additional row if the model does not offer it.
     """
     if not 2 <= len(sentences) <= MAX_SENTENCES:

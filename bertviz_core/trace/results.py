@@ -76,11 +76,9 @@ class Piece:
     spelling: str
     """Its spelling in the vocabulary."""
     token_id: int
-    """Its vocabulary id."""
     special: bool
     """Whether it is a special token, such as [CLS]."""
     unknown: bool
-    """Whether it is the unknown token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,10 +198,6 @@ def best_repair(
     It must fill parts of the base model, and as many tensors as half of the unmatched keys, or half of the missing
     tensors. A change other than stripping must fill half of the model, since the parts of different heads can share an
     ending.
-
-    Args:
-        match: match of the unchanged keys.
-        files: names of the checkpoint's files.
     """
     lost = {key for keys in match.unused.values() for key in keys}
     if not lost or not (match.missing or match.mismatched):

@@ -96,7 +96,6 @@ def read_checkpoint(
     """Open a checkpoint of a run: a model, or an adapter with its base; headers are checked, no value is read.
 
     Args:
-        settings: limits for its config.
         bases: the bases that were opened before, by name; one that is opened is added.
     """
     source = folder_source(name, folder, settings)
@@ -133,11 +132,7 @@ LEAST_STEPS, MOST_STEPS = 3, 1_000
 
 
 def require_one_model(run: str, checkpoints: Sequence[RunCheckpoint]) -> None:
-    """Check that all checkpoints are of one model, and all adapters of one base.
-
-    Args:
-        run: name of the run.
-    """
+    """Check that all checkpoints are of one model, and all adapters of one base."""
     _require_one_base(run, checkpoints)
     first = checkpoints[0]
     shapes = {tensor.name: tensor.shape for tensor in first.checkpoint.header.tensors}
@@ -318,10 +313,6 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
     A checkpoint that cannot be read, for example since the trainer is still writing it, is left out with a sentence.
     The step of checkpoint-N is N. That of a folder of another name is the global_step in its trainer_state.json,
     otherwise the number at the end of its name, which may also count epochs.
-
-    Args:
-        name: name of the run.
-        settings: limits for the configs.
     """
     found: list[RunCheckpoint] = []
     bases: dict[str, Checkpoint] = {}

@@ -82,14 +82,7 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
 def log_of(
     run: str, checkpoints: Sequence[str], steps: Sequence[int], places: Sequence[tuple[str, Path]]
 ) -> TrainingLog:
-    """Read the log of a run from its newest trainer_state.json; empty with a notice if none can be read.
-
-    Args:
-        run: name of the folder.
-        checkpoints: names of its checkpoints.
-        steps: their steps.
-        places: where a state may be, as for newest_state.
-    """
+    """Read the log of a run from its newest trainer_state.json; empty with a notice if none can be read."""
     name, state, left_out = newest_state(places)
     at = np.array(steps, dtype=np.int64)
     if state is None:

@@ -31,7 +31,6 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Numbers that the trainer logged at one step."""
 
     step: int
-    """Step of the optimizer."""
     epoch: float | None
     """Passes over the training data; None if it was not logged."""
     values: Mapping[str, float]
@@ -67,11 +66,8 @@ class CheckpointSums:
     from_previous: Float[np.ndarray, " tensors"]
     """Sum of the squared differences to the previous checkpoint."""
     squares: Float[np.ndarray, " tensors"]
-    """Sum of squares."""
     nan: Int[np.ndarray, " tensors"]
-    """Number of NaN values."""
     infinite: Int[np.ndarray, " tensors"]
-    """Number of infinite values."""
 
 
 class BrokenTensor(msgspec.Struct, frozen=True):
@@ -80,13 +76,11 @@ class BrokenTensor(msgspec.Struct, frozen=True):
     checkpoint: str
     """Name of the first such checkpoint."""
     step: int
-    """Its step."""
     name: str
     """Name in the checkpoint file."""
     place: str
     """Layer or component of the model."""
     what: Broken
-    """What is wrong with it."""
     numel: int
     """Number of values with NaN or infinity; all values of a tensor that blew up."""
 

@@ -333,7 +333,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
     """Verify the SHA-256 of the files of a bundled model.
 
     Args:
-        name: the model.
         files: the files to verify; None for all.
     """
     expected = BUNDLED[name].digests
@@ -395,11 +394,7 @@ def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizErr
 
 
 def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> BertvizError:
-    """The error with a suggestion, if a similar name exists.
-
-    Args:
-        name: the name that was not found.
-    """
+    """The error with a suggestion, if a similar name exists."""
     known = {known_name.lower(): known_name for known_name in (*local, *names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))

@@ -19,9 +19,7 @@ class LabelledTexts:
     name: str
     """Name of the example set or the file, or a name for typed texts."""
     texts: tuple[str, ...]
-    """The texts."""
     labels: tuple[str, ...]
-    """The class of each."""
     notices: tuple[str, ...] = ()
     """Omissions and changes, one sentence each."""
 
@@ -36,17 +34,13 @@ class ProbeScores:
     """Scores of linear probes on the vectors of each layer, on held-out texts."""
 
     model: str
-    """Name of the model."""
     revision: str
-    """Its revision."""
     texts: str
     """Name of the labelled texts."""
     classes: tuple[str, ...]
-    """Names of the classes."""
     counts: Int[np.ndarray, " classes"]
     """Number of texts per class."""
     pooling: Pooling
-    """Pooling of the token vectors."""
     layers: tuple[int, ...]
     """Entries of hidden_states; 0 is the embedding output."""
     seed: int
@@ -58,7 +52,6 @@ class ProbeScores:
     control_accuracy: Float[np.ndarray, "layers folds"]
     """Accuracy of a probe fitted and evaluated on shuffled labels (control task, Hewitt & Liang 2019)."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def majority(self) -> float:
@@ -82,19 +75,14 @@ class Probe:
     """A linear classifier of frozen vectors of a model: probabilities = softmax(vector @ weight.T + bias)."""
 
     model: str
-    """Name of the model."""
     revision: str
-    """Its revision."""
     pooling: Pooling
-    """Pooling of the token vectors."""
     layer: int
     """Entry of hidden_states that is pooled."""
     classes: tuple[str, ...]
-    """The classes."""
     weight: Float[np.ndarray, "classes hidden"]
     """Weight matrix, one row per class."""
     bias: Float[np.ndarray, " classes"]
-    """Bias of each class."""
     texts: str
     """Name of the labelled texts of the fit."""
     count: int
@@ -123,11 +111,9 @@ class TextPredictions:
     """One answer for each of several texts."""
 
     model: str
-    """Name of the model."""
     task: str
     """The head's task, or "probe"."""
     texts: tuple[str, ...]
-    """The texts."""
     pairs: tuple[str, ...] | None
     """Second text, or context, of each text; None for single texts."""
     answers: tuple[str, ...]
@@ -139,7 +125,6 @@ class TextPredictions:
     probabilities: Float[np.ndarray, "texts labels"] | None
     """Probability of each class; None if there are none."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def are_numbers(self) -> bool:
@@ -166,7 +151,6 @@ class GoldScores:
     gold: tuple[str, ...]
     """Gold label of every text, in the spelling of the classes; "" if there is none."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def macro_f1(self) -> float:
@@ -186,7 +170,6 @@ class ScorePair:
     low: float
     """Lower end of the 95 % interval of the difference, -1 to 1."""
     high: float
-    """Upper end of the interval."""
 
     @property
     def difference(self) -> float:

@@ -44,10 +44,6 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
 
     Labels match classes regardless of case. If none is a class name, 2, 2.0 and LABEL_2 are taken as the index of a
     class, as in many data sets, and True and False as those of two classes.
-
-    Args:
-        predictions: one answer for each text.
-        gold: gold label of each text; "" for none.
     """
     if len(gold) != len(predictions.texts):
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
@@ -234,11 +230,7 @@ def probe_scores(
     memorisation, and accuracy minus control accuracy is the selectivity.
 
     Args:
-        labelled: the texts and their classes.
-        pooling: the pooling of the vectors.
         vectors: output of layer_vectors.
-        seed: seed of the folds and of the shuffled labels.
-        progress: called as progress(fits done, fits); may raise to cancel.
     """
     places = {label: place for place, label in enumerate(labelled.classes)}
     gold = np.array([places[label] for label in labelled.labels])

@@ -44,14 +44,7 @@ def text_predictions(
     strategy: Strategy = "simple",
     progress: Progress | None = None,
 ) -> TextPredictions:
-    """Predict one answer per text; texts run in batches of similar length.
-
-    Args:
-        head: a model with a task head.
-        texts: texts, or questions.
-        pairs: second text, or context, of each; None for single texts.
-        strategy: aggregation strategy of tags.
-    """
+    """Predict one answer per text; texts run in batches of similar length."""
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
         raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
@@ -230,7 +223,6 @@ def sliced_answers(
     """Score the answers of two models on parts of the texts.
 
     Args:
-        compared: the answers, with or without gold labels.
         by: "length" for the number of words (of both texts of a pair), "word:" with a word that texts contain or not,
             or "column".
     """
@@ -247,11 +239,7 @@ def sliced_answers(
 
 
 def check_division(by: str, count: int, values: Sequence[str] | None) -> None:
-    """Check a division of texts before they are answered.
-
-    Args:
-        by: as in `sliced_answers`.
-    """
+    """Check a division of texts before they are answered."""
     if by.startswith(WORD) and not by.removeprefix(WORD).strip():
         raise TextError("A word is missing; give ", Named("slices"), "=word:not, with the word that you look for.")
     if (by == COLUMN) != (values is not None) or not (by in (LENGTH, COLUMN) or by.startswith(WORD)):
