@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.results import Noticed
 from bertviz_core.trace.results import Tokens
 
 Weights = Literal["attention", "value-weighted", "rollout", "value-zeroing"]
@@ -77,7 +78,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttentionComparison:
+class AttentionComparison(Noticed):
     """The attention of one head in each of two models for one text."""
 
     models: tuple[str, str]
@@ -90,8 +91,6 @@ class AttentionComparison:
     """Map of the second model."""
     same_entries: bool
     """Whether rows and columns of both maps are the same parts of the text."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, "queries keys"] | None:

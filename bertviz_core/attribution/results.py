@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bertviz_core.results import Noticed, OfModel
 from bertviz_core.trace.results import Tokens
 
 ShareMethod = Literal["leave-one-out", "integrated-gradients", "gradient-x-input"]
@@ -17,11 +18,9 @@ REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordAttributions:
+class WordAttributions(OfModel):
     """Contribution of each word, or token, of a text to a target; negative if it lowers the target."""
 
-    model: str
-    """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
@@ -53,8 +52,6 @@ class WordAttributions:
     """Number of rows run through the model."""
     seconds: float
     """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def per_token(self) -> Float[np.ndarray, " seq"]:
         """Share of each token's word; NaN for special tokens."""
@@ -74,7 +71,7 @@ class WordAttributions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttributionComparison:
+class AttributionComparison(Noticed):
     """Contribution of each part of a text to the same target in two models; parts are words, or tokens, of both."""
 
     first: WordAttributions
@@ -85,7 +82,6 @@ class AttributionComparison:
     """Share of each part in the first model, the sum over its words; NaN where the model reads none."""
     second_shares: Float[np.ndarray, " parts"]
     """Share of each part in the second model."""
-    notices: tuple[str, ...]
 
     @property
     def difference(self) -> Float[np.ndarray, " parts"]:
@@ -104,10 +100,9 @@ class AttributionComparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassAttributions:
+class ClassAttributions(OfModel):
     """Contribution of each word, or token, of a text to several classes, measured by leaving it out."""
 
-    model: str
     measure: str
     """Measure of each class, and the unit of its shares: "logit", "probability" or "margin"."""
     instead: str
@@ -130,7 +125,6 @@ class ClassAttributions:
     runs: int
     """Number of rows run through the model, once for all classes."""
     seconds: float
-    notices: tuple[str, ...]
 
     def strongest(self, place: int) -> tuple[int | None, int | None]:
         """Return the words with the strongest contribution for and against a class; None if there is none."""
@@ -151,10 +145,9 @@ class WordCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordCurves:
+class WordCurves(OfModel):
     """Comprehensiveness and sufficiency of the strongest words, compared with random orders (DeYoung et al. 2020)."""
 
-    model: str
     title: str
     unit: str
     instead: str
@@ -178,7 +171,6 @@ class WordCurves:
     runs: int
     """Number of rows run through the model."""
     seconds: float
-    notices: tuple[str, ...]
 
     def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
         """Return the mean drop of the target below the clean value (area over the perturbation curve)."""
@@ -186,14 +178,13 @@ class WordCurves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairAttributions:
+class PairAttributions(OfModel):
     """The cosine of two texts as a sum of shares of token pairs and reference terms.
 
     cosine = sum of shares + f(a)f(r_b) + f(r_a)f(b) - f(r_a)f(r_b), where f is the unit vector of a text and r its
     reference, the text with every word masked.
     """
 
-    model: str
     layer: int
     """Entry of the hidden states at which the paths start; 0 is the embedding output."""
     first: Tokens
@@ -213,7 +204,6 @@ class PairAttributions:
     nodes: int
     """Number of quadrature nodes per path."""
     seconds: float
-    notices: tuple[str, ...]
 
     @property
     def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:

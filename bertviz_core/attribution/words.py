@@ -370,7 +370,7 @@ def compared_attributions(
         tuple(part.text for part in read),
         _sums(first, units[0]),
         _sums(second, units[1]),
-        comparison_notices(first.model, second.model, [*about, *first.notices, *second.notices]),
+        notices=comparison_notices(first.model, second.model, [*about, *first.notices, *second.notices]),
     )
 
 

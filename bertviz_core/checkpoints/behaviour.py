@@ -41,7 +41,7 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     else:
         divergences = attention_divergences(first, second, layers, progress)
     notices = list(dict.fromkeys((*first.tokens.notices, *second.tokens.notices, *notices)))
-    return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
+    return Behaviour(first.model, second.model, first.tokens, cosines, divergences, notices=tuple(notices))
 
 
 def compared_states(first: Trace, second: Trace) -> Behaviour:
@@ -59,7 +59,7 @@ def compared_states(first: Trace, second: Trace) -> Behaviour:
     layers, notices = _common_layers(first, second)
     cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
     notices += _not_finite(first, second)
-    return Behaviour(first.model, second.model, first.tokens, cosines, None, tuple(notices))
+    return Behaviour(first.model, second.model, first.tokens, cosines, None, notices=tuple(notices))
 
 
 def compared_heads(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
@@ -75,7 +75,8 @@ def compared_heads(first: Trace, second: Trace, progress: Progress | None = None
             f"{first.model!r} has {numbers[0]} and {second.model!r} {numbers[1]}, so their heads do not correspond."
         )
     divergences = attention_divergences(first, second, first.num_hidden_layers, progress)
-    return Behaviour(first.model, second.model, first.tokens, None, divergences, tuple(_not_finite(first, second)))
+    notices = tuple(_not_finite(first, second))
+    return Behaviour(first.model, second.model, first.tokens, None, divergences, notices=notices)
 
 
 def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:

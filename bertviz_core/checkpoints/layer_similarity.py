@@ -50,7 +50,7 @@ def layer_similarity(
     notices = () if np.isfinite(cka).all() else ("A layer gives every text the same vector, so it has no CKA.",)
     first_cosine, second_cosine = (side.mean_cosine() for side in sides)
     shares = shared / (texts * neighbours)
-    return LayerSimilarity(*names, texts, cka, neighbours, shares, first_cosine, second_cosine, notices)
+    return LayerSimilarity(*names, texts, cka, neighbours, shares, first_cosine, second_cosine, notices=notices)
 
 
 class _Side:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.results import OfModel, OfTwoModels
 from bertviz_core.text import tensors_not_finite
 from bertviz_core.trace.results import Tokens
 
@@ -240,29 +241,21 @@ class ChangeHistograms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Behaviour:
+class Behaviour(OfTwoModels):
     """Comparison of two models on one text, layer by layer."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     tokens: Tokens
     """Tokens of both models, as the first spells them."""
     cosines: Float[np.ndarray, "states seq"] | None
     """Cosine of every token's vectors in the two models at every entry of hidden_states, -1 to 1; None if unknown."""
     divergences: Float[np.ndarray, "layers heads"] | None
     """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if unknown."""
-    notices: tuple[str, ...]
-    """About the text, and parts that were not compared, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LayerSimilarity:
+class LayerSimilarity(OfTwoModels):
     """How alike the layers of two models see the same texts; each text is the mean of its tokens' vectors."""
 
-    first: str
-    second: str
     texts: int
     cka: Float[np.ndarray, "first_states second_states"]
     """Unbiased linear CKA of every pair of hidden states, at most 1; NaN where a state does not tell texts apart."""
@@ -273,7 +266,6 @@ class LayerSimilarity:
     first_cosine: Float[np.ndarray, " first_states"]
     """Mean cosine of two different texts at every hidden state of the first model, -1 to 1."""
     second_cosine: Float[np.ndarray, " second_states"]
-    notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,11 +387,9 @@ class RoundedFormat:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NumberFormats:
+class NumberFormats(OfModel):
     """A model beside copies of itself with weights of fewer bits."""
 
-    model: str
-    """Name of the model."""
     formats: tuple[RoundedFormat, ...]
     """The copies."""
     texts: tuple[str, ...] = ()
@@ -410,5 +400,3 @@ class NumberFormats:
     """Memory of one copy, in bytes; there is one at a time beside the model. 0 without texts."""
     unread: tuple[str, ...] = ()
     """Names of tensors in a format without plain numbers, which are left out."""
-    notices: tuple[str, ...] = field(default=())
-    """Remarks, one sentence each."""

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
+from bertviz_core.results import Noticed
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
 
@@ -187,7 +188,7 @@ class CorpusHit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorpusHits:
+class CorpusHits(Noticed):
     """Results of a search in a corpus, nearest first."""
 
     query: str
@@ -210,5 +211,3 @@ class CorpusHits:
     """Measured recall of the index, 0 to 1; None for an exact search, which has recall 1."""
     seconds: float
     """Duration of the search in seconds, without the model's run."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.results import Noticed, OfModel
 from bertviz_core.trace.results import Tokens
 
 EffectKind = Literal["zero", "mean", "gradient"]
@@ -35,11 +36,9 @@ class MeanActivations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AblationEffects:
+class AblationEffects(OfModel):
     """Change of a target with each head, feed-forward block and layer ablated: ablated minus clean."""
 
-    model: str
-    """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
@@ -66,8 +65,6 @@ class AblationEffects:
     """Whether the layers below an ablated part ran once for all its rows."""
     seconds: float
     """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def ranked(self) -> tuple[tuple[int, int, float], ...]:
         """(layer, head, effect), sorted by descending magnitude."""
@@ -79,12 +76,11 @@ class AblationEffects:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TwoModelEffects:
+class TwoModelEffects(Noticed):
     """Effects of ablating every head on the same target in two models."""
 
     first: AblationEffects
     second: AblationEffects
-    notices: tuple[str, ...]
 
     @property
     def difference(self) -> Float[np.ndarray, "layers heads"] | None:
@@ -167,13 +163,12 @@ class AblationCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ActivationPatching:
+class ActivationPatching(OfModel):
     """Share of the target restored by copying a part of the clean run into the run of another text.
 
     Every effect is (patched - corrupt) / (clean - corrupt): 0 changes nothing, 1 restores the clean target.
     """
 
-    model: str
     title: str
     unit: str
     tokens: Tokens
@@ -189,4 +184,3 @@ class ActivationPatching:
     heads: Float[np.ndarray, "layers heads"]
     """Effect of each head's output at all positions; NaN if a layer has fewer heads than others."""
     seconds: float
-    notices: tuple[str, ...]

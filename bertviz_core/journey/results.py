@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.heads.results import CellBreakdown
+from bertviz_core.results import OfModel
 from bertviz_core.trace.results import Tokens
 
 StageKind = Literal["embeddings", "shared", "layer", "norm", "aside", "decoder", "pooler", "task head"]
@@ -59,11 +60,9 @@ class Strips:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Journey:
+class Journey(OfModel):
     """A text, or a pair, on its way through a model."""
 
-    model: str
-    """Name of the model."""
     title: str
     """Name of the family."""
     revision: str
@@ -84,8 +83,6 @@ class Journey:
     """Binned vectors of the tokens, from the embedding output on."""
     heads: int
     """Number of heads per layer; 0 if attention is unknown."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
     missing: str = ""
     """Why the model was not run, one sentence; "" if it was."""
     attention_note: str = ""

@@ -64,7 +64,7 @@ def predicted_answers(
     if len(parts) > 1:
         notices.insert(0, f"The context is longer than the model reads at once: {counted(len(parts), 'window')}.")
     null = min(nulls) if _begin_special(windows) else None
-    found = AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
+    found = AnswerPrediction(head.name, question, context, spans, null, parts, notices=tuple(notices))
     return replace(found, notices=(*notices, found.null_words())) if found.is_null else found
 
 

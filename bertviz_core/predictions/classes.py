@@ -173,7 +173,12 @@ def tag_predictions(
         for array in (logits, probabilities):
             array.setflags(write=False)
         predictions[index] = TagPrediction(
-            head.name, texts[index], labels, logits, probabilities, (*texts[index].notices, *head.notices, *notices)
+            head.name,
+            texts[index],
+            labels,
+            logits,
+            probabilities,
+            notices=(*texts[index].notices, *head.notices, *notices),
         )
         if progress is not None:
             progress(len(predictions), len(texts))

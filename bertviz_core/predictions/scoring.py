@@ -214,7 +214,7 @@ def pseudo_likelihood(
         if progress is not None:
             progress(done, len(positions))
     surprise.setflags(write=False)
-    return PseudoLikelihood(head.name, tokens, surprise, (*tokens.notices, *head.notices))
+    return PseudoLikelihood(head.name, tokens, surprise, notices=(*tokens.notices, *head.notices))
 
 
 def _batches(head: HeadModel, word_head: WordHead, seq: int, positions: list[int]) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.results import Noticed, OfModel, OfTwoModels
 
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
@@ -129,7 +130,7 @@ MapMethod = Literal["pca", "umap"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceVectors:
+class SentenceVectors(Noticed):
     """One vector per sentence, in the order of the input."""
 
     sentences: tuple[str, ...]
@@ -160,8 +161,6 @@ class SentenceVectors:
     """Number of distinct sentences with cached vectors."""
     seconds: float
     """Total duration in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
     first_token: str | None = None
     """Leading special token of every sentence, used by "cls"; None for none."""
 
@@ -295,11 +294,9 @@ class CosineRange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceComparison:
+class SentenceComparison(OfTwoModels):
     """Two models on the same list of sentences."""
 
-    first: str
-    second: str
     sentences: tuple[str, ...]
     """The sentences, at least 3."""
     first_cosines: Float[np.ndarray, "sentences sentences"]
@@ -318,7 +315,6 @@ class SentenceComparison:
     cka: float | None
     """Unbiased linear CKA of the sentence vectors of both models, at most 1; None for fewer than 4 sentences, or if a
     model gives all the same vector."""
-    notices: tuple[str, ...] = ()
 
     @property
     def difference(self) -> Float[np.ndarray, "sentences sentences"]:
@@ -354,7 +350,7 @@ class GoldCosines:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoldPairs:
+class GoldPairs(Noticed):
     """Pairs of sentences with gold similarities, in one or two models."""
 
     first_sentences: tuple[str, ...]
@@ -362,7 +358,6 @@ class GoldPairs:
     gold: Float[np.ndarray, " pairs"]
     """Gold similarity of each pair, on any scale."""
     models: tuple[GoldCosines, ...]
-    notices: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Int[np.ndarray, " pairs"]:
@@ -371,11 +366,9 @@ class GoldPairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DimensionCurve:
+class DimensionCurve(OfModel):
     """What the cosines of a list of sentences keep when its vectors are cut to their first dimensions."""
 
-    model: str
-    """Name of the model."""
     sentences: tuple[str, ...]
     """The sentences that are compared, at least 3."""
     dimensions: Int[np.ndarray, " counts"]
@@ -390,5 +383,3 @@ class DimensionCurve:
     """Bytes of a vector of float32 numbers."""
     trained: tuple[int, ...] = ()
     """Dimensions that the settings of the model name as trained; () for none."""
-    notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""

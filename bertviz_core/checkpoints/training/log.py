@@ -88,7 +88,7 @@ def log_of(
     if state is None:
         none = f"No {STATE_FILE} is in the folder, so there is no log; transformers.Trainer writes it."
         nothing = f"No {STATE_FILE} could be read, so the log is empty." if left_out else none
-        return TrainingLog(run, "", (), (), tuple(checkpoints), at, (*left_out, nothing))
+        return TrainingLog(run, tuple(checkpoints), at, "", (), (), notices=(*left_out, nothing))
     entries = sorted((entry for each in state.history if (entry := _entry(each))), key=lambda entry: entry.step)
     notices = [*left_out]
     if len(entries) < len(state.history):
@@ -100,7 +100,7 @@ def log_of(
         entries = [_only(entry, frozenset(metrics)) for entry in entries]
     notices += _first_not_finite(entries)
     source = f"{name}/{STATE_FILE}" if name else STATE_FILE
-    return TrainingLog(run, source, tuple(entries), metrics, tuple(checkpoints), at, tuple(notices))
+    return TrainingLog(run, tuple(checkpoints), at, source, tuple(entries), metrics, notices=tuple(notices))
 
 
 def _entry(row: object) -> LogEntry | None:

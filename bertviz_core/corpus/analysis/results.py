@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.results import Noticed
 from bertviz_core.sentences.results import MapMethod
 
 ClusterMethod = Literal["HDBSCAN", "k-means"]
@@ -138,7 +139,7 @@ class HeadProfile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeadProfiles:
+class HeadProfiles(Noticed):
     """Profiles of every head on a sample of a corpus, over all of it and for each value of a column."""
 
     corpus: str
@@ -156,4 +157,3 @@ class HeadProfiles:
     """Rows of the sample, ascending."""
     seed: int
     """Seed of the sample."""
-    notices: tuple[str, ...]

@@ -6,6 +6,7 @@ from hashlib import sha256
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.results import Noticed, OfModel, OfTwoModels
 from bertviz_core.sentences.results import Pooling
 
 LEAST = 10
@@ -30,10 +31,9 @@ class LabelledTexts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProbeScores:
+class ProbeScores(OfModel):
     """Scores of linear probes on the vectors of each layer, on held-out texts."""
 
-    model: str
     revision: str
     texts: str
     """Name of the labelled texts."""
@@ -51,7 +51,6 @@ class ProbeScores:
     """Macro-averaged F1 on the held-out texts, 0 to 1."""
     control_accuracy: Float[np.ndarray, "layers folds"]
     """Accuracy of a probe fitted and evaluated on shuffled labels (control task, Hewitt & Liang 2019)."""
-    notices: tuple[str, ...]
 
     @property
     def majority(self) -> float:
@@ -107,10 +106,9 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextPredictions:
+class TextPredictions(OfModel):
     """One answer for each of several texts."""
 
-    model: str
     task: str
     """The head's task, or "probe"."""
     texts: tuple[str, ...]
@@ -124,7 +122,6 @@ class TextPredictions:
     """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None
     """Probability of each class; None if there are none."""
-    notices: tuple[str, ...]
 
     @property
     def are_numbers(self) -> bool:
@@ -133,7 +130,7 @@ class TextPredictions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoldScores:
+class GoldScores(Noticed):
     """Scores of predicted answers against gold labels."""
 
     classes: tuple[str, ...]
@@ -150,7 +147,6 @@ class GoldScores:
     """Indices of the texts that have a gold label."""
     gold: tuple[str, ...]
     """Gold label of every text, in the spelling of the classes; "" if there is none."""
-    notices: tuple[str, ...]
 
     @property
     def macro_f1(self) -> float:
@@ -202,13 +198,9 @@ class GoldComparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerComparison:
+class AnswerComparison(OfTwoModels):
     """Answers of two models to the same texts."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     texts: tuple[str, ...]
     """The texts."""
     pairs: tuple[str, ...] | None
@@ -225,8 +217,6 @@ class AnswerComparison:
     """Indices of the texts with different answers, in the order of the texts."""
     gold: GoldComparison | None
     """Comparison with gold labels; None without them."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def agreement(self) -> float:

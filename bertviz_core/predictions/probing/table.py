@@ -120,9 +120,8 @@ def _table(
     scores: np.ndarray,
     notices: Sequence[str],
 ) -> TextPredictions:
-    return TextPredictions(
-        head.name, head.task, tuple(texts), pairs, tuple(answers), scores, (), None, _once([*head.notices, *notices])
-    )
+    about = _once([*head.notices, *notices])
+    return TextPredictions(head.name, head.task, tuple(texts), pairs, tuple(answers), scores, (), None, notices=about)
 
 
 def _once(notices: Sequence[str]) -> tuple[str, ...]:
