@@ -190,7 +190,6 @@ def _around(name: str) -> str:
 
 
 def _all_around(path: str) -> Iterator[str]:
-    """The modules around one."""
     while path := _around(path):
         yield path
 

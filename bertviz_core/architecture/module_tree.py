@@ -259,7 +259,6 @@ def _capture_hooks(
 
 
 def _shapes(value: Any) -> Iterator[Shape]:
-    """Shapes of all tensors in a nested value."""
     if isinstance(value, torch.Tensor):
         yield tuple(value.shape)
     elif isinstance(value, Mapping):

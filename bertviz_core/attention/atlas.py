@@ -180,7 +180,6 @@ def mean_measures(sums: Float[np.ndarray, " measures"], queries: int, keys: int)
 
 
 def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
-    """Measures of all heads as separate arrays."""
     return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
 
 

@@ -46,7 +46,6 @@ class Axis:
     """Positions of the tokens of each entry."""
 
     def __len__(self) -> int:
-        """Number of entries."""
         return len(self.labels)
 
     def second_entry(self, second: int | None) -> int | None:

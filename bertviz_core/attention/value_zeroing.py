@@ -95,7 +95,6 @@ def _hidden_size(loaded: LoadedModel) -> int:
 
 
 QUOTED = 30
-"""Most characters of a token in a sentence."""
 
 
 def relative_place(place: int, count: int, other_count: int) -> int:

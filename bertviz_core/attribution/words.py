@@ -245,9 +245,7 @@ class ClassOutputs:
     target: Target
     """Target with the logits of all classes, (batch, classes), as values."""
     labels: tuple[str, ...]
-    """The classes, in the order of the logits."""
     scoring: Scoring
-    """How logits become probabilities."""
     noun: str = "class"
     """Noun for an output: "class", or "tag" for one of a token."""
 

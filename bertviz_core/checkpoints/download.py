@@ -27,7 +27,6 @@ class HubFile:
     name: str
     """Path in the repository."""
     nbytes: int
-    """Its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class HubFiles:
     model: str
     """Name under which the model was requested."""
     hub_id: str
-    """The repository."""
     revision: str | None
     """Commit, tag or branch; None for the main branch."""
     files: tuple[HubFile, ...]

@@ -136,9 +136,7 @@ class Groups:
     """The groups of a tensor in a format with scales."""
 
     rounding: Rounding
-    """The format."""
     rows: int
-    """Number of rows."""
     columns: int
     """Numbers of a row."""
     size: int

@@ -50,11 +50,8 @@ class Checkpoint:
     revision: str
     """Identifier that changes with its files."""
     config: Mapping[str, Any]
-    """Content of config.json."""
     folder: Path
-    """Folder with its safetensors files."""
     header: CheckpointHeader
-    """Header of the safetensors files."""
     rounding: Rounding = ""
     """Format that its numbers are rounded to as they are read."""
 
@@ -77,7 +74,6 @@ class TensorSlice(NamedTuple):
     start: int
     """Offset of the first byte in the file."""
     rounding: Rounding = ""
-    """Format that they are rounded to as they are read."""
     merged: MergedMatrix | None = None
     """What computes the values, for a matrix that an adapter updates; None for values in the file."""
 

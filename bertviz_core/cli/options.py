@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 
 def _print_version(flag: bool) -> bool:
-    """Print the version, and exit."""
     if flag:
         typer.echo(f"inside-bert {__version__}")
         raise typer.Exit

@@ -116,7 +116,6 @@ def all_effects(
 
 
 def _unknown(like: AblationEffects, kind: EffectKind) -> AblationEffects:
-    """Return unmeasured effects of another kind."""
     blank = [None if each is None else np.full_like(each, np.nan) for each in (like.feed_forward, like.layers)]
     heads = np.full_like(like.heads, np.nan)
     return replace(like, kind=kind, heads=heads, feed_forward=blank[0], layers=blank[1])

@@ -441,7 +441,6 @@ class GateRows:
     """(rows, layers)"""
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.heads)
 
     def part(self, rows: slice) -> "GateRows":

@@ -55,7 +55,6 @@ FORMS = (
     "answer, answer:FIRST-LAST, probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
     "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
-"""Forms of target names."""
 ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
 """Tasks whose heads predict from a single text."""
 

@@ -51,15 +51,12 @@ class Target:
     """Name: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
     "answer:FIRST-LAST", "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
-    """Title of the number."""
     unit: str
     """Unit: "cosine", "logit", "probability", "nats" or "(no unit)"."""
     loaded: LoadedModel
-    """The base model."""
     model: Any
     """The model to run: the base model, or the model with a task head."""
     tokens: Tokens
-    """The tokenized text."""
     values: Values
     """Computes the number for every row of a batch; differentiable. The caller must hold RUN_LOCK and have called
     check_recording on the model. Lengths are the numbers of tokens per row; one number if all are equal."""
@@ -69,7 +66,6 @@ class Target:
     last_state: bool
     """Whether the target depends only on the output of the last layer, and on no layer below."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
@@ -390,7 +386,6 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
 
 
 def _named_state(name: str) -> str:
-    """Describe the origin of a direction."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
@@ -408,7 +403,6 @@ def _tokens_of(
 def _state(
     loaded: LoadedModel, layer: int, inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]
 ) -> "torch.Tensor":
-    """Return one entry of the hidden states of a run: (batch, seq, hidden)."""
     reset_model_state(loaded.model, max(lengths))
     return hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]
 

@@ -266,19 +266,16 @@ class LoadedModel:
     revision: str
     """Identifier of the state of its files: a commit or a digest."""
     model_type: str
-    """The model_type of the family in transformers."""
     model: "transformers.PreTrainedModel"
     """The base model; of an encoder-decoder model only the encoder."""
     device: str
     """Its device: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: Dtype
-    """Number format of its weights."""
     has_pooler: bool
     """Whether it has a pooler with weights from the checkpoint."""
     attention_source: AttentionSource
     """How its attention is obtained; "recorded" becomes "eager" if the recorded attention is incomplete."""
     notices: tuple[str, ...]
-    """Remarks about the weights, one sentence each."""
     recording_check: RecordingCheck | None = None
     """Result of the comparison before its first run; None before that, and if nothing is recorded."""
     recorded_in_part: bool = False

@@ -219,7 +219,6 @@ class ModelSource:
     kind: Kind
     """Which of the six places it is in."""
     config: Mapping[str, Any]
-    """Its config.json."""
     folder: Path | None
     """Folder with its files; None for the catalogue and for Hub models that are not cached."""
     hub_id: str | None
@@ -272,7 +271,6 @@ class AdapterPart:
     """The part of a source that an adapter has and a whole model lacks."""
 
     settings: AdapterSettings
-    """Settings of the adapter."""
     base: ModelSource
     """The model that it changes."""
 

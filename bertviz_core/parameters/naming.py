@@ -151,7 +151,6 @@ class ParameterRole(NamedTuple):
     frozen: bool
     """Whether it is never trained."""
     buffer: bool
-    """Whether it is a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,6 @@ class NameClassifier:
     """Classifies the parameter names of a model."""
 
     model_type: str
-    """Family of the model."""
     prefix: str
     """The family's base_model_prefix."""
     wrapped: bool

@@ -6,7 +6,6 @@ from bertviz_core.parameters.components import ATTENTION_PARTS, PARTS, TASK_HEAD
 from bertviz_core.parameters.results import Ledger, Parameter, TreeNode
 
 MAX_NODES = 1_500
-"""Maximum number of nodes of a figure."""
 PART_BITS = {part: 1 << bit for bit, part in enumerate(PARTS)}
 NORM, FEED_FORWARD = PART_BITS["layer_norm"], PART_BITS["feed_forward"]
 ATTENTION = sum(PART_BITS[part] for part in ATTENTION_PARTS)

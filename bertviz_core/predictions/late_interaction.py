@@ -29,7 +29,6 @@ class TokenVectors(NamedTuple):
     ids: Int[np.ndarray, " scored"]
     """Their indices in the vocabulary."""
     vectors: Float[np.ndarray, "scored dimensions"]
-    """Their vectors."""
     expanded: Bool[np.ndarray, " scored"]
     """Whether a token fills the query up."""
     skipped: Int[np.ndarray, " skipped"]
@@ -226,11 +225,9 @@ class InteractionScores(NamedTuple):
     """Scores of a query with each document of a list."""
 
     scores: Float[np.ndarray, " documents"]
-    """Their scores."""
     truncated: int
     """Number of documents that were cut."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> LateInteraction:

@@ -30,14 +30,10 @@ class MaskedRow:
     """A text with some tokens masked or removed, for bertviz_core.trace.verification.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
-    """Token types of the text."""
     other_inputs: Mapping[str, np.ndarray]
-    """Other inputs of the text."""
 
     def __len__(self) -> int:
-        """Return the number of tokens."""
         return len(self.input_ids)
 
 
@@ -89,7 +85,6 @@ class MaskedReading:
     """The output of the base model for a masked text, before the head is applied."""
 
     tokens: Tokens
-    """The text before masking."""
     masked: tuple[int, ...]
     """Masked positions besides those masked in the text itself."""
     typed: Any

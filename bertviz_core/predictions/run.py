@@ -65,7 +65,6 @@ class HeadModel:
     """A model with a task head; it shares the base model in memory."""
 
     name: str
-    """Name under which it was requested."""
     task: str
     """One of PREDICTED."""
     base: LoadedModel
@@ -76,7 +75,6 @@ class HeadModel:
     """Attribute path of the base model, such as "bert"; "" if the model has own modules that share the base's
     weights."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def model_class(self) -> str:

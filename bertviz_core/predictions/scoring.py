@@ -111,15 +111,11 @@ class PairScores(NamedTuple):
     label: str
     """The class that ranks; "" for a head with one output."""
     score_name: ScoreName
-    """How the logit becomes the score."""
     logits: Float[np.ndarray, " texts"]
-    """Logit of the head, or of the class."""
     scores: Float[np.ndarray, " texts"]
-    """The scores."""
     truncated: int
     """Number of texts that were cut, with the query."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def pair_scores(

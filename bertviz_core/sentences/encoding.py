@@ -63,16 +63,13 @@ class SentenceRow:
     """A tokenized sentence, for bertviz_core.trace.verification.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
     """Token types; None if the tokenizer has none."""
     other_inputs: Mapping[str, np.ndarray]
-    """Further ids per token."""
     truncated: bool
     """Whether tokens were cut off at its end."""
 
     def __len__(self) -> int:
-        """Number of tokens."""
         return len(self.input_ids)
 
 

@@ -77,13 +77,9 @@ class SentenceConfig(NamedTuple):
     """The settings of a checkpoint's sentence vectors."""
 
     prompts: Mapping[str, str] | None
-    """Prompts by name."""
     prompt: str
-    """The default prompt."""
     max_seq_length: int | None
-    """Maximum number of tokens of a sentence."""
     lower_case: bool
-    """Whether texts are lowercased."""
     truncate_dim: int | None
     """Number of leading dimensions to keep."""
     similarity: object

@@ -461,7 +461,6 @@ class BuildOutcome(msgspec.Struct, frozen=True):
     facts: ModelFacts | None
     """Derived facts; None if it cannot be run without weights."""
     refusal: str = ""
-    """Why it cannot be run."""
 
 
 def answered(request: bytes) -> bytes:

@@ -38,7 +38,6 @@ class MergedWeights:
     """The weights of an adapter merged into its base; nothing is written, and updated matrices are computed."""
 
     base: Checkpoint
-    """The base."""
     adapter: FittedAdapter
     """The adapter, matched to the base."""
 
@@ -270,9 +269,7 @@ class TrainingRun:
     """The checkpoints of a folder at one moment."""
 
     name: str
-    """Name of the folder."""
     folder: Path
-    """The folder."""
     checkpoints: tuple[RunCheckpoint, ...]
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
@@ -427,7 +424,6 @@ def _has_model(folder: Path) -> bool:
 
 
 def _read(run: str, folder: Path, place: str, settings: Settings, bases: dict[str, Checkpoint]) -> RunCheckpoint:
-    """Open one checkpoint."""
     inside = folder / place
     name = f"{run}/{place}" if place else run
     try:

@@ -19,7 +19,6 @@ from bertviz_core.predictions.probing.scores import MAX_CONFUSED, class_places, 
 from bertviz_core.text import counted, escape_controls, quoted, shortened
 
 RESAMPLES = 5_000
-"""Number of bootstrap samples."""
 COVERED = 95
 """Percent of the bootstrap samples that an interval covers."""
 BLOCK_CELLS = 2**22

@@ -22,7 +22,6 @@ EXAMPLE_SET = "topics"
 MAX_TEXTS = 2_000
 """Maximum number of texts: their vectors of all layers of BERT-large take 200 MB, a fit some seconds per layer."""
 MAX_CLASSES = 100
-"""Maximum number of classes."""
 LEAST_TEXTS = 2
 """Minimum number of texts per class: one for training and one for testing."""
 LABEL_COLUMNS = ("label", "labels", "class", "category", "gold", "target", "topic", "intent", "sentiment")

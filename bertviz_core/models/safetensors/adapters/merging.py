@@ -64,11 +64,8 @@ class MergedMatrix:
     stored: StoredTensor
     """Tensor of the base's files."""
     update: LowRankUpdate
-    """Its update."""
     base_folder: Path
-    """Folder with the files of the base."""
     adapter_folder: Path
-    """Folder with the file of the adapter."""
     fan_in_fan_out: bool
     """Whether matrices are stored as inputs × outputs."""
 

@@ -17,7 +17,6 @@ from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
 MAX_ROWS = 40
 """Most rows in a terminal; those with the largest numbers."""
 QUOTED = 30
-"""Most characters of a token in a sentence."""
 
 
 def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
