@@ -393,7 +393,6 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _expected(hint: Any) -> str:
-    """Description of an annotation for an error message."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_expected(each) for each in get_args(hint)))

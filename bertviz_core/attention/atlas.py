@@ -184,7 +184,6 @@ def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> Head
 
 
 def _report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
-    """Report each head of a batch."""
     if progress:
         for head in range(batch.start, batch.stop):
             progress(layer * shape[1] + head + 1, shape[0] * shape[1])

@@ -184,7 +184,6 @@ def decoded(raw: Bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
 
 @cache
 def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
-    """Return the number of every code of a small format."""
     if dtype == "float8_e8m0fnu":
         return np.append(np.exp2(np.arange(255) - 127.0), np.nan)
     exponent_bits, mantissa_bits, bias, nan = SMALL[dtype]

@@ -102,7 +102,6 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def _shows(sign: str) -> bool:
-    """Whether the encoding of the terminal supports a character."""
     try:
         sign.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -409,7 +409,6 @@ def accuracy_steps(texts: int, count: int) -> int:
 
 
 def _after(progress: Progress | None, total: int, before: int) -> Progress:
-    """Report the steps of a part that follows others."""
     return lambda done, _: None if progress is None else progress(before + done, total)
 
 

@@ -527,7 +527,6 @@ class Gated(Intervention):
         return after * gate + (before + mean) * (1 - gate)
 
     def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
-        """Return the gates of the rows present in a layer."""
         return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
 
 

@@ -211,7 +211,6 @@ def open_target(
 def _of_head(
     request: TargetSpec, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
 ) -> Target:
-    """Build the target of a class, tag, word or answer."""
     text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None

@@ -400,7 +400,6 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
 
 
 def _base_class(config: "transformers.PreTrainedConfig") -> Any:
-    """The auto class of the base model."""
     # T5 and related models have a class for the encoder alone, which also loads checkpoints without a decoder.
     encoder_class: Any = transformers.AutoModelForTextEncoding
     auto_class: Any = encoder_class if knows(encoder_class, type(config)) else transformers.AutoModel

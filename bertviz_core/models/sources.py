@@ -361,7 +361,6 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
 
 
 def _adapter_source(name: str, folder: Path, settings: Settings, base: str | None) -> ModelSource:
-    """The adapter in a folder with its base."""
     digest = _digest(folder)
     adapter = _listed_adapter(name, folder, digest)
     beside = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}

@@ -105,7 +105,6 @@ def _sum_up(node: _Node) -> None:
 
 
 def _without_base_model(root: _Node) -> None:
-    """Replace a base model by its children."""
     bodies = [name for name, child in root.children.items() if child.components != (TASK_HEAD,)]
     body = root.children[bodies[0]] if len(bodies) == 1 else root
     if body is root or len(body.components) < 2:

@@ -159,7 +159,6 @@ class InteractionEncoder:
     def _scored(
         self, row: SentenceRow, vectors: Float[np.ndarray, "seq dimensions"], real: int, skips: bool
     ) -> TokenVectors:
-        """Leave out the tokens of the skip list."""
         scored = ~np.isin(row.input_ids, self._skiplist) if skips else np.ones(len(row), dtype=bool)
         expanded = np.arange(len(row)) >= real
         return TokenVectors(
@@ -198,7 +197,6 @@ def _with_marker(row: SentenceRow, at: int, token_id: int) -> SentenceRow:
 
 
 def _marked(tokens: Tokens, at: int, token_id: int, marker: str) -> Tokens:
-    """The tokens of a text with one more special token."""
 
     def inserted(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         return (*values[:at], value, *values[at:])

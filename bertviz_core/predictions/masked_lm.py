@@ -273,7 +273,6 @@ def compared_word(
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
-    """Return the row with one token repeated."""
 
     def repeated(values: Any) -> Any:
         return np.concatenate([values[:position], np.repeat(values[position], count), values[position + 1 :]])

@@ -214,7 +214,6 @@ def pseudo_likelihood(
 
 
 def _batches(head: HeadModel, word_head: WordHead, seq: int, positions: list[int]) -> Any:
-    """Group the positions into batches."""
     most = len(positions)
     if not word_head.reads_states:  # the whole model computes the logits of every position
         most = max(1, CHUNK_NBYTES // (4 * seq * word_head.vocab_size))

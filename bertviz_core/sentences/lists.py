@@ -63,7 +63,6 @@ def _limits(settings: Settings) -> ReadLimits:
 
 
 def _table(name: str, contents: ReadTable) -> SentenceTable:
-    """Build the table from the unpacked result."""
     codes, rows = np.frombuffer(contents.codes, np.int32), np.frombuffer(contents.rows, np.int32).astype(np.int64)
     texts = _expanded(np.array(contents.texts, dtype=object), codes, len(rows))
     rows.setflags(write=False)
@@ -93,7 +92,6 @@ def _series(column: ReadColumn, count: int) -> "pd.Series":
 
 
 def _expanded(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
-    """Return the value of every row."""
     if len(codes) != count or (count and not 0 <= int(codes.min()) <= int(codes.max()) < len(values)):
         raise ValueError("codes that name no value")
     expanded: np.ndarray = values[codes]

@@ -318,7 +318,6 @@ def _encoder_notices(source: ModelSource) -> Iterator[str]:
 
 
 def _prompt_note(prompt: str) -> str:
-    """Describe the prompt in a sentence; "" without one."""
     return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 

@@ -155,7 +155,6 @@ def _is_tensor(value: Any) -> bool:
 def _value_of(
     flow: Flow, op: str, args: Any, kwargs: Mapping[str, Any], tensor: "torch.Tensor", parents: tuple[Value, ...]
 ) -> Value:
-    """The value of the result of an operation."""
     op = op.removesuffix("_") if not op.startswith("_") else op
     shape = tuple(tensor.shape)
     union = frozenset[str]().union(*(parent.sources for parent in parents))

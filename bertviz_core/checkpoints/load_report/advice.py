@@ -85,7 +85,6 @@ def _wrong_shapes(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
 
 
 def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
-    """Describe the likely cause of mismatched shapes."""
     head = [row for row in rows if row.component == "task head" and row.checkpoint_shape]
     if len(head) == len(rows) and report.num_labels is not None:
         labels = head[-1].checkpoint_shape or (0,)

@@ -179,7 +179,6 @@ def _not_counts(file: str, name: str) -> str:
 
 
 def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry]]:
-    """The entries in the order of their values."""
     return sorted(entries.items(), key=lambda item: item[1].data_offsets)
 
 

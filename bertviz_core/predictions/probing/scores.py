@@ -305,7 +305,6 @@ def _layer_scores(
 
 
 def _report(progress: Progress | None, before: int, total: int, done: int) -> None:
-    """Report the fits of a layer as fits of all layers."""
     if progress is not None:
         progress(before + done, total)
 

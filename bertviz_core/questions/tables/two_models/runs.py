@@ -20,7 +20,6 @@ QUOTED = 30
 
 
 def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
-    """The map of a model with its layer, head, rows and columns."""
     names = "layer head queries=queries.labels keys=keys.labels weights hidden_share"
     return {"model": compared.models[side], **fields((compared.first, compared.second)[side], names)}
 
