@@ -24,7 +24,7 @@ from bertviz_core.attention.maps import (
     select_entries,
 )
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, HeadMeasure, HeadMeasures, MapOptions, PooledMap
-from bertviz_core.errors import Progress
+from bertviz_core.errors import Progress, no_progress
 from bertviz_core.trace.results import Trace
 
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
@@ -39,7 +39,7 @@ def attention_atlas(
     options: MapOptions | None = None,
     value_norms: Float[np.ndarray, "layers heads seq"] | None = None,
     max_side: int = MAX_THUMBNAIL_SIDE,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     layer_maps: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionAtlas:
     """A thumbnail and the measures of every head; a thumbnail is the max-pool of attention_map(...).weights.
@@ -183,10 +183,9 @@ def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> Head
     return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
 
 
-def _report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
-    if progress:
-        for head in range(batch.start, batch.stop):
-            progress(layer * shape[1] + head + 1, shape[0] * shape[1])
+def _report(progress: Progress, layer: int, batch: slice, shape: Sequence[int]) -> None:
+    for head in range(batch.start, batch.stop):
+        progress(layer * shape[1] + head + 1, shape[0] * shape[1])
 
 
 PROFILE_MEASURES: tuple[HeadMeasure, ...] = (

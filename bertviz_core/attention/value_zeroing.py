@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.results import AttentionComparison, AttentionMap
-from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.errors import Progress, UnsupportedModelError, no_progress
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
@@ -27,7 +27,7 @@ def value_zeroing(
     loaded: LoadedModel,
     tokens: Tokens,
     layer: int,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_nbytes: int = MAX_BATCH_BYTES,
 ) -> Float[np.ndarray, "seq seq"]:
     """Relative change of each token's output of a layer (rows) without each token's value (columns); rows sum to 1.
@@ -50,8 +50,7 @@ def value_zeroing(
             states = hidden_states(loaded, output)[layer + 1][:, :seq].double()
         moved = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:1], dim=-1)
         distances[:, start : places.stop] = moved.clamp(min=0).cpu().numpy().T
-        if progress is not None:
-            progress(places.stop, seq)
+        progress(places.stop, seq)
     sums = distances.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(distances, sums, out=np.zeros_like(distances), where=sums > 0)
     return shares.astype(np.float32)

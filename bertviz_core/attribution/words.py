@@ -15,7 +15,7 @@ from bertviz_core.attribution.results import (
     WordCurve,
     WordCurves,
 )
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.interventions.targets import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.lazy_imports import torch
@@ -99,7 +99,7 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 
 
 def row_values(
-    target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
+    target: Target, rows: Sequence[ModelRow], progress: Progress = no_progress
 ) -> Float[np.ndarray, "rows ..."]:
     """Compute the target of each row, one number or several; rows of equal length share a run if the family allows."""
     if not all(len(row) for row in rows):
@@ -114,8 +114,7 @@ def row_values(
             values = np.empty((len(rows), *found.shape[1:]), dtype=np.float64)
         values[group] = found.double().cpu().numpy()
         done += len(group)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     if not np.isfinite(values).all():
         raise TextError(f"The {target.title} is no finite number for this text, so no change of it can be measured.")
     return values
@@ -126,7 +125,7 @@ def leave_one_out(
     tokenizer: TextTokenizer,
     whole_words: bool = True,
     replacement: Replacement = "mask",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> WordAttributions:
     """For each word, compute the target of the text minus that of the text without the word.
 
@@ -173,7 +172,7 @@ def word_curves(
     tokenizer: TextTokenizer,
     shares: Sequence[WordAttributions],
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> WordCurves:
     """Measure the target without the k strongest words and with them alone, for each method and random orders.
 
@@ -296,7 +295,7 @@ def class_attributions(
     measure: Measure = "logit",
     whole_words: bool = True,
     replacement: Replacement = "mask",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ClassAttributions:
     """For each word and class, compute the value for the text minus that for the text without the word.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.interventions.hooks import Gated, GateRows, head_gates
 from bertviz_core.interventions.results import (
     AblationCurve,
@@ -34,7 +34,7 @@ def ablation_effects(
     target: Target,
     kind: EffectKind = "zero",
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     on_partial: Callable[[AblationEffects], None] | None = None,
@@ -70,15 +70,13 @@ def ablation_effects(
 
     if kind == "gradient":
         estimated = found(*_estimated(runs, max_gradient_bytes))
-        if progress is not None:
-            progress(runs.layers, runs.layers)
+        progress(runs.layers, runs.layers)
         return estimated
 
     def layer_done(done: int, *so_far: Any) -> None:
         if on_partial is not None:
             on_partial(found(*(each.copy() for each in so_far)))
-        if progress is not None:
-            progress(done, runs.layers)
+        progress(done, runs.layers)
 
     return found(*_measured(runs, means, layer_done))
 
@@ -87,7 +85,7 @@ def all_effects(
     target: Target,
     kinds: Sequence[EffectKind],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     on_partial: Callable[[EffectComparison], None] | None = None,
@@ -101,8 +99,7 @@ def all_effects(
     done: list[AblationEffects] = []
 
     def layer_done(layer: int, layers: int) -> None:
-        if progress is not None:
-            progress(len(done) * layers + layer, len(kinds) * layers)
+        progress(len(done) * layers + layer, len(kinds) * layers)
 
     def so_far(effects: AblationEffects) -> None:
         if on_partial is not None:
@@ -243,7 +240,7 @@ def greedy_order(
     listed: InterventionRuns | Sequence[InterventionRuns],
     count: int,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> list[tuple[int, int]]:
     """Order heads by greedy search: at each step, ablate the head that moves the target furthest from clean.
 
@@ -264,8 +261,7 @@ def greedy_order(
                     effects = base + runs.effects(_gates(runs, [[*order, place] for place in left]), means, before)
                     for place, effect in zip(left, effects.tolist(), strict=True):
                         moved[place] = moved.get(place, 0.0) + effect
-            if progress is not None:
-                progress(done, count * len(each))
+            progress(done, count * len(each))
         order.append(max(moved, key=lambda place: abs(moved[place])))
     return order
 
@@ -280,7 +276,7 @@ def gradient_order(
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
     estimates = [
-        ablation_effects(runs.target, "gradient", None, None, runs.max_nbytes, max_gradient_bytes).heads
+        ablation_effects(runs.target, "gradient", None, no_progress, runs.max_nbytes, max_gradient_bytes).heads
         for runs in each
     ]
     sizes = np.abs(np.stack(estimates).astype(np.float64)).mean(axis=0)
@@ -301,7 +297,7 @@ def ablation_curve(
     orders: Sequence[Places],
     order: RemovalOrder,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> AblationCurve:
     """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length."""
     values = []
@@ -309,8 +305,7 @@ def ablation_curve(
         removed = chosen(places, runs)
         gates = _gates(runs, [removed[:step] for step in range(len(removed) + 1)])
         values.append(runs.clean + runs.effects(gates, means))
-        if progress is not None:
-            progress(done, len(orders))
+        progress(done, len(orders))
     return AblationCurve(
         title=runs.target.title,
         unit=runs.target.unit,
@@ -325,7 +320,7 @@ def ablation_curves(
     runs: InterventionRuns,
     count: int,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
     """Measure the target as heads are ablated: greedy, random, and by the gradient estimate if memory allows."""
@@ -346,7 +341,7 @@ def accuracy_curve(
     answers: Callable[[], Sequence[str]],
     labels: Sequence[str],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> AblationCurve:
     """Measure the accuracy over labelled texts with 0, 1, 2, ... heads ablated.
 
@@ -362,8 +357,7 @@ def accuracy_curve(
                 result = answers()
             right.append(float(np.mean([one == other for one, other in zip(result, labels, strict=True)])))
             done += 1
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
         shares.append(right)
     return AblationCurve(
         title=f"right answers to {len(labels):,} labelled texts",
@@ -381,7 +375,7 @@ def accuracy_curves(
     answers: Callable[[], Sequence[str]],
     labels: Sequence[str],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
     """Measure the accuracy as heads are ablated: greedy, by the gradient estimate if memory allows, and random.
@@ -408,8 +402,8 @@ def accuracy_steps(texts: int, count: int) -> int:
     return count * texts + (2 + RANDOM_ORDERS) * (count + 1)
 
 
-def _after(progress: Progress | None, total: int, before: int) -> Progress:
-    return lambda done, _: None if progress is None else progress(before + done, total)
+def _after(progress: Progress, total: int, before: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
 
 
 def _gates(runs: InterventionRuns, removed: Sequence[Places]) -> GateRows:

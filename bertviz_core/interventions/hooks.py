@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.heads.projections import layer_projections
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.lazy_imports import torch
@@ -353,7 +353,7 @@ def mean_activations(
     tokenizer: TextTokenizer,
     texts: Sequence[str] | None = None,
     name: str = "",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> MeanActivations:
     """Average the outputs of every head, feed-forward block and layer over all tokens of some texts, padding excluded.
 
@@ -378,8 +378,7 @@ def mean_activations(
             with intervening(loaded.model, parts, loaded.num_hidden_layers, sums):
                 forward(loaded, inputs)
         done += len(group)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     layers = range(loaded.num_hidden_layers)
     if any(layer not in sums.totals["heads"] for layer in layers):
         title = family(loaded.model_type).title

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.local_files import modules_folder, weights_folder
@@ -41,7 +41,7 @@ ONE_OUTPUT = (
 
 
 def class_predictions(
-    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress = no_progress
 ) -> tuple[ClassPrediction, ...]:
     """Classify texts or pairs, run in batches of similar length."""
     check_task(head, "sequence-classification", "next-sentence")
@@ -64,8 +64,7 @@ def class_predictions(
             probabilities=probabilities,
             notices=(*texts[index].notices, *head.notices, *notices, *single, *_tie(labels, logits, scoring)),
         )
-        if progress is not None:
-            progress(len(predictions), len(texts))
+        progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 
@@ -162,7 +161,7 @@ OUTSIDE = "O"
 
 
 def tag_predictions(
-    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress = no_progress
 ) -> tuple[TagPrediction, ...]:
     """Predict the tags of every token of each text, in the order of the texts, in batches of similar length."""
     check_task(head, "token-classification")
@@ -180,8 +179,7 @@ def tag_predictions(
             probabilities,
             notices=(*texts[index].notices, *head.notices, *notices),
         )
-        if progress is not None:
-            progress(len(predictions), len(texts))
+        progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 

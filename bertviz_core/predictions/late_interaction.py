@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.errors import CheckpointError, Progress, TextError
+from bertviz_core.errors import CheckpointError, Progress, TextError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
@@ -255,7 +255,7 @@ def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> 
 
 
 def interaction_scores(
-    encoder: InteractionEncoder, query: str, documents: Sequence[str], progress: Progress | None = None
+    encoder: InteractionEncoder, query: str, documents: Sequence[str], progress: Progress = no_progress
 ) -> InteractionScores:
     """Score a query with each document."""
     first = encoder.query(query)
@@ -264,8 +264,7 @@ def interaction_scores(
         scores[batch] = max_sims(first.vectors, [each.vectors for each in made])
         truncated += sum(each.truncated for each in made)
         done += len(batch)
-        if progress is not None:
-            progress(done, len(documents))
+        progress(done, len(documents))
     if encoder.plan.mean:
         scores /= np.float32(len(first.ids))
     scores.setflags(write=False)

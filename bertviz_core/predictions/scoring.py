@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError, no_progress
 from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import PADDED_TOGETHER
@@ -126,7 +126,7 @@ def pair_scores(
     query: str,
     texts: Sequence[str],
     label: str = "",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> PairScores:
     """Score the pairs (query, text), run in batches of equal length.
 
@@ -148,8 +148,7 @@ def pair_scores(
     for done, (index, (row,)) in enumerate(row_outputs(head, rows, padded=padded), start=1):
         logits[index] = row[place]
         scores[index] = softmax(row)[place] if score_name == "softmax" else np.nan
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     scores = scores if score_name == "softmax" else activated(logits, score_name)
     for array in (logits, scores):
         array.setflags(write=False)
@@ -183,7 +182,7 @@ def _shortened(tokenizer: TextTokenizer, most: int | None) -> TextTokenizer:
 
 
 def pseudo_likelihood(
-    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress | None = None
+    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress = no_progress
 ) -> PseudoLikelihood:
     """Compute the surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
 
@@ -207,8 +206,7 @@ def pseudo_likelihood(
             ids = torch.tensor(tokens.input_ids[batch[chunk]], device=logits.device)[:, None]
             surprise[batch[chunk]] = -logits.log_softmax(dim=-1).gather(1, ids)[:, 0].cpu().numpy()
         done += len(batch)
-        if progress is not None:
-            progress(done, len(positions))
+        progress(done, len(positions))
     surprise.setflags(write=False)
     return PseudoLikelihood(head.name, tokens, surprise, notices=(*tokens.notices, *head.notices))
 

@@ -20,6 +20,7 @@ from bertviz_core.errors import (
     TextError,
     UnsupportedModelError,
     is_out_of_memory,
+    no_progress,
 )
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch, transformers
@@ -363,7 +364,7 @@ def sentence_vectors(
     sentences: Sequence[str],
     plan: SentencePlan,
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
     batch_tokens: int | None = None,
 ) -> SentenceVectors:
@@ -384,12 +385,11 @@ def sentence_vectors(
     texts = list(dict.fromkeys(sentences))
     stored = ListVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = stored.read()
-    report = progress or _nothing
-    report(len(texts) - len(missing), len(texts))
+    progress(len(texts) - len(missing), len(texts))
     short: tuple[str, ...] = ()
     try:
         if missing:
-            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, report, batch_tokens)
+            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, progress, batch_tokens)
     finally:
         stored.write()
     position_of = {text: position for position, text in enumerate(texts)}
@@ -447,7 +447,7 @@ def _compute(
     dtype: SentenceDtype,
     stored: ListVectors,
     missing: list[int],
-    report: Progress,
+    progress: Progress,
     batch_tokens: int | None,
 ) -> tuple[str, ...]:
     """Encode the texts at some indices, batch by batch; return a notice if batches were halved."""
@@ -455,7 +455,7 @@ def _compute(
     rows: list[SentenceRow] = []
     for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):
         rows += chunk
-        report(before, total)
+        progress(before, total)
     encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
     done = before
     for batch in batches(loaded, [len(row) for row in rows], batch_tokens):
@@ -464,12 +464,8 @@ def _compute(
         made = StoredVectors(encoder.vectors(together), np.array(counts), np.array(truncated))
         stored.add([missing[index] for index in batch], made)
         done += len(batch)
-        report(done, total)
+        progress(done, total)
     return encoder.notices
-
-
-def _nothing(done: int, total: int) -> None:
-    """Ignore the progress."""
 
 
 def _notices(

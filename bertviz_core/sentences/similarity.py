@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import SentenceRun, batches, edge_tokens, plan_layer, tokenized
@@ -109,7 +109,7 @@ def closest_pairs(
     vectors: Float[np.ndarray, "sentences dimensions"],
     count: int,
     measure: Measure = "cosine",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ScoredPairs:
     """Find the most similar pairs in descending order, block by block in bounded memory."""
     rows = unit(vectors) if measure == "cosine" else vectors
@@ -118,8 +118,7 @@ def closest_pairs(
     for top in range(0, len(rows), BLOCK_ROWS):
         for left in range(top, len(rows), BLOCK_ROWS):
             best = _better(best, _block(rows, squares, top, left), (top, left), count)
-        if progress is not None:
-            progress(min(top + BLOCK_ROWS, len(rows)), len(rows))
+        progress(min(top + BLOCK_ROWS, len(rows)), len(rows))
     first, second, _ = best
     scores = _exact(vectors, rows, first, second, measure)
     order = np.lexsort((second, first, scores if measure == "euclidean" else -scores))
@@ -347,7 +346,7 @@ def pooling_comparison(
     sentences: Sequence[str],
     layers: Sequence[int] | Literal["all"] = "all",
     max_seq_length: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     own: Pooling = "mean",
 ) -> PoolingComparison:
     """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
@@ -372,8 +371,7 @@ def pooling_comparison(
             vectors = np.empty((*batch_vectors.shape[:2], len(rows), batch_vectors.shape[3]), dtype=np.float32)
         vectors[:, :, batch] = batch_vectors
         done += len(batch)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges)
 
 

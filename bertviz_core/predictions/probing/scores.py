@@ -16,7 +16,7 @@ from jaxtyping import Float
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
-from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
@@ -187,7 +187,7 @@ def layer_vectors(
     tokenizer: TextTokenizer,
     texts: Sequence[str],
     pooling: Pooling,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Float[np.ndarray, "layers texts hidden"]:
     """Compute pooled vectors of texts at every hidden state in one run; for the pooler at the last one only."""
     layers = probed_layers(loaded, pooling)
@@ -200,8 +200,7 @@ def layer_vectors(
             vectors = np.empty((len(layers), len(texts), batch_vectors.shape[2]), dtype=np.float32)
         vectors[:, batch] = batch_vectors
         done += len(batch)
-        if progress is not None:
-            progress(done, len(texts))
+        progress(done, len(texts))
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError(
             f"Some vectors of {loaded.name!r} are NaN or infinite, so nothing can be computed from them."
@@ -221,7 +220,7 @@ def probe_scores(
     pooling: Pooling,
     vectors: Float[np.ndarray, "layers texts hidden"],
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     on_partial: Callable[[ProbeScores], None] | None = None,
 ) -> ProbeScores:
     """Score a probe on each layer by stratified cross-validation: accuracy and macro-F1, beside its control task.
@@ -304,9 +303,8 @@ def _layer_scores(
     return _LayerScores(accuracy, macro_f1, control, unfinished)
 
 
-def _report(progress: Progress | None, before: int, total: int, done: int) -> None:
-    if progress is not None:
-        progress(before + done, total)
+def _report(progress: Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
 
 
 def fitted_probe(
@@ -394,7 +392,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def probe_predictions(
-    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
+    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress = no_progress
 ) -> tuple[ClassPrediction, ...]:
     """Classify texts with a probe; each prediction names the data that the probe was fitted on."""
     check_model(probe, loaded)
