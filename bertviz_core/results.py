@@ -1,6 +1,6 @@
 """Fields that many results have."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from jaxtyping import Int
@@ -10,10 +10,16 @@ from bertviz_core.trace.results import Tokens
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noticed:
-    """A result with remarks."""
+    """A result with remarks; its arrays are read-only."""
 
     notices: tuple[str, ...] = field(default=(), kw_only=True)
     """Remarks, one sentence each."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -218,9 +218,6 @@ class _Path:
             np.array([each[list(unit.positions)].sum() for unit in units], dtype=np.float32)
             for each in (shares, changes)
         )
-        share_errors = np.abs(changed)
-        for array in (summed, share_errors):
-            array.setflags(write=False)
         return WordAttributions(
             model=target.loaded.name,
             target=target.name,
@@ -235,7 +232,7 @@ class _Path:
             clean=self.clean,
             reference=self.reference,
             error=error,
-            share_errors=share_errors,
+            share_errors=np.abs(changed),
             runs=self.runs,
             seconds=perf_counter() - started,
             notices=notices,

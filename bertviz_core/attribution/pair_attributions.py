@@ -102,8 +102,6 @@ def pair_attributions(
             )
             break
     shares, changes = shares.astype(np.float32), changes.astype(np.float32)
-    for array in (shares, changes):
-        array.setflags(write=False)
     return PairAttributions(
         model=loaded.name,
         layer=layer,

@@ -138,9 +138,6 @@ def leave_one_out(
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units), *([nothing] if len(nothing) else [])]
     values = row_values(target, rows, progress)
     shares = (values[0] - values[1 : len(units) + 1]).astype(np.float32)
-    errors = np.zeros_like(shares)
-    for array in (shares, errors):
-        array.setflags(write=False)
     return WordAttributions(
         model=target.loaded.name,
         target=target.name,
@@ -155,7 +152,7 @@ def leave_one_out(
         clean=float(values[0]),
         reference=float(values[-1]) if len(nothing) else float("nan"),
         error=0.0,
-        share_errors=errors,
+        share_errors=np.zeros_like(shares),
         runs=len(rows),
         seconds=perf_counter() - started,
         notices=target.notices,
@@ -318,8 +315,6 @@ def class_attributions(
     values = np.stack([class_number(logits, place, measure, classes.scoring).numpy() for place in places], axis=1)
     wide = values.astype(np.float64)
     shares, clean = (wide[0] - wide[1:]).astype(np.float32), values[0].copy()
-    for array in (shares, clean):
-        array.setflags(write=False)
     return ClassAttributions(
         model=target.loaded.name,
         measure=measure,
@@ -393,6 +388,4 @@ def _units(result: WordAttributions, parts: Sequence[tuple[int, ...]]) -> list[l
 def _sums(result: WordAttributions, units: Sequence[list[int]]) -> Float[np.ndarray, " parts"]:
     """Sum of the shares of each group of words; NaN for none. A single share stays as it is."""
     sums = [float(result.shares[each].astype(np.float64).sum()) if each else np.nan for each in units]
-    values = np.array(sums, dtype=np.float32)
-    values.setflags(write=False)
-    return values
+    return np.array(sums, dtype=np.float32)

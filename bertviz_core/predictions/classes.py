@@ -52,16 +52,13 @@ def class_predictions(
     predictions: dict[int, ClassPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
         labels, notices = output_names(head, len(logits))
-        for array in (logits, probabilities := _probabilities(logits, scoring)):
-            if array is not None:
-                array.setflags(write=False)
         predictions[index] = ClassPrediction(
             model=head.name,
             tokens=texts[index],
             labels=labels,
             logits=logits,
             scoring=scoring,
-            probabilities=probabilities,
+            probabilities=_probabilities(logits, scoring),
             notices=(*texts[index].notices, *head.notices, *notices, *single, *_tie(labels, logits, scoring)),
         )
         progress(len(predictions), len(texts))
@@ -168,15 +165,12 @@ def tag_predictions(
     predictions: dict[int, TagPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
         labels, notices = output_names(head, logits.shape[-1])
-        probabilities = softmax(logits)
-        for array in (logits, probabilities):
-            array.setflags(write=False)
         predictions[index] = TagPrediction(
             head.name,
             texts[index],
             labels,
             logits,
-            probabilities,
+            softmax(logits),
             notices=(*texts[index].notices, *head.notices, *notices),
         )
         progress(len(predictions), len(texts))
@@ -341,10 +335,8 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
     weights = np.zeros(0, np.float32) if greatest is None else greatest.relu().log1p().cpu().numpy()
     order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
     positions = np.zeros(0, np.int64) if places is None else places.cpu().numpy()
-    arrays = (order, weights[order], positions[order])
-    for array in arrays:
-        array.setflags(write=False)
-    return TermWeights(head.name, tokens, *arrays, notices=(*tokens.notices, *head.notices, *notices))
+    notices = (*tokens.notices, *head.notices, *notices)
+    return TermWeights(head.name, tokens, order, weights[order], positions[order], notices=notices)
 
 
 def sparse_notices(source: ModelSource, settings: Settings, tokens: Tokens) -> tuple[str, ...]:

@@ -234,8 +234,6 @@ def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> 
     first = encoder.query(query)
     ((_, (second,)),) = encoder.documents([document])
     cosines = np.asarray(first.vectors @ second.vectors.T)
-    for array in (cosines, first.expanded):
-        array.setflags(write=False)
     cut = [name for name, each in (("query", first), ("document", second)) if each.truncated]
     return LateInteraction(
         model=encoder.loaded.name,

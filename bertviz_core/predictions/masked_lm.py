@@ -123,13 +123,13 @@ def words_of(
     return WordPrediction(
         model=head.name,
         tokens=tokens,
-        masked=_read_only(at_mask),
-        typed=_read_only(typed),
-        log_probability=_read_only(own),
-        rank=_read_only(rank),
-        top_ids=_read_only(top_ids),
-        top_log_probability=_read_only(top_log_probability),
-        top_logits=_read_only(top_logits),
+        masked=at_mask,
+        typed=typed,
+        log_probability=own,
+        rank=rank,
+        top_ids=top_ids,
+        top_log_probability=top_log_probability,
+        top_logits=top_logits,
         notices=(*tokens.notices, *head.notices),
     )
 
@@ -158,8 +158,8 @@ def word_shift(
         position=position,
         edited_position=unchanged[position],
         words=tokenizer.spelled(listed[order].tolist()),
-        before=_read_only(before[order]),
-        after=_read_only(after[order]),
+        before=before[order],
+        after=after[order],
         divergence=max(0.0, float((np.exp(logs[0]) * (logs[0] - logs[1]))[possible].sum())),
         notices=(*dict.fromkeys((*tokens.notices, *edited.notices)), *head.notices),
     )
@@ -233,11 +233,6 @@ def _of_chunk(logits: "torch.Tensor", ids: "torch.Tensor", top: int) -> "tuple[t
 def _placed(values: Any, places: np.ndarray, length: int, empty: float) -> Any:
     array = np.full((length, *values.shape[1:]), empty, dtype=values.dtype)
     array[places] = values
-    return array
-
-
-def _read_only(array: Any) -> Any:
-    array.setflags(write=False)
     return array
 
 
@@ -320,8 +315,6 @@ def logit_lens(
     cells.log_probability[:, typed], cells.rank[:, typed] = np.nan, 0
     at_mask = typed.copy()
     at_mask[list(masked)] = True
-    for array in (at_mask, *cells.arrays.values()):
-        array.setflags(write=False)
     return LogitLens(
         model=head.name,
         tokens=tokens,

@@ -11,7 +11,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.masked_lm import mask_id, read_masked, words_of
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.predictions.run import HeadModel, WordHead
-from bertviz_core.predictions.two_models import comparison, read_only_numbers
+from bertviz_core.predictions.two_models import comparison, numbers_or_nan
 from bertviz_core.text import escape_controls, quoted, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -102,7 +102,7 @@ def compared_words(
     matched = _Matched(sides)
     rows = dict.fromkeys(matched.pairs(best))
     numbers = [
-        read_only_numbers([None if (word := ids[side]) is None else np.exp(logs[side][word]) for ids in rows])
+        numbers_or_nan([None if (word := ids[side]) is None else np.exp(logs[side][word]) for ids in rows])
         for side in (0, 1)
     ]
     absent = [each.tokenizer.name for side, each in enumerate(sides) if np.isnan(numbers[side]).any()]

@@ -207,7 +207,6 @@ def pseudo_likelihood(
             surprise[batch[chunk]] = -logits.log_softmax(dim=-1).gather(1, ids)[:, 0].cpu().numpy()
         done += len(batch)
         progress(done, len(positions))
-    surprise.setflags(write=False)
     return PseudoLikelihood(head.name, tokens, surprise, notices=(*tokens.notices, *head.notices))
 
 

@@ -123,8 +123,8 @@ def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> Pred
     """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats."""
     parts = shared_spans(first.tokens, second.tokens)
     numbers = [
-        read_only_numbers([_sum(first.surprise, part.first) for part in parts]),
-        read_only_numbers([_sum(second.surprise, part.second) for part in parts]),
+        numbers_or_nan([_sum(first.surprise, part.first) for part in parts]),
+        numbers_or_nan([_sum(second.surprise, part.second) for part in parts]),
     ]
     both = ~np.isnan(numbers[0]) & ~np.isnan(numbers[1])
     totals = [f"{decimals(float(each[both].astype(np.float64).sum()), 3)} nats" for each in numbers]
@@ -192,7 +192,7 @@ def comparison(
     """
     first, second = models
     first_answers, second_answers = each or [("",) * len(names)] * 2
-    first_numbers, second_numbers = map(read_only_numbers, numbers)
+    first_numbers, second_numbers = map(numbers_or_nan, numbers)
     return PredictionComparison(
         first,
         second,
@@ -214,11 +214,9 @@ def comparison_notices(first: str, second: str, notices: Sequence[str]) -> tuple
     return tuple(dict.fromkeys((*([SAME_MODEL] if first == second else []), *notices)))
 
 
-def read_only_numbers(values: Iterable[float | None]) -> Float[np.ndarray, " rows"]:
+def numbers_or_nan(values: Iterable[float | None]) -> Float[np.ndarray, " rows"]:
     """An array of float32, with NaN for None."""
-    array = np.array([np.nan if value is None else value for value in values], dtype=np.float32)
-    array.setflags(write=False)
-    return array
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float32)
 
 
 def _sum(surprise: Float[np.ndarray, " seq"], positions: Sequence[int]) -> float | None:

@@ -241,8 +241,6 @@ def probe_scores(
         accuracy, macro_f1, control = (
             np.array([getattr(each, name) for each in done], dtype=np.float64) for name in _LayerScores._fields[:3]
         )
-        for array in (accuracy, macro_f1, control):
-            array.setflags(write=False)
         return ProbeScores(
             model=loaded.name,
             revision=loaded.revision,
@@ -400,8 +398,6 @@ def probe_predictions(
     vectors = sentence_vectors(loaded, tokenizer, texts, plan, progress=progress)
     logits = vectors.vectors @ probe.weight.T + probe.bias
     probabilities = softmax(logits)
-    for array in (logits, probabilities):
-        array.setflags(write=False)
     return tuple(
         ClassPrediction(
             model=f"{probe.model} + probe ({shortened(escape_controls(probe.texts), 40)})",
