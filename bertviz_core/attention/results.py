@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.results import Noticed
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, Tokens
 
 Weights = Literal["attention", "value-weighted", "rollout", "value-zeroing"]
 """Meaning of a cell: the probability; the norm of the weighted value vector; the rollout share through all layers; the

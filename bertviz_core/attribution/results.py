@@ -6,8 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertviz_core.results import Noticed, OfModel
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, OfModel, Tokens
 
 ShareMethod = Literal["leave-one-out", "integrated-gradients", "gradient-x-input"]
 """Leave-one-out, integrated gradients, or gradient x input."""

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.models.safetensors.results import StoredTensor
-from bertviz_core.results import OfModel, OfTwoModels
 from bertviz_core.text import tensors_not_finite
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import OfModel, OfTwoModels, Tokens
 
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from bertviz_core.results import Noticed
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
+from bertviz_core.trace.results import Noticed
 
 VectorDtype = Literal["float16", "float32"]
 """Number formats of the vectors of a corpus."""

@@ -6,8 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.results import Noticed, OfModel
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, OfModel, Tokens
 
 EffectKind = Literal["zero", "mean", "gradient"]
 """Zero ablation, mean ablation over a reference set, or the gradient estimate of zero ablation."""

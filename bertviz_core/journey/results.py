@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.heads.results import CellBreakdown
-from bertviz_core.results import OfModel
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import OfModel, Tokens
 
 StageKind = Literal["embeddings", "shared", "layer", "norm", "aside", "decoder", "pooler", "task head"]
 """Kind of a stage; "shared" is used inside the layers and has no place of its own on the way, "norm" follows the last

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.results import Noticed, OfModel, OfText, OfTwoModels
 from bertviz_core.text import decimals, quoted
+from bertviz_core.trace.results import Noticed, OfModel, OfText, OfTwoModels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.results import Noticed, OfModel, OfTwoModels
+from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,

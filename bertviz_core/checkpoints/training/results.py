@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.checkpoints.results import TensorLocation
-from bertviz_core.results import OfRun
+from bertviz_core.trace.results import OfRun
 
 Broken = Literal["NaN", "infinity", "blew up"]
 FINAL = "final model"

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.attention.results import HeadMeasure
-from bertviz_core.results import Noticed
 from bertviz_core.sentences.results import MapMethod
+from bertviz_core.trace.results import Noticed
 
 ClusterMethod = Literal["HDBSCAN", "k-means"]
 CLUSTER_METHODS: tuple[ClusterMethod, ...] = ("k-means", "HDBSCAN")

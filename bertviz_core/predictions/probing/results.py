@@ -6,8 +6,8 @@ from hashlib import sha256
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.results import Noticed, OfModel, OfTwoModels
 from bertviz_core.sentences.results import Pooling
+from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 LEAST = 10
 """Fewest compared texts of a slice with an interval: samples of fewer hardly differ from one another."""
