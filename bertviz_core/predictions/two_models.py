@@ -1,6 +1,7 @@
 """Answers of two models to one text."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import SupportsFloat
 
 import numpy as np
 from jaxtyping import Float
@@ -178,7 +179,7 @@ def comparison(
     kind: ComparedKind,
     models: tuple[str, str],
     names: Sequence[str],
-    numbers: Iterable[Iterable[float | None]],
+    numbers: Iterable[Iterable[SupportsFloat | None]],
     answers: tuple[str, str],
     notices: Sequence[str],
     each: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
@@ -214,7 +215,7 @@ def comparison_notices(first: str, second: str, notices: Sequence[str]) -> tuple
     return tuple(dict.fromkeys((*([SAME_MODEL] if first == second else []), *notices)))
 
 
-def numbers_or_nan(values: Iterable[float | None]) -> Float[np.ndarray, " rows"]:
+def numbers_or_nan(values: Iterable[SupportsFloat | None]) -> Float[np.ndarray, " rows"]:
     """An array of float32, with NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float32)
 
