@@ -462,5 +462,5 @@ def compared_effects(
     sizes = [f"{each.heads.shape[0]} layers of {each.heads.shape[1]} heads" for each in (first, other)]
     uneven = [f"{first.model} has {sizes[0]} and {other.model} {sizes[1]}, so their heads have no difference."]
     about = [*([] if sizes[0] == sizes[1] else uneven), *first.notices, *other.notices]
-    compared = TwoModelEffects(first, other, comparison_notices(first.model, other.model, about))
+    compared = TwoModelEffects(first, other, notices=comparison_notices(first.model, other.model, about))
     return _two_models_compared(compared, both, compared.notices, effects_of_two=compared)

@@ -119,7 +119,7 @@ def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects
     kind: EffectKind = options.choice(KIND, EFFECT_KINDS)
     number, limits = target(opened, options), opened.settings
     means = cached_mean_activations(opened, SILENT) if kind == "mean" else None
-    effects = effects_of(number.result, kind, means, None, limits.max_batch_bytes, limits.max_gradient_bytes)
+    effects = effects_of(number.result, kind, means, SILENT, limits.max_batch_bytes, limits.max_gradient_bytes)
     return number.of(effects, effects.notices)
 
 

@@ -138,9 +138,8 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         rows = [each.with_texts(one) for each, one in zip(rows, agreement, strict=True)]
         plan = own_plan(opened)
         notices += [*(() if plan.from_checkpoint else (plan.reason,)), *own.notices]
-    result = NumberFormats(
-        opened.source.name, tuple(rows), texts, pooling, nbytes, unread, tuple(dict.fromkeys(notices))
-    )
+    about = tuple(dict.fromkeys(notices))
+    result = NumberFormats(opened.source.name, tuple(rows), texts, pooling, nbytes, unread, notices=about)
     drawn = {"number_formats": result, "rounded_by": parts}
     return answered(opened, result, result.notices, **drawn)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError, no_progress
 from bertviz_core.figures.sentences.poolings import Unit, pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
 from bertviz_core.models.loading import fast_formats
@@ -183,7 +183,7 @@ def encoded_sentences(
     options: Options,
     sentences: Sequence[str],
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
     """Embed other sentences than those of the options, such as those of a file.
@@ -201,7 +201,7 @@ def encoded_by(
     plan: SentencePlan,
     sentences: Sequence[str],
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
     """Embed sentences according to a plan."""

@@ -122,7 +122,7 @@ def gold_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[GoldPairs
     found = tuple(gold_cosines(each.model, each.vectors[:count], each.vectors[count:], gold) for each in sides)
     notices += [notice for each in sides for notice in each.notices]
     notices += [f"All cosines of {each.model} are equal." for each in found if not np.isfinite(each.pearson)]
-    result = GoldPairs(firsts, seconds, gold, found, tuple(dict.fromkeys(notices)))
+    result = GoldPairs(firsts, seconds, gold, found, notices=tuple(dict.fromkeys(notices)))
     return Answer(result, models, sentences, result.notices, {"gold_pairs": result})
 
 
