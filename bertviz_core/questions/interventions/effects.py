@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.interventions.ablation import RANDOM_ORDERS, accuracy_steps, all_effects, gradient_nbytes
 from bertviz_core.interventions.ablation import ablation_curves as curves_of
@@ -37,7 +36,6 @@ from bertviz_core.predictions.probing.reading import config_classes, drawn, exam
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe
 from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.run import HeadModel
 from bertviz_core.questions.interventions.targets import (
     MEASURE,
     TARGET,
@@ -48,6 +46,7 @@ from bertviz_core.questions.interventions.targets import (
     target,
     target_of,
 )
+from bertviz_core.questions.models.checkpoints import ModelVariant
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
@@ -286,7 +285,7 @@ def classes_without(opened: Opened, options: Options) -> Answer[tuple[ClassPredi
 T = TypeVar("T")
 
 
-class ChangedModel(Opened):
+class ChangedModel(ModelVariant):
     """An opened model whose every run has one change; its answers are cached apart from those without it."""
 
     def __init__(self, opened: Opened, change: Change, heads: int, means: MeanActivations | None) -> None:
@@ -295,40 +294,20 @@ class ChangedModel(Opened):
         Args:
             change: a masked token, or an ablated head or layer.
         """
-        self._opened, self._change, self._heads, self._means = opened, change, heads, means
-
-    name = property(lambda self: self._opened.name)
-    settings = property(lambda self: self._opened.settings)
-    source = property(lambda self: self._opened.source)
-    tokenizer = property(lambda self: self._opened.tokenizer)
+        super().__init__(opened)
+        self._change, self._heads, self._means = change, heads, means
 
     @cached_property
     def loaded(self) -> LoadedModel:
         """The model in memory, with the change in its runs."""
-        plain = self._opened.loaded
+        plain = self._original.loaded
         return plain if self._change.kind == "mask" else ablated_model(plain, self._change, self._heads, self._means)
-
-    def rounded(self, rounding: Rounding) -> LoadedModel:
-        """A copy of the unchanged model with rounded weights."""
-        return self._opened.rounded(rounding)
-
-    def head(self, task: str | None) -> HeadModel:
-        """The unchanged model with the head of a task."""
-        return self._opened.head(task)
-
-    def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe of a target "probe:FILE", and the class in it."""
-        return self._opened.probe(argument)
-
-    def tokens(self, text: str, pair: str | None) -> Tokens:
-        """Tokenize a text or pair; no token is masked yet."""
-        return self._opened.tokens(text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
         """Run the model on tokens, with the change."""
         if self._change.kind == "mask":
-            return self._opened.trace(masked_tokens(self.tokenizer, tokens, self._change.at))
-        plain, change = self._opened.loaded, self._change
+            return self._original.trace(masked_tokens(self.tokenizer, tokens, self._change.at))
+        plain, change = self._original.loaded, self._change
         return self.get_or_compute(
             (__name__, "trace", *tokens.identity),
             lambda: ablated_trace(plain, tokens, change, self._heads, self._means),
@@ -336,14 +315,14 @@ class ChangedModel(Opened):
 
     def other(self, name: str) -> Opened:
         """Open another model with the same settings, without the change."""
-        return self if name == self.name else self._opened.other(name)
+        return self if name == self.name else self._original.other(name)
 
     def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the changed model, or compute it."""
         change = self._change
         named = (__name__, "changed", change.kind, change.at, change.head, self._means is not None, key)
         # In a tuple, since the cache of a server would put the unchanged run into an answer that contains the run.
-        return self._opened.get_or_compute(named, lambda: (make(),))[0]
+        return self._original.get_or_compute(named, lambda: (make(),))[0]
 
 
 OF_LISTS = ("cosine", "late-interaction", "class", "probe")

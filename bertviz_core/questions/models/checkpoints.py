@@ -37,7 +37,6 @@ from bertviz_core.figures.checkpoints.weights import (
     statistic_numbers,
 )
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.parameters.adapters.updates import adapter_updates as measured_updates
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
@@ -54,7 +53,6 @@ from bertviz_core.text import bytes_text, escape_controls, quoted
 from bertviz_core.trace.isolated.file_tokenizer import receipt_sentence
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
-from bertviz_core.trace.tokenization import TextTokenizer
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
@@ -363,42 +361,54 @@ def _notices(updates: AdapterUpdates) -> tuple[str, ...]:
 T = TypeVar("T")
 
 
-class RoundedModel(Opened):
+class ModelVariant(Opened):
+    """A model that takes from an opened model whatever it does not change."""
+
+    def __init__(self, original: Opened) -> None:
+        """Refer to the opened model, which stays as it is."""
+        self._original = original
+
+    name = property(lambda self: self._original.name)
+    settings = property(lambda self: self._original.settings)
+    source = property(lambda self: self._original.source)
+    tokenizer = property(lambda self: self._original.tokenizer)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the original with rounded weights."""
+        return self._original.rounded(rounding)
+
+    def head(self, task: str | None) -> HeadModel:
+        """The original with the head of a task."""
+        return self._original.head(task)
+
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe of a target "probe:FILE", and the class in it."""
+        return self._original.probe(argument)
+
+    def tokens(self, text: str, pair: str | None) -> Tokens:
+        """Tokenize a text or pair."""
+        return self._original.tokens(text, pair)
+
+    def other(self, name: str) -> Opened:
+        """Open another model with the same settings."""
+        return self._original.other(name)
+
+
+class RoundedModel(ModelVariant):
     """A model whose weights are rounded to a number format; tokenizer, settings and cache are those of the original."""
 
     def __init__(self, original: Opened, rounding: Rounding) -> None:
         """Refer to the copy without loading it."""
-        self._original, self._rounding = original, rounding
+        super().__init__(original)
+        self._rounding = rounding
         self._heads: dict[str, HeadModel] = {}
 
-    @property
-    def name(self) -> str:
-        """Name of the original with the number format."""
-        return copy_name(self._original.name, self._rounding)
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of the original."""
-        return self._original.settings
-
-    @property
-    def source(self) -> ModelSource:
-        """The files of the original."""
-        return self._original.source
+    name = property(lambda self: copy_name(self._original.name, self._rounding))
 
     @property
     def loaded(self) -> LoadedModel:
         """The copy in memory."""
         return self._original.rounded(self._rounding)
-
-    def rounded(self, rounding: Rounding) -> LoadedModel:
-        """The original rounded to another format."""
-        return self._original.rounded(rounding)
-
-    @property
-    def tokenizer(self) -> TextTokenizer:
-        """Tokenizer of the original."""
-        return self._original.tokenizer
 
     def head(self, task: str | None) -> HeadModel:
         """The copy with the head of a task, loaded once."""
@@ -407,21 +417,9 @@ class RoundedModel(Opened):
             self._heads[known] = self._original.rounded_head(known, self._rounding)
         return self._heads[known]
 
-    def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe of the original."""
-        return self._original.probe(argument)
-
-    def tokens(self, text: str, pair: str | None) -> Tokens:
-        """Tokenize a text or pair."""
-        return self._original.tokens(text, pair)
-
     def trace(self, tokens: Tokens) -> Trace:
         """Run the copy on tokens."""
         return trace(self.loaded, tokens)
-
-    def other(self, name: str) -> Opened:
-        """Open another model."""
-        return self._original.other(name)
 
     def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the copy, or compute it."""
