@@ -58,7 +58,7 @@ from bertviz_core.questions.interventions.targets import MEASURE, TARGET, all_cl
 from bertviz_core.questions.models.checkpoints import OTHER, second_model
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, after, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Job, Question, after, long_question
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.pieces import text_pieces
@@ -149,9 +149,7 @@ def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_shares_cost, figures=("word-shares", "word-bars"), params=(TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
-def word_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[WordAttributions]]
-) -> Answer[WordAttributions]:
+def word_attributions(opened: Opened, options: Options, job: Job[WordAttributions]) -> Answer[WordAttributions]:
     """Contribution of each word to the target."""
     number = target(opened, options)
     shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)], _replacement(options), job)
@@ -164,9 +162,7 @@ def _classes_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_classes_cost, figures=("word-classes",), params=(TARGET, CLASSES, POSITION, MEASURE, UNITS, IN_PLACE))
-def class_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[ClassAttributions]]
-) -> Answer[ClassAttributions]:
+def class_attributions(opened: Opened, options: Options, job: Job[ClassAttributions]) -> Answer[ClassAttributions]:
     """Contribution of each word to each of several classes of a classifier or probe."""
     text, probe = options.text(), chosen_probe(opened, options)
     if probe is not None:
@@ -187,7 +183,7 @@ def _curves_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_curves_cost, figures=("word-curves",), params=(TARGET, MEASURE, COMPARED, UNITS))
-def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurves]]) -> Answer[WordCurves]:
+def word_curves(opened: Opened, options: Options, job: Job[WordCurves]) -> Answer[WordCurves]:
     """The target without the strongest words, and with only these, for each method."""
     number = target(opened, options)
     shares = [_shares(opened, options, number.result, method, "mask", job) for method in _compared(options)]
@@ -214,9 +210,7 @@ def _pairs_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_pairs_cost, figures=("word-pairs",), params=(LAYER,))
-def pair_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[PairAttributions]]
-) -> Answer[PairAttributions]:
+def pair_attributions(opened: Opened, options: Options, job: Job[PairAttributions]) -> Answer[PairAttributions]:
     """The cosine similarity of two texts as a sum over pairs of tokens."""
     text, pair, layer = options.text(), options.pair, _state(opened, options)
     if pair is None:
@@ -438,9 +432,7 @@ def _words_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_words_cost, figures=("words-compared",), params=(OTHER, TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
-def compared_words(
-    opened: Opened, options: Options, job: AnswerJob[Answer[AttributionComparison]]
-) -> Answer[AttributionComparison]:
+def compared_words(opened: Opened, options: Options, job: Job[AttributionComparison]) -> Answer[AttributionComparison]:
     """Contribution of each word to the same target in two models, with the difference."""
     both = _both(word_attributions, opened, options, job)
     whole_words = options.choice(UNITS) == UNITS.options[0]
@@ -453,9 +445,7 @@ def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_effects_cost, figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
-def compared_effects(
-    opened: Opened, options: Options, job: AnswerJob[Answer[TwoModelEffects]]
-) -> Answer[TwoModelEffects]:
+def compared_effects(opened: Opened, options: Options, job: Job[TwoModelEffects]) -> Answer[TwoModelEffects]:
     """Effect of taking away each head on the same target in two models, with the difference."""
     both = _both(zero_effects, opened, options, job)
     first, other = (each.result for each in both)

@@ -49,7 +49,7 @@ from bertviz_core.questions.interventions.targets import (
 from bertviz_core.questions.models.checkpoints import ModelVariant
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace
@@ -128,7 +128,7 @@ def _zero_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_zero_cost, params=(TARGET, MEASURE))
-def zero_effects(opened: Opened, options: Options, job: AnswerJob[Answer[AblationEffects]]) -> Answer[AblationEffects]:
+def zero_effects(opened: Opened, options: Options, job: Job[AblationEffects]) -> Answer[AblationEffects]:
     """Effects of all parts by zero ablation; `effects` does not measure them again."""
     number, limits = target(opened, options), opened.settings
     effects = _cached_effects(opened, options)(
@@ -145,7 +145,7 @@ def _cached_effects(
 
 
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
-def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
+def effects(opened: Opened, options: Options, job: Job[EffectComparison]) -> Answer[EffectComparison]:
     """Effects of all parts by zero and mean ablation, and a gradient estimate if memory permits."""
     number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
     before = len(reference_texts())
@@ -188,7 +188,7 @@ def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
-def joint_ablation(opened: Opened, options: Options, job: AnswerJob[Answer[JointAblation]]) -> Answer[JointAblation]:
+def joint_ablation(opened: Opened, options: Options, job: Job[JointAblation]) -> Answer[JointAblation]:
     """Effect of removing heads together, and each alone."""
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
@@ -218,7 +218,7 @@ def _removal_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
-def ablation_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Removal]]) -> Answer[Removal]:
+def ablation_curves(opened: Opened, options: Options, job: Job[Removal]) -> Answer[Removal]:
     """The target as heads are removed in several orders, and the joint ablation of the greedy order."""
     number, limits, before = target(opened, options), opened.settings, means_steps(options)
     runs = InterventionRuns(number.result, limits.max_batch_bytes)
@@ -258,7 +258,7 @@ def _patches_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
-def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPatching]]) -> Answer[ActivationPatching]:
+def patches(opened: Opened, options: Options, job: Job[ActivationPatching]) -> Answer[ActivationPatching]:
     """Activation patching: each state and head output of the text is copied into a run of the second text."""
     other = options.pair
     if other is None:
@@ -339,7 +339,7 @@ def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
-def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
+def effect_spread(opened: Opened, options: Options, job: Job[EffectSpread]) -> Answer[EffectSpread]:
     """Mean and spread of the effect of every head over a list of texts; intermediate results cover the first texts."""
     pair, listed = options.pair, listed_texts(opened, options)
     texts = listed.texts
@@ -373,7 +373,7 @@ def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_accuracy_cost, figures=("accuracy",), params=(TARGET, COUNT, TEXTS_DRAWN, REMOVED_FOR))
 def accuracy_curves(
-    opened: Opened, options: Options, job: AnswerJob[Answer[tuple[AblationCurve, ...]]]
+    opened: Opened, options: Options, job: Job[tuple[AblationCurve, ...]]
 ) -> Answer[tuple[AblationCurve, ...]]:
     """Accuracy of the head of the model, or of a probe, as heads are removed."""
     texts, labels = _labelled(opened, options)

@@ -46,7 +46,7 @@ from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 from bertviz_core.text import bytes_text, escape_controls, quoted
@@ -115,7 +115,7 @@ def _statistics_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_statistics_cost, noun="MiB")
 def checkpoint_statistics(
-    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointStatistics]]
+    opened: Opened, options: Options, job: Job[CheckpointStatistics]
 ) -> Answer[CheckpointStatistics]:
     """Mean, spread, extremes, zeros and NaN of every tensor, and signs of untrained or broken weights."""
     statistics = statistics_of(opened, _reading(job))
@@ -153,7 +153,7 @@ def _comparison_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_comparison_cost, params=(OTHER,), noun="MiB")
 def checkpoint_comparison(
-    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointComparison]]
+    opened: Opened, options: Options, job: Job[CheckpointComparison]
 ) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
     compared, other = comparison_of(opened, options, _reading(job)), other_name(options)
@@ -193,7 +193,7 @@ def _behaviours_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_behaviours_cost, params=(OTHER,), noun="layers")
-def behaviours(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour]]) -> Answer[Behaviour]:
+def behaviours(opened: Opened, options: Options, job: Job[Behaviour]) -> Answer[Behaviour]:
     """Comparison of two models on a text: cosines of hidden states, divergence of attention."""
     read, other = require_same_text(opened, options), other_name(options)
     first = opened.trace(read)
@@ -454,9 +454,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("layer-similarity", "text-cosines"), params=(OTHER, LAYER_MEASURE), noun="texts")
-def layer_similarity(
-    opened: Opened, options: Options, job: AnswerJob[Answer[LayerSimilarity]]
-) -> Answer[LayerSimilarity]:
+def layer_similarity(opened: Opened, options: Options, job: Job[LayerSimilarity]) -> Answer[LayerSimilarity]:
     """CKA and shared neighbours of all layers of two models over many texts, and the mean cosine of the texts."""
     texts, other = compared_texts(opened.settings, options), other_name(options)
     measure, total = options.choice(LAYER_MEASURE), 2 * len(texts)

@@ -23,7 +23,7 @@ from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
 from bertviz_core.questions.opened import ANSWERS_NBYTES, OpenedSubject, Store
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
 from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -103,7 +103,7 @@ def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 @long_question(_cost, figures=("training-movement",), params=(FROM, PART, SCALE), noun="checkpoints")
 def training_movement(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[TrainingMovement]]
+    opened: TrainingSubject, options: Options, job: Job[TrainingMovement]
 ) -> Answer[TrainingMovement]:
     """The movement of every layer at every checkpoint, and tensors that never moved or broke.
 

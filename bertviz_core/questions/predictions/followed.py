@@ -29,7 +29,7 @@ from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.predictions.labelled_texts import PAIRED
 from bertviz_core.questions.predictions.two_models import WITH_GOLD, answered_columns
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question, shows_answers
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question, shows_answers
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_vectors
@@ -200,9 +200,7 @@ def _text_cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_text_cost, figures=("training-text",), noun="checkpoints")
-def followed_text(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedText]]
-) -> Answer[FollowedText]:
+def followed_text(opened: TrainingSubject, options: Options, job: Job[FollowedText]) -> Answer[FollowedText]:
     """The answer of every checkpoint to a text or a pair: class, surprise, and the cosine of the two texts."""
     text, pair = options.text(), options.pair
     if not text.strip():
@@ -300,9 +298,7 @@ def _labels_cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_labels_cost, figures=("training-scores",), params=(PAIRED, WITH_GOLD), noun="answers")
-def followed_labels(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedLabels]]
-) -> Answer[FollowedLabels]:
+def followed_labels(opened: TrainingSubject, options: Options, job: Job[FollowedLabels]) -> Answer[FollowedLabels]:
     """Accuracy and macro-F1 of every checkpoint on texts with gold labels, and how many answers changed."""
     texts, pairs, gold, _ = answered_columns(options, opened.run.checkpoints[-1].checkpoint.config)
     tables = opened.run.tables
@@ -391,9 +387,7 @@ def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("training-cka",), noun="runs")
-def followed_states(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedStates]]
-) -> Answer[FollowedStates]:
+def followed_states(opened: TrainingSubject, options: Options, job: Job[FollowedStates]) -> Answer[FollowedStates]:
     """CKA of every layer of every checkpoint with the first, and the mean attention entropy of every head."""
     texts = compared_texts(opened.settings, options)
     count = 2 * len(texts)

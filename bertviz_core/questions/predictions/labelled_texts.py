@@ -22,7 +22,7 @@ from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice, flag, joined_names
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
@@ -75,7 +75,7 @@ def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
-def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[FittedProbes]]) -> Answer[FittedProbes]:
+def fitted_probes(opened: Opened, options: Options, job: Job[FittedProbes]) -> Answer[FittedProbes]:
     """Linear probes on every layer with their scores, fitted on the texts; on the example set by default."""
     labelled, pooling = _labelled_set(opened, options), _pooling(options)
     model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
@@ -125,7 +125,7 @@ def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
-def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPredictions]]) -> Answer[TextPredictions]:
+def text_answers(opened: Opened, options: Options, job: Job[TextPredictions]) -> Answer[TextPredictions]:
     """Predictions of a task head or probe for many texts."""
     texts, pairs = _texts_and_pairs(options)
     if TARGET.key in options.values:

@@ -16,7 +16,7 @@ from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question, question
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
@@ -204,7 +204,7 @@ def _scores(opened: Opened, options: Options, query: str, texts: tuple[str, ...]
 
 
 @long_question(_cost, figures=("ranking",), params=(QUERY, RANKED_BY, LABEL, BESIDE), noun="texts")
-def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) -> Answer[Ranking]:
+def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Ranking]:
     """Texts in the order of a head or of late interaction for a query, beside the order by a sentence model."""
     query, texts = _query_and_texts(options)
     beside, total = sentence_model(opened, options), 2 * len(texts) + 1

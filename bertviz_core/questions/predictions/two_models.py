@@ -49,7 +49,7 @@ from bertviz_core.questions.question import (
     SILENT,
     Answer,
     AnswerCost,
-    AnswerJob,
+    Job,
     PartOfJob,
     after,
     long_question,
@@ -116,7 +116,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
     noun="steps",
 )
 def compared_predictions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[PredictionComparison]]
+    opened: Opened, options: Options, job: Job[PredictionComparison]
 ) -> Answer[PredictionComparison]:
     """Predictions of two models for the same text, with what changed from the first to the second."""
     second = second_model(opened, options)
@@ -128,15 +128,12 @@ def compared_predictions(
     return Answer(compared, models, (single.text(), single.pair), compared.notices, drawn)
 
 
-Job = AnswerJob[Answer[PredictionComparison]]
-
-
-def _classes(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _classes(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     return compared_classes(classes(opened, plain).result, classes(second, plain).result)
 
 
-def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _tags(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     first, other = tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result
     if options.choice(VIEW) != ENTITIES:
@@ -147,7 +144,7 @@ def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> Predictio
     )
 
 
-def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _answers(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     longest = options.whole(LONGEST.key, LONGEST_ANSWER + 1, MAX_ANSWER_TOKENS) or 1
     if options.pair is None:
         raise TextError("Answers need a context; give it as the second text, with ", Named("pair"), ".")
@@ -160,7 +157,7 @@ def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> Predic
     return compared_spans(first, other)
 
 
-def _words(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+def _words(opened: Opened, second: Opened, options: Options, job: Job[PredictionComparison]) -> PredictionComparison:
     view = options.choice(VIEW)
     if view == ENTITIES:
         raise TextError(
@@ -177,7 +174,7 @@ def _words(opened: Opened, second: Opened, options: Options, job: Job) -> Predic
     return compared_words(heads, (first, other), notice)
 
 
-def _surprise(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+def _surprise(opened: Opened, second: Opened, options: Options, job: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     half = int((~opened.tokens(options.text(), options.pair).special).sum())
     first = surprise(opened, plain, after(job, 0, 2 * half)).result
@@ -216,7 +213,7 @@ def _written(side: MaskedPlace) -> str:
     return ",".join(map(str, side.masked)) or NO_MASK
 
 
-BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job], PredictionComparison]] = {
+BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job[PredictionComparison]], PredictionComparison]] = {
     "masked-lm": _words,
     "sequence-classification": _classes,
     "next-sentence": _classes,
@@ -285,9 +282,7 @@ def _compared_answers_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_compared_answers_cost, figures=("answers-compared",), params=PARAMS, noun="texts")
-def compared_answers(
-    opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
-) -> Answer[AnswerComparison]:
+def compared_answers(opened: Opened, options: Options, job: Job[AnswerComparison]) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
     texts, pairs, gold, _ = answered_columns(options, opened.source.config)
     other, total = other_name(options), 2 * len(texts)

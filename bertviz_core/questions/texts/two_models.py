@@ -18,7 +18,7 @@ from bertviz_core.predictions.two_models import comparison_notices
 from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.questions.texts.attention import MAP, WEIGHTS, attending_run, attention_map
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER, run
 from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, option_sentences, own_plan, sentence_plan
@@ -52,9 +52,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("sentences-compared", "pair-cosines"), params=(OTHER, *PLAN), noun="sentences")
-def two_models(
-    opened: Opened, options: Options, job: AnswerJob[Answer[SentenceComparison]]
-) -> Answer[SentenceComparison]:
+def two_models(opened: Opened, options: Options, job: Job[SentenceComparison]) -> Answer[SentenceComparison]:
     """Cosines of the same sentences in two models, their range, and which sentences are nearest in each."""
     chosen, total = compared_sentences(options), len(option_sentences(options))
     sides = vectors_of_both(opened, options, chosen, job)
@@ -108,7 +106,7 @@ def _gold_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_gold_cost, figures=("gold-cosines",), params=(OTHER, *PLAN), noun="sentences")
-def gold_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[GoldPairs]]) -> Answer[GoldPairs]:
+def gold_pairs(opened: Opened, options: Options, job: Job[GoldPairs]) -> Answer[GoldPairs]:
     """Cosines of pairs of sentences beside their gold similarities, in one model or in two, and the correlations."""
     firsts, seconds, gold = _pairs(options)
     sentences, count = (*firsts, *seconds), len(firsts)
@@ -227,7 +225,7 @@ def _heads_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_heads_cost, figures=("attention-changed",), params=(OTHER,), noun="layers")
-def changed_heads(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour]]) -> Answer[Behaviour]:
+def changed_heads(opened: Opened, options: Options, job: Job[Behaviour]) -> Answer[Behaviour]:
     """Jensen-Shannon divergence of the attention of every head in two models."""
     compared = compared_heads(*_attending_runs(opened, options), job)
     return _answer(opened, options, compared, comparison_notices(compared.first, compared.second, compared.notices))
