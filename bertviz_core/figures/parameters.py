@@ -184,7 +184,6 @@ def ledger_source(ledger: Ledger) -> str:
 
 
 def _tree_frame(ledger: Ledger) -> pd.DataFrame:
-    """A row per named parameter."""
     return readable(parameters_frame(ledger.parameters))
 
 

@@ -172,8 +172,6 @@ def searched(
     """Search for the rows nearest to a text.
 
     Args:
-        opened: the corpus.
-        count: number of rows to return.
         where: restricts the search to rows with a value in a column, COLUMN=VALUE; "" for all.
         index: index for an approximate search; None for an exhaustive one.
     """
@@ -299,7 +297,6 @@ def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 def _labels(options: Options) -> str:
-    """The column with the labels."""
     if column := options.get(LABELS.key):
         return column
     what = "This figure reads labels from a column and none was named; give "
@@ -332,7 +329,6 @@ def probe_scores(opened: CorpusSubject, options: Options, job: Job[ProbeScores])
 
 
 def _reader(opened: CorpusSubject, options: Options) -> Opened:
-    """The model that is run on the texts."""
     name = options.get(READER.key)
     return opened.model.other(name) if name else opened.model
 

@@ -153,7 +153,6 @@ def binary_bytes(value: int) -> str:
 
 
 def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
-    """The curves as a table."""
     return pd.DataFrame(
         {
             "tokens": costs.lengths,
@@ -194,7 +193,6 @@ def cost_figure(
 
 
 def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
-    """A row per batch, a column per length."""
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     return frame

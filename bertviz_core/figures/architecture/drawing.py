@@ -133,7 +133,6 @@ def broken(text: str, room: float, size: float) -> list[str]:
 
 
 def _rounded(left: float, top: float, right: float, bottom: float) -> str:
-    """Return the path of a box with rounded corners."""
     r = RADIUS
     return (
         f"M {left + r},{top} L {right - r},{top} Q {right},{top} {right},{top + r} L {right},{bottom - r} "

@@ -205,7 +205,6 @@ def _projection_name(step: FlowStep) -> str:
 
 
 def _sizes(step: FlowStep) -> str:
-    """Return input and output width."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
     axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
@@ -448,7 +447,6 @@ def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -
 def _unordered_rows(
     architecture: Architecture, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
-    """Return the rows of a layer's contents without an order."""
     gated = layer_facts or LayerFacts(count.component, count.layer, (), None, gated=False)
     parts = (
         (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
@@ -490,7 +488,6 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 
 def _path_words(path: str) -> str:
-    """Return the name of a module in words."""
     names = [name for name in path.split(".") if not name.isdecimal()]
     return names[-1].replace("_", " ") if names else "model"
 

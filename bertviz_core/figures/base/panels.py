@@ -96,7 +96,6 @@ def _add_map(
     grid: PanelGrid,
     theme: Theme,
 ) -> None:
-    """Add one map with colour bar, cell numbers and name."""
     number, (left, bottom, width) = _number(index), place
     bar = {
         **{"x": left + width, "xanchor": "left", "len": grid.tall, "lenmode": "fraction"},
@@ -125,7 +124,6 @@ def _add_map(
 def _axes(
     panel: Panel, index: int, place: tuple[float, float, float], tall: float, named: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the axes of heads and layers."""
     number, (left, bottom, width), (layers, heads) = _number(index), place, panel.cells.shape
     return {
         f"xaxis{number}": {

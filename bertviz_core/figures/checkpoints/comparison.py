@@ -116,7 +116,6 @@ def token_cosine_map(
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper outline of a histogram as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 

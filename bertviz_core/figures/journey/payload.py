@@ -302,7 +302,6 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
 
 
 def _colours(theme: Theme) -> dict[str, Any]:
-    """Return all colours of the drawing."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
         "name": theme.name,

@@ -192,7 +192,6 @@ def word_curves(opened: Opened, options: Options, job: Job[WordCurves]) -> Answe
 
 
 def _compared(options: Options) -> tuple[ShareMethod, ...]:
-    """The methods to compare, in their default order."""
     names = options.names(COMPARED.key) or list(BY_NAME)[:2]
     for name in names:
         if name not in BY_NAME:
@@ -287,10 +286,6 @@ def second_options(opened: Opened, second: Opened, options: Options) -> Options:
     """Options for the target of the first model in the second, without the name of the second.
 
     Without a named target it is the answer of the first model, in both.
-
-    Args:
-        second: the second model.
-        options: options of the comparison.
     """
     single = first_options(options)
     number = target(opened, single).result
@@ -324,7 +319,6 @@ def _require_head(second: Opened, task: str | None, number: Target) -> None:
 
 
 def _named(number: Target, second: Opened, single: Options) -> str:
-    """Name of a target of the first model in the second."""
     named = single.get(TARGET.key)
     spec = parse_target(named or number.name, has_pair=True)
     if spec.kind == "answer":  # without tokens it is the best answer of the first model
@@ -337,7 +331,6 @@ def _named(number: Target, second: Opened, single: Options) -> str:
 
 
 def _placed(spec: TargetSpec, number: Target, second: Opened) -> str:
-    """Name of a target at tokens of the first model."""
     read = number.tokens
     there = second.tokens(read.text, read.pair)
     if spec.kind == "answer":

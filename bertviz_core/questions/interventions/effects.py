@@ -96,11 +96,7 @@ def mean_activations(opened: Opened, options: Options) -> Answer[MeanActivations
 
 
 def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivations:
-    """Mean activations over the default reference set, cached by model.
-
-    Args:
-        progress: called with texts done and their number.
-    """
+    """Mean activations over the default reference set, cached by model."""
     return opened.get_or_compute(
         (__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress)
     )
@@ -423,7 +419,6 @@ def list_classes(opened: Opened, options: Options) -> tuple[str, ...]:
 
 
 def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:
-    """The texts with a label, and their labels."""
     listed = listed_texts(opened, options)
     pairs = [pair for pair in zip(listed.texts, listed.labels, strict=True) if pair[1]]
     if not pairs:

@@ -265,11 +265,7 @@ def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointSta
 
 
 def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:
-    """Compare two checkpoints, which reads all weights of both.
-
-    Args:
-        options: contain the name of the other.
-    """
+    """Compare two checkpoints, which reads all weights of both."""
     first, second = both_checkpoints(opened, options)
     return opened.get_or_compute(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
@@ -335,12 +331,7 @@ def adapter_updates(opened: Opened, options: Options) -> Answer[AdapterUpdates]:
 
 
 def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> TensorGrid:
-    """Arrange one number of every update by modules and layers.
-
-    Args:
-        opened: the adapter.
-        measure: one of UPDATE_MEASURES.
-    """
+    """Arrange one number of every update by modules and layers."""
     places = opened.get_or_compute(
         (__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings))
     )

@@ -145,11 +145,7 @@ def checkpoint_key(each: RunCheckpoint) -> tuple[str, str]:
 
 
 def follow_cost(opened: TrainingSubject, count: int, nbytes: int = 0) -> AnswerCost:
-    """Cost of running every checkpoint on a number of texts.
-
-    Args:
-        nbytes: bytes of the texts.
-    """
+    """Cost of running every checkpoint on a number of texts."""
     checkpoints = opened.run.checkpoints
     read = sum(each.checkpoint.nbytes for each in checkpoints)
     slow = f"{counted(len(checkpoints), 'checkpoint')} with {read / GIB:.1f} GiB are loaded, one after another."

@@ -53,13 +53,7 @@ class FittedProbes:
 
 
 def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
-    """What training probes takes, in two sentences: the texts that are run, and the fits.
-
-    Args:
-        texts: number of texts.
-        layers: number of hidden states with a probe.
-        folds: number of parts on each of which a probe is tried.
-    """
+    """What training probes takes, in two sentences: the texts that are run, and the fits."""
     where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
     return (
         f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {2 * layers * folds:,} linear probes are "
@@ -207,7 +201,6 @@ def column_scores(
 
     Args:
         options: task, and a second text for all texts.
-        table: the texts.
         gold: name of the column with the labels.
         strategy: how tags are merged into entities.
     """
@@ -231,5 +224,4 @@ def _pooling(options: Options) -> Pooling:
 
 
 def _lines(opened: Opened, options: Options) -> SentenceTable:
-    """The texts as a table with one text per line."""
     return read_sentences("The list", "\n".join(options.texts), opened.settings)

@@ -235,7 +235,6 @@ def _term_count(opened: Opened, options: Options) -> int:
 
 
 def _typed(opened: Opened, read: Tokens) -> list[int]:
-    """Positions of mask tokens in the text."""
     return np.flatnonzero(read.input_ids == mask_id(opened.tokenizer)).tolist()
 
 
@@ -272,7 +271,6 @@ def _first_position(opened: Opened, read: Tokens, masked: list[int]) -> int:
 
 
 def _shown(options: Options, count: int) -> int:
-    """Number of terms to draw."""
     most = min(count, MOST_TERMS)
     if most == 0:
         raise TextError("No term of the vocabulary has a weight here, so nothing can be drawn; give other texts.")

@@ -125,7 +125,6 @@ def _unknown(param: Param, value: str) -> TextError:
 
 
 def _answer(opened: Opened, result: Prediction, tokens: Tokens, **drawn: object) -> Answer[Prediction]:
-    """The answer for one text."""
     notices: tuple[str, ...] = getattr(result, "notices", ())
     models = ((opened.source.name, opened.source.revision),)
     return Answer(result, models, (tokens.text, tokens.pair), notices, drawn)

@@ -162,7 +162,6 @@ def default_beside(opened: Opened) -> str:
 
 
 def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
-    """The query and the texts."""
     query = repair_surrogates(options.get(QUERY.key)).strip()
     if options.pair is not None:
         raise TextError("The second text of each pair is a text of the list; leave out ", Named("pair"), ".")

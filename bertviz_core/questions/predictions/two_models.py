@@ -261,11 +261,7 @@ def labelled_columns(
     task: str | None = None,
     values: Sequence[str] | None = None,
 ) -> Options:
-    """Options for answers to texts, each followed by its second text, its gold label and its value.
-
-    Args:
-        values: value of each, for slices by a column; None without.
-    """
+    """Options for answers to texts, each followed by its second text, its gold label and its value."""
     columns = [each for each in (texts, pairs, gold, values) if each is not None]
     present = {PAIRED.key: "true"} if pairs is not None else {}
     present |= {WITH_GOLD.key: "true"} if gold is not None else {}
@@ -345,12 +341,7 @@ class TextColumns(NamedTuple):
 
 
 def answered_columns(options: Options, config: Mapping[str, Any]) -> TextColumns:
-    """Texts, second texts, gold labels and values; by default those of the example set that fits the head.
-
-    Args:
-        options: the texts.
-        config: config of the model with the head.
-    """
+    """Texts, second texts, gold labels and values; by default those of the example set that fits the head."""
     if not options.texts:
         examples = fitting_set(config_classes(config)) or example_set()
         return TextColumns(examples.texts, None, examples.labels, None)

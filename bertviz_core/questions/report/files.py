@@ -51,8 +51,6 @@ def report_file(
 
     Args:
         text: the input; "" for a report on the model alone.
-        figures: names of the figures, in order.
-        first: sections before these figures.
         facts: further facts for the head of the report.
     """
     made = _report(opened, text, pair, figures, theme, progress, first, facts)
@@ -96,12 +94,7 @@ def slides_steps(figures: Sequence[str], first: Sequence[ReportSection] = ()) ->
 
 
 def slides_of_report(made: Report, theme: Theme, progress: Progress | None = None) -> bytes:
-    """Write a report as a PPTX file, a slide for each figure.
-
-    Args:
-        made: facts and figures, drawn in this theme.
-        theme: colours of the slides.
-    """
+    """Write a report as a PPTX file, a slide for each figure."""
     pictures = slide_pictures(made.sections, theme, progress)
     return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)
 

@@ -202,7 +202,6 @@ def figure_line(name: str, question: Question[Any, Any], subject: str, options: 
     """Code that opens a model, corpus or training run and draws a figure; one line unless it is long.
 
     Args:
-        question: the question that it visualizes.
         subject: name of the model, or folder of the corpus or training run.
         options: texts and parameters, as short as they stand in the code.
     """

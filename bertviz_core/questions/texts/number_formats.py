@@ -58,7 +58,6 @@ def formats_options(texts: Sequence[str] = (), formats: Sequence[str] | None = N
     """Options for the comparison of number formats.
 
     Args:
-        texts: texts that are run; () for none.
         formats: names of the formats; None for the usual ones.
         examples: whether the example set is run, where no texts are given.
     """

@@ -172,7 +172,6 @@ def vector_options(opened: Opened, options: Options) -> Options:
 
 
 def _vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
-    """The vectors of the sentences, computed once for all questions about them."""
     return sentence_vectors(opened, vector_options(opened, options))
 
 

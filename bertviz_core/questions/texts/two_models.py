@@ -73,18 +73,12 @@ def two_models(opened: Opened, options: Options, job: Job[SentenceComparison]) -
 
 
 def gold_options(pairs: tuple[Sequence[str], Sequence[str], Sequence[float]], values: Mapping[str, str]) -> Options:
-    """Options for pairs of sentences with gold similarities.
-
-    Args:
-        pairs: first sentences, second sentences and gold similarities.
-        values: the other model, pooling, layer and prompt.
-    """
+    """Options for pairs of sentences with gold similarities."""
     rows = zip(*pairs, strict=True)
     return Options(tuple(cell for one, other, score in rows for cell in (one, other, repr(score))), values=values)
 
 
 def _pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, " pairs"]]:
-    """First and second sentences and gold similarities."""
     texts = options.texts
     if not texts or len(texts) % 3:
         raise TextError(f"Pairs are given as sentence, sentence, similarity, one after the other; {len(texts)} came.")

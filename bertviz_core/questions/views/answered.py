@@ -206,7 +206,6 @@ def verdict(gold: GoldComparison) -> str:
 def _sliced(
     compared: AnswerComparison, listed: TextList, other: str, opened: Opened, ask: Ask, options: Options
 ) -> Iterator[Part]:
-    """The slices that the reader chooses, and the list."""
     divided, word = options.get(BY.key), options.get(BY_THIS.key)
     slices: dict[str, set[int]] = {}
     if divided != TOGETHER and (divided != BY_WORD or word):

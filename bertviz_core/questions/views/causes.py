@@ -240,7 +240,6 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _head_view(
     opened: Opened, ask: Ask, options: Options, answer: Answer[EffectComparison], place: Place
 ) -> Iterator[Part]:
-    """The maps, and one head."""
     comparison, first = answer.result, answer.result.effects[0]
     classes: list[Part] = []
     if parse_target(options.get(TARGET.key), has_pair=True).kind in OF_CLASSES:
@@ -281,7 +280,6 @@ def clicked_head(effects: AblationEffects, row: int, column: int) -> str | None:
 
 
 def _head_words(comparison: EffectComparison, place: Place) -> str:
-    """The target with and without a head."""
     first = comparison.effects[0]
     without = "; ".join(
         f"{KIND_WORDS[each.kind]} **{decimals(first.clean + float(each.heads[place]))}** "
@@ -295,7 +293,6 @@ def _head_words(comparison: EffectComparison, place: Place) -> str:
 
 
 def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
-    """Every class with and without the head."""
     columns: dict[str, object] = {"class": list(clean.labels)}
     for word, each in (("with all heads", clean), ("without this head", without)):
         if each.probabilities is not None:
@@ -305,7 +302,6 @@ def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
 
 
 def _agreement(comparison: EffectComparison) -> str:
-    """Agreement of the kinds of ablation."""
     kinds = [each.kind for each in comparison.effects]
     pairs = [
         f"{kinds[one]} and {kinds[other]} **{decimals(float(comparison.correlations[one, other]), 2)}**"
@@ -529,7 +525,6 @@ def _spread_words(spread: EffectSpread) -> str:
 def _accuracy_view(
     options: Options, listed: LabelledTexts, opened: Opened, ask: Ask, chosen: Options
 ) -> Iterator[Part]:
-    """The accuracy as heads are removed."""
     whose, _, _ = options.get(TARGET.key).partition("@")  # all classes of a probe
     target = whose if whose.startswith("probe:") else ""
     values = {**options.values, TARGET.key: target, COUNT.key: chosen.get(COUNT.key)}

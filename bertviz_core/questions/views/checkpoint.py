@@ -148,7 +148,6 @@ def _selectable(first: str, names: Iterable[str], grid: TensorGrid) -> list[str]
 
 
 def _of(options: Options, *params: Param) -> Options:
-    """Options with the values of these parameters alone."""
     return Options(values={each.key: options.get(each.key) for each in params})
 
 
@@ -293,7 +292,6 @@ def weights_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The map, the clicked tensor and the table."""
     answer = ask(checkpoints.tensor_statistics, _of(options, STATISTIC, WEIGHTS_SCALE))
     yield Figure.of(
         statistic_figure,
@@ -511,7 +509,6 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
 
 
 def _behaviour(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Both models on the text of the sidebar."""
     both = Options(options.texts, options.pair, values=_of(options, OTHER).values)
     answer = ask(checkpoints.behaviours, both)
     behaviour = answer.result

@@ -340,7 +340,6 @@ def profiles_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
 
 
 def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> str:
-    """The head with the largest mean."""
     values = part.mean[profiles.measures.index(measure)]
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     name, unit = figures.MEASURE_NAMES[measure]
@@ -379,7 +378,6 @@ def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
 
 
 def _best(scores: ProbeScores) -> str:
-    """The hidden state with the most accurate probe, in Markdown."""
     place = scores.best
     return (
         f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}, accuracy "

@@ -201,7 +201,6 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _size(parts: HeadProjections, block: Block) -> int:
-    """Rows or columns of a head."""
     return int(parts.blocks(block).shape[2 if block == "output" else 1])
 
 
@@ -389,7 +388,6 @@ def _matrix_code(opened: Opened, parts: HeadProjections, block: Block) -> str:
 
 
 def _norms_code(opened: Opened, parts: HeadProjections) -> str:
-    """Lines for the norms of all heads of a layer."""
     lines = "".join(
         f'{_matrix(parts, block)}print("{SYMBOLS[block]}", heads.flatten(1).norm(dim=1))   # layer {parts.layer}\n'
         for block in BLOCKS
@@ -458,7 +456,6 @@ def _reading(form: str, heads: int) -> str:
 
 
 def _recorded(parts: HeadProjections, blocks: Sequence[Block]) -> str:
-    """Lines that run the model and record the inputs of the projections."""
     hooks = "".join(
         f"model.get_submodule({parts.stored[block].name.rpartition('.')[0]!r}).register_forward_hook(\n"
         f"    lambda module, args, output: entered.setdefault({block!r}, []).append(args[0])\n)\n"

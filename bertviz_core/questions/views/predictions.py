@@ -496,8 +496,6 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
     """What the second model predicts for the same text, and what changed; one sentence where they are not compared.
 
     Args:
-        ask: asks it.
-        options: text, pair, task and parameters of its answer.
         view: what to compare for masked-LM heads: "words", "surprise" or "lens"; "" for other heads.
         joined: how tagged tokens become entities, which are then compared too; "" for heads that do not tag.
     """
@@ -536,7 +534,6 @@ def _own_notices(opened: Opened, answer: Answer[Any], task: str) -> Part:
 
 
 def _height(rows: int) -> int:
-    """Pixels of an open table with this many rows."""
     return min(38 + 35 * max(rows, 1), TALLEST)
 
 

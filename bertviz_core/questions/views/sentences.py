@@ -262,7 +262,6 @@ def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _block_members(summary: BlockSummary, sentences: Sequence[str], cell: tuple[int, int] | None) -> Iterator[Part]:
-    """The sentences of the two blocks of a clicked cell."""
     if cell is None or max(cell) >= len(summary.sizes):
         return
     yield Text(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")

@@ -194,9 +194,6 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
     """Accuracy, macro-F1 and changed answers at every checkpoint.
 
     Args:
-        run: the training run.
-        answer: the scores.
-        chosen: options of the question.
         source: where the texts come from, as the end of a sentence.
     """
     about = escape_markdown(f"{counted(len(answer.result.texts), 'text')} {source}.")
@@ -234,7 +231,6 @@ def states_parts(listed: tuple[str, ...], run: TrainingSubject, ask: Ask) -> Ite
 
 
 def _entropy(listed: tuple[str, ...], run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part]:
-    """The map of the heads."""
     chosen = Options(listed, values={ENTROPY_DRAWN.key: options.get(ENTROPY_DRAWN.key)})
     yield Figure.of(
         training_entropy_figure,

@@ -170,7 +170,6 @@ def _replacing(opened: Opened, options: Options) -> Options:
 
 
 def _remarks(opened: Opened, options: Options) -> Iterator[str]:
-    """How words are taken away."""
     if CLASSES.key not in options.values:
         yield " and ".join(options.names(COMPARED.key)) or options.choice(METHOD)
     if options.choice(UNITS) == UNITS.options[1]:
@@ -362,7 +361,6 @@ def _class_options(options: Options) -> Options:
 
 
 def _class_words(opened: Opened, options: Options) -> str:
-    """What is measured, in the line above the figure."""
     request, labels = parse_target(options.get(TARGET.key), has_pair=True), options.names(CLASSES.key)
     noun, count = "tag" if request.kind == "tag" else "class", len(target_classes(opened, options).labels)
     named = quoted(escape_controls(labels[0]), LONGEST_SHOWN) if len(labels) == 1 else f"each {noun}"
