@@ -27,6 +27,7 @@ from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MOST_EXTRAS = 2
 UNUSED = "not used for this text,"
+FUSED = {"query_key_value": "query, key, value"}
 
 
 def flow_rows(flow: LayerFlow) -> list[Row]:
@@ -165,7 +166,7 @@ def _projection_row(steps: Sequence[FlowStep]) -> Row:
     order = ("query", "query_key_value", "key", "value")
     projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
-    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in projections]
+    boxes = [Box(FUSED.get(step.part, step.part), _sizes(step), step.part) for step in projections]
     if extras:
         names = [step.name.rpartition(".")[2].replace("_", " ") for step in extras]
         more = f" and {len(names) - MOST_EXTRAS} more" if len(names) > MOST_EXTRAS else ""
@@ -198,10 +199,6 @@ def _plain_row(step: FlowStep) -> Row:
 
 def _words(step: FlowStep) -> str:
     return step.name.rpartition(".")[2].replace("_", " ")
-
-
-def _projection_name(step: FlowStep) -> str:
-    return "query, key, value" if step.part == "query_key_value" else step.part
 
 
 def _sizes(step: FlowStep) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -420,11 +421,11 @@ def _two_models_compared(
     return Answer(compared, models, answers[0].texts, notices, drawn)
 
 
-def _words_cost(opened: Opened, options: Options) -> AnswerCost:
-    return _cost(word_attributions, opened, options)
-
-
-@long_question(_words_cost, figures=("words-compared",), params=(OTHER, TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
+@long_question(
+    partial(_cost, word_attributions),
+    figures=("words-compared",),
+    params=(OTHER, TARGET, MEASURE, METHOD, UNITS, IN_PLACE),
+)
 def compared_words(opened: Opened, options: Options, job: Job[AttributionComparison]) -> Answer[AttributionComparison]:
     """Contribution of each word to the same target in two models, with the difference."""
     both = _both(word_attributions, opened, options, job)
@@ -433,11 +434,7 @@ def compared_words(opened: Opened, options: Options, job: Job[AttributionCompari
     return _two_models_compared(compared, both, compared.notices, attribution_comparison=compared)
 
 
-def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
-    return _cost(zero_effects, opened, options)
-
-
-@long_question(_effects_cost, figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
+@long_question(partial(_cost, zero_effects), figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
 def compared_effects(opened: Opened, options: Options, job: Job[TwoModelEffects]) -> Answer[TwoModelEffects]:
     """Effect of taking away each head on the same target in two models, with the difference."""
     both = _both(zero_effects, opened, options, job)

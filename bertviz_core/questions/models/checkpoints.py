@@ -156,11 +156,12 @@ def checkpoint_comparison(
     opened: Opened, options: Options, job: Job[CheckpointComparison]
 ) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    compared, other = comparison_of(opened, options, _reading(job)), other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    counts = (f"{each.name}: {notice}" for each in both for notice in count_notices(each))
+    compared = comparison_of(opened, options, _reading(job))
+    counts = (f"{each.name}: {notice}" for each in both_models(opened, options) for notice in count_notices(each))
     notices = tuple(dict.fromkeys((*compared.notices, *counts)))
-    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=notices)
+    first, second = both_checkpoints(opened, options)
+    models = tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
+    return Answer(compared, models, notices=notices)
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))
@@ -201,11 +202,9 @@ def behaviours(opened: Opened, options: Options, job: Job[Behaviour]) -> Answer[
         second = trace(opened.rounded(COPIES[other]), read)
     else:
         second = opened.other(other).trace(opened.other(other).tokens(options.text(), options.pair))
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    measured = behaviour(first, second, job)
-    names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    measured, models = behaviour(first, second, job), names_of(*both_models(opened, options))
     drawn = {"device": first.device, "dtype": first.dtype}
-    return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices, drawn)
+    return Answer(measured, models, (measured.tokens.text, measured.tokens.pair), measured.notices, drawn)
 
 
 def require_same_text(opened: Opened, options: Options) -> Tokens:
@@ -294,15 +293,22 @@ def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Chec
     return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
 
 
+def both_models(opened: Opened, options: Options) -> tuple[Opened, ...]:
+    """Both models; the opened one alone where the other is a rounded copy of it."""
+    other = other_name(options)
+    return (opened,) if other in COPIES else (opened, opened.other(other))
+
+
+def names_of(*models: Opened) -> tuple[tuple[str, str], ...]:
+    """Name and revision of each of these models."""
+    return tuple(dict.fromkeys((each.source.name, each.source.revision) for each in models))
+
+
 def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     answer = checkpoint_comparison(opened, Options(values={OTHER.key: other_name(options)}))
     if not answer.result.tensors:
         raise TextError(f"{opened.name!r} and {other_name(options)!r} have no tensor of one name and shape.")
     return answer
-
-
-def _names(first: Checkpoint, second: Checkpoint) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
 
 
 def _tensor_name(options: Options, param: Param, names: Sequence[str], default: str) -> str:
@@ -449,7 +455,7 @@ def layer_similarity(opened: Opened, options: Options, job: Job[LayerSimilarity]
     """CKA and shared neighbours of all layers of two models over many texts, and the mean cosine of the texts."""
     texts, other = compared_texts(opened.settings, options), other_name(options)
     measure, total = options.choice(LAYER_MEASURE), 2 * len(texts)
-    second = opened if other in COPIES else opened.other(other)
+    second = both_models(opened, options)[-1]
     sides = []
     for place, (subject, rounding) in enumerate(((opened, None), (second, COPIES.get(other)))):
         loaded = subject.loaded if rounding is None else subject.rounded(rounding)
@@ -457,5 +463,5 @@ def layer_similarity(opened: Opened, options: Options, job: Job[LayerSimilarity]
         sides.append((loaded.name, layer_vectors(loaded, subject.tokenizer, texts, "mean", done)))
     (first_name, first), (second_name, vectors) = sides
     compared = compared_layers((first_name, second_name), first, vectors)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
+    models = names_of(opened, second)
     return Answer(compared, models, (), compared.notices, {"layer_similarity": compared, "layer_measure": measure})

@@ -94,7 +94,7 @@ def training_log(opened: TrainingSubject, options: Options) -> Answer[TrainingLo
     run = opened.run
     names, steps = [each.name for each in run.checkpoints], [each.step for each in run.checkpoints]
     log = log_of(run.name, names, steps, run.state_places)
-    return Answer(log, _names(run), (), log.notices, {"training_log": log})
+    return Answer(log, last_model(run), (), log.notices, {"training_log": log})
 
 
 def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
@@ -140,10 +140,10 @@ def _answer(run: TrainingRun, sums: list[CheckpointSums], options: Options) -> A
     drawn = {"moved_from": options.choice(FROM), "moved_part": options.choice(PART)}
     logarithmic = options.choice(SCALE) == SCALES[0]
     figures = {"training_movement": movement, "movement_logarithmic": logarithmic, **drawn}
-    return Answer(movement, _names(run), (), movement.notices, figures)
+    return Answer(movement, last_model(run), (), movement.notices, figures)
 
 
-def _names(run: TrainingRun) -> tuple[tuple[str, str], ...]:
+def last_model(run: TrainingRun) -> tuple[tuple[str, str], ...]:
     """Name and revision of the last checkpoint."""
     last = run.checkpoints[-1].checkpoint
     return ((last.name, last.revision),)

@@ -24,7 +24,7 @@ from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.models.checkpoints import compared_texts
-from bertviz_core.questions.models.training import TrainingSubject
+from bertviz_core.questions.models.training import TrainingSubject, last_model
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.predictions.labelled_texts import PAIRED
@@ -152,12 +152,6 @@ def follow_cost(opened: TrainingSubject, count: int, nbytes: int = 0) -> AnswerC
     return AnswerCost(count * len(checkpoints), slow=slow if read > SLOW_NBYTES else "", nbytes=nbytes)
 
 
-def model_of(opened: TrainingSubject) -> tuple[tuple[str, str], ...]:
-    """Name and revision of the last checkpoint."""
-    last = opened.run.checkpoints[-1].checkpoint
-    return ((last.name, last.revision),)
-
-
 def _followed(done: list[tuple[RunCheckpoint, T]], notices: list[str], waiting: int) -> Followed[T]:
     steps = np.array([each.step for each, _ in done], dtype=np.int64)
     names, values = tuple(each.name for each, _ in done), tuple(value for _, value in done)
@@ -204,7 +198,7 @@ def followed_text(opened: TrainingSubject, options: Options, job: Job[FollowedTe
 
     def answer(series: Followed[_TextAnswer]) -> Answer[FollowedText]:
         followed = _followed_text(opened.run.name, text, pair, series)
-        return Answer(followed, model_of(opened), (text, pair), followed.notices, {"followed_text": followed})
+        return Answer(followed, last_model(opened.run), (text, pair), followed.notices, {"followed_text": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _TextAnswer:
         return _text_answer(model, text, pair, options.task)
@@ -303,7 +297,7 @@ def followed_labels(opened: TrainingSubject, options: Options, job: Job[Followed
 
     def answer(series: Followed[_ScoredAnswers]) -> Answer[FollowedLabels]:
         followed = _followed_labels(opened.run.name, texts, pairs, series)
-        return Answer(followed, model_of(opened), (), followed.notices, {"followed_labels": followed})
+        return Answer(followed, last_model(opened.run), (), followed.notices, {"followed_labels": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _ScoredAnswers:
         head = model.head(options.task)
@@ -391,7 +385,7 @@ def followed_states(opened: TrainingSubject, options: Options, job: Job[Followed
 
     def answer(series: Followed[_States]) -> Answer[FollowedStates]:
         followed = _followed_states(opened.run.name, len(texts), series)
-        return Answer(followed, model_of(opened), (), followed.notices, {"followed_states": followed})
+        return Answer(followed, last_model(opened.run), (), followed.notices, {"followed_states": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _States:
         is_first = first is not None and first.key == (str(model.source.folder), model.source.revision)

@@ -14,6 +14,7 @@ from bertviz_core.predictions.late_interaction_plan import InteractionPlan, inte
 from bertviz_core.predictions.results import LATE_INTERACTION, LateInteraction, Ranking
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
+from bertviz_core.questions.models.checkpoints import names_of
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question, question
@@ -229,5 +230,4 @@ def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Rankin
         truncated=scored.truncated,
         notices=tuple(dict.fromkeys(notices)),
     )
-    models = dict.fromkeys((each.source.name, each.source.revision) for each in (opened, beside))
-    return Answer(result, tuple(models), tuple(texts), result.notices, {"ranking": result})
+    return Answer(result, names_of(opened, beside), tuple(texts), result.notices, {"ranking": result})

@@ -24,7 +24,7 @@ from bertviz_core.predictions.two_models import (
     compared_surprise,
     compared_tags,
 )
-from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
@@ -123,9 +123,8 @@ def compared_predictions(
     task = compared_task(opened, second, options)
     single = Options((options.text(),), options.pair, task, options.values)
     compared = BY_TASK[task](opened, second, single, job)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
-    drawn = {"prediction_comparison": compared}
-    return Answer(compared, models, (single.text(), single.pair), compared.notices, drawn)
+    texts, drawn = (single.text(), single.pair), {"prediction_comparison": compared}
+    return Answer(compared, names_of(opened, second), texts, compared.notices, drawn)
 
 
 def _classes(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
@@ -269,10 +268,9 @@ def labelled_columns(
 
 
 def _compared_answers_cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = answered_columns(options, opened.source.config).texts, other_name(options)
+    texts = answered_columns(options, opened.source.config).texts
     _ = opened.head(_task(opened, options))  # load before the work begins
-    if other not in COPIES:
-        second = opened.other(other)
+    for second in both_models(opened, options)[1:]:
         _ = second.head(_task(second, options))
     return AnswerCost(2 * len(texts), nbytes=retained_nbytes(options.texts))
 
@@ -282,7 +280,7 @@ def compared_answers(opened: Opened, options: Options, job: Job[AnswerComparison
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
     texts, pairs, gold, _ = answered_columns(options, opened.source.config)
     other, total = other_name(options), 2 * len(texts)
-    second = opened if other in COPIES else opened.other(other)
+    second = both_models(opened, options)[-1]
     first = _compared_answers_answers(opened, options, texts, pairs, after(job, 0, total))
     done = after(job, len(texts), total)
     if other in COPIES:
@@ -291,8 +289,7 @@ def compared_answers(opened: Opened, options: Options, job: Job[AnswerComparison
     else:
         answers = _compared_answers_answers(second, options, texts, pairs, done)
     compared = answer_comparison(first, answers, gold)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
-    return Answer(compared, models, (), compared.notices, {"answer_comparison": compared})
+    return Answer(compared, names_of(opened, second), (), compared.notices, {"answer_comparison": compared})
 
 
 @question(figures=("scores-compared",), params=PARAMS)

@@ -15,7 +15,7 @@ from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.two_models import comparison_notices
-from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
@@ -69,7 +69,8 @@ def two_models(opened: Opened, options: Options, job: Job[SentenceComparison]) -
     notices += [*sides[0].notices, *sides[1].notices, *about_cka]
     neighbours = max(1, min(NEIGHBOURS, (len(chosen) - 1) // 2))
     compared = sentence_comparison(names, chosen, first, second, neighbours, cka, tuple(dict.fromkeys(notices)))
-    return Answer(compared, models_of(opened, options), chosen, compared.notices, {"sentence_comparison": compared})
+    models = names_of(*both_models(opened, options))
+    return Answer(compared, models, chosen, compared.notices, {"sentence_comparison": compared})
 
 
 def gold_options(pairs: tuple[Sequence[str], Sequence[str], Sequence[float]], values: Mapping[str, str]) -> Options:
@@ -106,7 +107,7 @@ def gold_pairs(opened: Opened, options: Options, job: Job[GoldPairs]) -> Answer[
     sentences, count = (*firsts, *seconds), len(firsts)
     sides: tuple[SentenceVectors, ...]
     if options.get(OTHER.key):
-        sides, models = vectors_of_both(opened, options, sentences, job), models_of(opened, options)
+        sides, models = vectors_of_both(opened, options, sentences, job), names_of(*both_models(opened, options))
         notices = plan_notices(opened, options)
     else:
         made = encoded_sentences(opened, options, sentences, progress=job)
@@ -140,17 +141,8 @@ def vectors_of_both(
 
 def plan_notices(opened: Opened, options: Options) -> list[str]:
     """For each model whose checkpoint says nothing about sentence vectors, how they are made all the same."""
-    other = other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    plans = [(each.source.name, own_plan(each)) for each in both]
+    plans = [(each.source.name, own_plan(each)) for each in both_models(opened, options)]
     return [f"{name}: {plan.reason}" for name, plan in plans if not plan.from_checkpoint]
-
-
-def models_of(opened: Opened, options: Options) -> tuple[tuple[str, str], ...]:
-    """Name and revision of both models; of one, if the other is a rounded copy."""
-    other = other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    return tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
 
 
 OTHER_LAYER = Param("other_layer", "layer", "the layer of the second model, by default at the same relative depth")
@@ -241,7 +233,6 @@ def _attending_runs(opened: Opened, options: Options) -> tuple[Trace, Trace]:
 
 def _answer(opened: Opened, options: Options, compared: Behaviour, notices: tuple[str, ...]) -> Answer[Behaviour]:
     compared = replace(compared, notices=notices)
-    both = opened, second_model(opened, options)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    models = names_of(opened, second_model(opened, options))
     texts = compared.tokens.text, compared.tokens.pair
     return Answer(compared, models, texts, notices, {"run_comparison": compared})

@@ -192,7 +192,7 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             Cell("heads_matrix", lambda cell: [_weight_words(parts, block, cell)]),
         ],
         explanation=MATRIX_WORDS,
-        code=_matrix_code(opened, parts, block),
+        code=f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n",
     )
     yield figure
     alt = f"Block of head {block_place(parts, head, block)} of {figure.spec.title}"
@@ -381,10 +381,6 @@ def _output_words(cell: CellBreakdown) -> str:
         f"The outputs of all heads, plus the bias{rest}, add up to the output of the layer's attention; largest "
         f"difference from the model's own **{digits(mix.output_difference, 2)}**."
     )
-
-
-def _matrix_code(opened: Opened, parts: HeadProjections, block: Block) -> str:
-    return f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n"
 
 
 def _norms_code(opened: Opened, parts: HeadProjections) -> str:

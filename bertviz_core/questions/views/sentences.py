@@ -191,10 +191,6 @@ def _quoted(number: int, sentence: str) -> str:
     return f"{number + 1} *{escape_markdown(sentence[:200])}*"
 
 
-def _is_drawn_whole(opened: Opened, options: Options) -> bool:
-    return len(options.texts) <= EVERY_PAIR
-
-
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
     yield from vectors_used(opened, ask, options)
@@ -586,8 +582,9 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 MADE = (POOLING, STATE)
+ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 VIEWS = (
-    View("Similarity", (*MADE, replace(ORDER, applies=_is_drawn_whole)), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
+    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
