@@ -59,7 +59,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.view import (
     Ask,
     Cell,
@@ -224,13 +224,14 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         both = replace(options, values={**options.values, OTHER.key: other})
         made = ask(compared_effects, both)
         yield Text(escape_markdown(effects_that_changed(made.result)))
-        figure = Figure.of(effects_compared_figure, made, "", numbers="open", height=HEIGHT, explanation=OF_TWO)
-        about = [notice for notice in made.notices if notice not in first.notices]
-        yield replace(
-            figure,
-            file=f"effects {' '.join(figure.models)}",
-            below=[Notices(about, "caption")],
-            code=library_lines(compared_effects, opened, both),
+        yield Figure.of(
+            effects_compared_figure,
+            made,
+            f"effects {' '.join(dict(made.models))}",
+            numbers="open",
+            height=HEIGHT,
+            below=[Notices([notice for notice in made.notices if notice not in first.notices], "caption")],
+            **explained(OF_TWO, compared_effects, opened, both),
         )
 
     yield SecondModel("causes_beside", compared)
@@ -267,8 +268,7 @@ def _head_view(
             Text(ends, "caption"),
             Notices(first.notices, "caption"),
         ],
-        explanation=OF_EFFECTS,
-        code=library_lines(effects, opened, options),
+        **explained(OF_EFFECTS, effects, opened, options),
     )
 
 
@@ -353,8 +353,7 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"removal {greedy.kind} {opened.name}",
         below=[*_joint_parts(greedy), Text(CURVES, "caption"), Notices(answer.notices, "caption")],
-        explanation=OF_REMOVAL,
-        code=library_lines(ablation_curves, opened, options),
+        **explained(OF_REMOVAL, ablation_curves, opened, options),
     )
 
 
@@ -439,8 +438,7 @@ def patched_view(answer: Answer[ActivationPatching], opened: Opened, ask: Ask, o
             Text(SHARES, "caption"),
             Notices((*answer.notices, *patches.notices), "caption"),
         ],
-        explanation=OF_PATCHES,
-        code=library_lines(ask_patches, opened, options.only(*ask_patches.params)),
+        **explained(OF_PATCHES, ask_patches, opened, options.only(*ask_patches.params)),
     )
 
 
@@ -494,8 +492,7 @@ def spread_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         height=HEIGHT,
         below=[Text(_spread_words(spread)), Text(sentences, "caption")],
-        explanation=OF_SPREAD,
-        code=library_lines(effect_spread, opened, options),
+        **explained(OF_SPREAD, effect_spread, opened, options),
     )
     labels, classes = {label for label in listed.labels if label}, list_classes(opened, options)
     if not labels or len(classes) < 2 or not labels <= set(classes):
@@ -534,8 +531,7 @@ def _accuracy_view(
         accuracy_figure,
         answer,
         f"accuracy {IN_PLACE[options.choice(REMOVED_FOR)]} {opened.name}",
-        explanation=OF_ACCURACY,
-        code=library_lines(accuracy_curves, opened, options),
+        **explained(OF_ACCURACY, accuracy_curves, opened, options),
     )
     yield Notices([notice for notice in answer.notices if notice not in listed.notices], "caption")
 

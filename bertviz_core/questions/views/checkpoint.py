@@ -52,7 +52,7 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines
 from bertviz_core.questions.tables.checkpoints import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
@@ -386,8 +386,7 @@ def _formats(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options
         f"number formats {result.model}",
         alt=f"Errors and bytes of {result.model} by format, component, layer and block",
         below=[Text(formats_sentence(result))],
-        explanation=texts.FORMATS,
-        code=library_lines(number_formats, opened, chosen),
+        **explained(texts.FORMATS, number_formats, opened, chosen),
     )
     yield Table(formats_frame(result), f"Number formats of {result.model}", formats={"neighbours kept": "percent"})
     if result.texts:
@@ -560,8 +559,7 @@ def _layers(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options)
         answer,
         f"cosines of texts {names}",
         models=both,
-        explanation=texts.LAYERS,
-        code=library_lines(layer_similarity, opened, chosen),
+        **explained(texts.LAYERS, layer_similarity, opened, chosen),
     )
 
 

@@ -36,7 +36,7 @@ from bertviz_core.questions.predictions.followed import (
     followed_text,
 )
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.tables.training import (
     broken_frame,
     frozen_frame,
@@ -91,8 +91,7 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
             log,
             f"training log {run.name}",
             below=[Text(f"{undrawn}.", "caption")] if undrawn else (),
-            explanation=texts.LOG,
-            code=library_lines(training_log, run, Options()),
+            **explained(texts.LOG, training_log, run, Options()),
         )
     yield Notices(run.run.notices, "caption")
     if len(run.run.states) >= LEAST_CHECKPOINTS:
@@ -146,8 +145,7 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
         training_movement_figure,
         answer,
         f"movement from {options.get(FROM.key)} {run.name}",
-        explanation=texts.MOVED.format(rule=BROKEN),
-        code=library_lines(training_movement, run, Options(values=values)),
+        **explained(texts.MOVED.format(rule=BROKEN), training_movement, run, Options(values=values)),
     )
     yield from _broken(movement, broken - 1)
     if movement.unread:
@@ -185,8 +183,7 @@ def text_parts(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Par
         answer,
         f"text through {run.name}",
         below=sentences(answer),
-        explanation=texts.FOLLOWED_TEXT,
-        code=library_lines(followed_text, run, chosen),
+        **explained(texts.FOLLOWED_TEXT, followed_text, run, chosen),
     )
 
 
@@ -206,8 +203,7 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
             *sentences(answer),
             Text(about, "caption"),
         ],
-        explanation=texts.FOLLOWED_SCORES,
-        code=library_lines(followed_labels, run, chosen),
+        **explained(texts.FOLLOWED_SCORES, followed_labels, run, chosen),
         formats={"accuracy": "percent", "macro-F1": "percent"},
     )
 
@@ -223,8 +219,7 @@ def states_parts(listed: tuple[str, ...], run: TrainingSubject, ask: Ask) -> Ite
         answer,
         f"CKA through {run.name}",
         below=[*sentences(answer), Text(run_on, "caption")],
-        explanation=texts.FOLLOWED_LAYERS,
-        code=library_lines(followed_states, run, Options(listed)),
+        **explained(texts.FOLLOWED_LAYERS, followed_states, run, Options(listed)),
     )
     if answer.result.entropy is not None:
         yield Section((ENTROPY_DRAWN,), lambda _, __, options: _entropy(listed, run, ask, options))
@@ -236,8 +231,7 @@ def _entropy(listed: tuple[str, ...], run: TrainingSubject, ask: Ask, options: O
         training_entropy_figure,
         ask(followed_entropy, chosen),
         f"attention entropy through {run.name}",
-        explanation=texts.FOLLOWED_LAYERS,
-        code=library_lines(followed_entropy, run, chosen),
+        **explained(texts.FOLLOWED_LAYERS, followed_entropy, run, chosen),
     )
 
 
