@@ -30,9 +30,7 @@ class Fitted:
     text: str
     """Text with plotly markup."""
     size: int
-    """Font size."""
     lines: int
-    """Number of lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,7 @@ class Panel:
     hover: str
     """Hover text in HTML."""
     cells: Float[np.ndarray, "layers heads"]
-    """The numbers."""
     scale: Sequence[Sequence[float | str]]
-    """Colour scale."""
     ends: tuple[float, float]
     """Numbers at the ends of the scale."""
     unit: str
@@ -63,7 +61,6 @@ class PanelGrid:
     edges: int
     """Pixels beside all maps."""
     margin: Mapping[str, int]
-    """Pixels around the plot."""
     every_line_named: bool = False
     """Whether the axis of heads has a title below each row of maps, or only below the last."""
     hung: bool = False

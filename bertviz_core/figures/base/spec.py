@@ -352,9 +352,7 @@ class FigureSpec:
     """A figure of a page, file or command, drawn separately for each theme."""
 
     title: str
-    """Title of the figure."""
     alt: str
-    """Alternative text."""
     draw: Callable[[Theme], go.Figure]
     """Draws the figure; colours come only from the theme."""
     caption: str = ""

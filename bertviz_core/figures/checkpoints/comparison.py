@@ -166,7 +166,6 @@ def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
 
 
 SCORES_HEIGHT = 360
-"""Pixels."""
 MEASURES = ("accuracy", "macro-F1")
 BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
 """Shares of the height of the plot."""
@@ -281,7 +280,6 @@ def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
 CKA, SHARED = "CKA", "nearest texts shared"
 LAYER_MEASURES = (CKA, SHARED)
 LINES_HEIGHT = 330
-"""Pixels."""
 MOST_TICKS = 25
 
 

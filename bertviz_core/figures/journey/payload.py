@@ -57,11 +57,8 @@ class Ending:
     """The number at the end of the drawing, and its attribution."""
 
     title: str
-    """Title of the number."""
     value: float
-    """The number."""
     unit: str = ""
-    """Unit of the number."""
     layers: Float[np.ndarray, " layers"] | None = None
     """Change of the number without each layer."""
     heads: Float[np.ndarray, "layers heads"] | None = None

@@ -68,7 +68,6 @@ IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
 """Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
 Place = tuple[int, int]
-"""Layer and head."""
 
 
 def _removable(opened: Opened, options: Options) -> tuple[int, int, int]:

@@ -43,7 +43,6 @@ Prediction = (
 )
 """Result of a head: one type for each task, and for each view of a masked-LM head."""
 TextAndPair = tuple[str, str | None]
-"""A text, and its second text or None."""
 VIEWS = ("words", "surprise", "lens", "terms")
 VIEW = choice("view", VIEWS, "what to compute with a masked-LM head")
 TOP = Param("top", "whole", "words, terms or answers that are listed")

@@ -211,17 +211,13 @@ def _cost_metrics(costs: MultiplyAdds, typed: bool, by_formula: bool) -> Iterato
         ("Scores and mixing", costs.attention, ""),
         ("The rest", costs.other, " Task head, pooler, projections of embeddings and of tables of distances."),
     )
-    yield Metrics(
-        [
-            Metric("Your text" if typed else "A text", f"{here:,} tokens", "Special tokens included."),
-            Metric("Multiply-adds", short_count(total), words),
-            *(
-                Metric(
-                    label, f"{int(values[0]) / total:.1%}" if total else "", f"{int(values[0]):,} multiply-adds.{of}"
-                )
-                for label, values, of in parts
-            ),
-        ]
+    yield Metrics.of(
+        Metric("Your text" if typed else "A text", f"{here:,} tokens", "Special tokens included."),
+        Metric("Multiply-adds", short_count(total), words),
+        *(
+            Metric(label, f"{int(values[0]) / total:.1%}" if total else "", f"{int(values[0]):,} multiply-adds.{of}")
+            for label, values, of in parts
+        ),
     )
 
 

@@ -372,13 +372,11 @@ def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _joint_parts(removal: JointAblation) -> Iterator[Part]:
     """The joint effect, the sum of single effects, and the effect of each head."""
     difference = removal.joint - removal.total
-    yield Metrics(
-        [
-            Metric("Clean", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
-            Metric("Joint effect", _signed(removal.joint), "All these heads removed together."),
-            Metric("Sum of single effects", _signed(removal.total), "Each head removed alone, added up."),
-            Metric("Difference", _signed(difference), "Joint effect minus the sum of single effects."),
-        ]
+    yield Metrics.of(
+        Metric("Clean", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
+        Metric("Joint effect", _signed(removal.joint), "All these heads removed together."),
+        Metric("Sum of single effects", _signed(removal.total), "Each head removed alone, added up."),
+        Metric("Difference", _signed(difference), "Joint effect minus the sum of single effects."),
     )
     yield Text(
         f"Removed together {IN_WORDS[removal.kind]}, these {len(removal.places)} heads change the "

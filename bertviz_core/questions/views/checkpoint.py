@@ -318,16 +318,14 @@ def _values(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options:
     """One tensor: its numbers, and a histogram of its values."""
     tensor = statistics.by_name()[options.get(TENSOR.key)]
     about = f"{tensor.numel:,} numbers, {tensor.dtype}."
-    yield Metrics(
-        [
-            Metric("Shape", "×".join(map(str, tensor.shape)) or "1", about),
-            Metric("Mean", digits(tensor.mean)),
-            Metric("Standard deviation", digits(tensor.std), "Around the mean."),
-            Metric("Smallest", digits(tensor.minimum)),
-            Metric("Largest", digits(tensor.maximum)),
-            Metric("Zeros", f"{tensor.zeros:,}"),
-            Metric("NaN, infinite", f"{tensor.nan:,}, {tensor.infinite:,}"),
-        ]
+    yield Metrics.of(
+        Metric("Shape", "×".join(map(str, tensor.shape)) or "1", about),
+        Metric("Mean", digits(tensor.mean)),
+        Metric("Standard deviation", digits(tensor.std), "Around the mean."),
+        Metric("Smallest", digits(tensor.minimum)),
+        Metric("Largest", digits(tensor.maximum)),
+        Metric("Zeros", f"{tensor.zeros:,}"),
+        Metric("NaN, infinite", f"{tensor.nan:,}, {tensor.infinite:,}"),
     )
     if not tensor.finite:
         yield Text("None of its values is finite, so there is no histogram.", "caption")
@@ -484,15 +482,13 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
     whole = texts.number(comparison.relative_change) if comparison.tensors else "–"
     shared = "Of one shape, whatever their number format."
-    yield Metrics(
-        [
-            Metric("Relative change", whole, texts.WHOLE_CHANGE),
-            Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
-            Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
-            Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
-            Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
-            Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),
-        ]
+    yield Metrics.of(
+        Metric("Relative change", whole, texts.WHOLE_CHANGE),
+        Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
+        Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
+        Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
+        Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
+        Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),
     )
     for model, prefix in zip((comparison.first, comparison.second), comparison.prefixes, strict=True):
         if prefix:

@@ -161,12 +161,7 @@ def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
         numbers="open",
         height="auto" if len(hits.hits) <= 10 else 390,
         below=[Text(_summary(hits)), Notices(hits.notices, "caption")],
-        **explained(
-            words,
-            corpora.corpus_hits,
-            opened,
-            chosen,
-        ),
+        **explained(words, corpora.corpus_hits, opened, chosen),
     )
     if hits.hits[0].text is not None:
         bounds = 1, len(hits.hits), 1

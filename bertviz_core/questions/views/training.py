@@ -132,14 +132,12 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     broken = len({each.name for each in movement.broken})  # one may be so in several ways
     start, end = ("base", "base to the last checkpoint") if movement.base else ("first", "first checkpoint to the last")
     moved = texts.number(float(movement.whole_from_first[-1]))
-    yield Metrics(
-        [
-            Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
-            Metric("Last step", f"{int(movement.steps[-1]):,}"),
-            Metric(f"Moved from the {start}", moved, f"Movement of all parameters from the {end}."),
-            Metric("Never moved", f"{len(movement.frozen):,}", f"Of {len(movement.tensors):,} tensors."),
-            Metric("Broken tensors", f"{broken:,}", BROKEN),
-        ]
+    yield Metrics.of(
+        Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
+        Metric("Last step", f"{int(movement.steps[-1]):,}"),
+        Metric(f"Moved from the {start}", moved, f"Movement of all parameters from the {end}."),
+        Metric("Never moved", f"{len(movement.frozen):,}", f"Of {len(movement.tensors):,} tensors."),
+        Metric("Broken tensors", f"{broken:,}", BROKEN),
     )
     yield Figure.of(
         training_movement_figure,
