@@ -180,6 +180,5 @@ def reading_of(options: Options) -> MapOptions:
 
 
 def _place(opened: Opened, options: Options, trace: Trace) -> tuple[int, int]:
-    """The selected layer and head."""
     layer = options.numbered("layer", trace.num_hidden_layers, 0, opened.name)
     return layer, options.numbered("head", trace.num_attention_heads, 0, opened.name)
