@@ -6,6 +6,10 @@ Progress = Callable[[int, int], None]
 """Called as progress(done, total); may raise, for example SupersededError, to stop the work."""
 
 
+def no_progress(done: int, total: int, /) -> None:
+    """Do nothing, where nobody watches the work."""
+
+
 class Named(str):
     """Name of a parameter in an error message; each interface spells it in its own way (`layer`, `--layer`)."""
 

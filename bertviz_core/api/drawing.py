@@ -39,7 +39,6 @@ class FigureSource:
     """The model, corpus or training run, and the options from which the figures of a result are drawn."""
 
     opened: OpenedModel | OpenedFolder | OpenedTraining
-    """The model, corpus or training run."""
     options: Options = field(default_factory=Options)
     """Options of the result; those of a figure override them."""
     answered: tuple[str, ...] = ()
@@ -160,7 +159,6 @@ def write_content(file: Path, content: bytes) -> None:
 
 
 def _require_size(theme: str, width: int | None, height: int | None) -> None:
-    """Refuse themes and sizes that there are not."""
     for side, pixels in (("width", width), ("height", height)):
         if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
             raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")

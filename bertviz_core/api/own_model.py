@@ -192,7 +192,6 @@ def own_objects(name: Any, task: Any, tokenizer: Any) -> tuple[Any, Any, Any]:
 
 
 def _require_types(model: Saveable, tokenizer: Saveable | None) -> None:
-    """Refuse objects of other types."""
     name = type(model).__name__
     merges = _is_peft_model(model)
     if not merges and isinstance(model, torch.nn.Module) and any(map(_of_peft, model.modules())):
@@ -394,7 +393,6 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _expected(hint: Any) -> str:
-    """Description of an annotation for an error message."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_expected(each) for each in get_args(hint)))
@@ -408,7 +406,6 @@ def _expected(hint: Any) -> str:
 
 
 def _described(value: Any) -> str:
-    """Description of the type of a value, without its content."""
     if value is None or isinstance(value, bool):
         return str(value)
     kinds = {str: "a text", bytes: "bytes", int: "a whole number", float: "a number with a fraction", dict: "a dict"}

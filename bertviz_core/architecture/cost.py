@@ -115,9 +115,6 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: 
 
     Attention is eager, so every pair of tokens counts regardless of windows. Lengths whose run would take too long are
     left out.
-
-    Args:
-        lengths: tokens of the texts.
     """
     dry = dry_model(name, config, task)
     where = places_of(dry)

@@ -36,7 +36,6 @@ def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: Mode
     """The design of a model, from its modules and config; values are not needed.
 
     Args:
-        model: the model, on any device.
         facts: dataflow of the class; without it windows are unknown.
     """
     config = model.config
@@ -73,7 +72,6 @@ def _most_common(local: list[Window]) -> Window | None:
 
 
 def _ends_with_norm(facts: ModelFacts | None, ledger: Ledger, kind: DesignKind, stack: str) -> bool:
-    """Whether a normalisation follows the last layer of a stack."""
     if facts is None or (kind != "encoder-decoder" and kind != stack):
         return False
     behind = {"encoder": facts.encoder_behind, "decoder": facts.decoder_behind}

@@ -39,14 +39,10 @@ class PlainRow:
     """A text of a given number of tokens, without a tokenizer."""
 
     input_ids: Any
-    """Vocabulary ids."""
     token_type_ids: None = None
-    """No token types."""
     other_inputs: Mapping[str, Any] = field(default_factory=dict)
-    """No further ids."""
 
     def __len__(self) -> int:
-        """Number of tokens."""
         return len(self.input_ids)
 
 
@@ -70,13 +66,11 @@ class DryModel:
     """A model without weights that can be run; not shared between callers."""
 
     name: str
-    """Name of the model."""
     model: "transformers.PreTrainedModel"
     """The model, on the meta device or with zero weights."""
     device_mode: DeviceMode
     """Which of the two."""
     masked: bool
-    """Whether it is called with an attention mask."""
 
     def inputs(self, rows: list[ModelRow]) -> "dict[str, torch.Tensor]":
         """Inputs for texts of equal length."""

@@ -26,8 +26,6 @@ def layer_paths(ledger: Ledger, model_type: str, stack: str = "") -> dict[int, t
     besides the deep one. Only the longest lists count.
 
     Args:
-        ledger: parameters of the class.
-        model_type: its family.
         stack: "encoder" or "decoder"; stack_of(ledger) by default.
     """
     lists: dict[str, dict[int, str]] = {}
@@ -67,9 +65,6 @@ def layer_flow(
 
     Args:
         tree: the module tree, not folded.
-        ledger: the ledger of the same class.
-        run: shapes of a run of the same class.
-        model: sizes of the model.
         facts: dataflow of the same class; without it the blocks are unknown.
         layer: zero-based index among the stored layers of the encoder, or of a decoder-only model.
     """
@@ -195,7 +190,6 @@ def _around(name: str) -> str:
 
 
 def _all_around(path: str) -> Iterator[str]:
-    """The modules around one."""
     while path := _around(path):
         yield path
 

@@ -29,7 +29,6 @@ def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTr
     """The module tree of a model in memory; the row of the model has the total of its ledger.
 
     Args:
-        module: a transformers model, with its config.
         fold: whether equal neighbours in a list are one row, as in print(model).
     """
     ledger = module_ledger(name, module)
@@ -177,9 +176,6 @@ def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, tas
     """Shapes through every module in a run on a text, equal to those of a run with weights.
 
     The decoder of an encoder-decoder model has one token.
-
-    Args:
-        row: the tokens of the text, or their number.
     """
     dry = dry_model(name, config, task)
     return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
@@ -263,7 +259,6 @@ def _capture_hooks(
 
 
 def _shapes(value: Any) -> Iterator[Shape]:
-    """Shapes of all tensors in a nested value."""
     if isinstance(value, torch.Tensor):
         yield tuple(value.shape)
     elif isinstance(value, Mapping):

@@ -77,7 +77,6 @@ class LayerFacts:
     attention: AttentionFacts | None
     """Its attention; None if it has no softmax over tokens."""
     gated: bool
-    """Whether its feed-forward block is gated."""
 
     @property
     def order(self) -> Order:
@@ -90,11 +89,9 @@ class StreamTable:
     """An embedding table."""
 
     name: str
-    """Name of the parameter."""
     role: Literal["word", "position", "token type", "other"]
     """Index of its rows."""
     rows: int
-    """Number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,6 @@ class ModelFacts:
     """Facts about a model."""
 
     model_class: str
-    """Class of the model."""
     tables: tuple[StreamTable, ...]
     """Embedding tables, in the order of the run."""
     before: tuple[str, ...]
@@ -116,7 +112,6 @@ class ModelFacts:
     positions: tuple[Position, ...]
     """How positions enter; empty if unknown."""
     learned_positions: bool
-    """Whether position vectors are learned."""
     types: Types
     """How token types enter."""
     keeps_tokens: bool
@@ -124,12 +119,10 @@ class ModelFacts:
     pooler: bool
     """Whether the base class has a pooler, even if this class does not."""
     base_class: str
-    """Base class of the family."""
     recorded: bool
     """Whether every layer passes query, key and value, without unsupported arguments, to transformers' exchangeable
     attention function."""
     sinks: bool = False
-    """Whether heads have attention sinks."""
 
     def layer(self, stack: str, index: int) -> LayerFacts | None:
         """The facts about a layer; None if there are none."""
@@ -219,7 +212,6 @@ class Design:
     """The stacks of a model and their attention."""
 
     kind: DesignKind
-    """Kind of model."""
     encoder_layers: int
     """Layers of the encoder in a forward pass; 0 for a decoder-only model."""
     decoder_layers: int
@@ -243,7 +235,6 @@ class Design:
     head: str = ""
     """Display name of its task head; "" for a class without one."""
     output: str = "a vector per token"
-    """Description of the output."""
 
 
 LM_HEAD, NEXT_TOKEN = "language model head", "the next token"
@@ -260,7 +251,6 @@ class ModuleWeight:
     name: str
     """Name in the module, such as "weight"."""
     shape: Shape
-    """Size of every axis."""
     tied_to: str | None
     """Name of the parameter that it is tied to, which is counted instead."""
 
@@ -278,7 +268,6 @@ class ModuleRow:
     name: str
     """Last part of the path."""
     class_name: str
-    """Class of the module."""
     repeats: int
     """Number of modules that it represents."""
     paths: tuple[str, ...]
@@ -303,9 +292,7 @@ class ModuleTree:
     """All modules of a model; parents come before their children."""
 
     model: str
-    """Name under which the model was requested."""
     architecture: str
-    """Class of the model."""
     rows: tuple[ModuleRow, ...]
     """The modules in the order of print(model)."""
     total: int
@@ -336,9 +323,7 @@ class ShapeRun:
     modules: Mapping[str, ModuleShape]
     """Dotted path -> shapes, in the order of the calls."""
     seq: int
-    """Tokens of the text."""
     device_mode: DeviceMode
-    """How the model was run."""
     decoder_tokens: int
     """Tokens of the decoder; 0 for a model without one."""
     batch_axes: Mapping[str, tuple[int | None, int | None]]
@@ -371,13 +356,10 @@ class FlowStep:
     name: str
     """Path inside the layer."""
     class_name: str
-    """Class of the module."""
     part: str
     """Part of the layer, for its colour."""
     weights: tuple[Shape, ...]
-    """Shapes of its parameters."""
     numel: int
-    """Number of parameters."""
     enters: Shape | None
     """Input shape without the batch axis; None if unknown."""
     leaves: Shape | None
@@ -391,9 +373,7 @@ class FlowRemainder:
     module: str
     """Path inside the layer."""
     names: tuple[str, ...]
-    """Names of the parameters in the module."""
     numel: int
-    """Their number."""
     called: bool
     """Whether the run calls the module."""
 
@@ -403,7 +383,6 @@ class LayerFlow:
     """The dataflow of a layer."""
 
     model: str
-    """Name of the model."""
     title: str
     """Display name of the family."""
     layer: int
@@ -423,13 +402,9 @@ class LayerFlow:
     scaling: float | None
     """Factor of the product of query and key; None if unknown."""
     gated: bool
-    """Whether the feed-forward block is gated."""
     activation: str
-    """Name of the activation."""
     num_attention_heads: int | None
-    """Heads."""
     head_dim: int | None
-    """Size of a query, key or value vector."""
     hidden: int | None
     """Size of the input vectors."""
     window: Window | None
@@ -437,7 +412,6 @@ class LayerFlow:
     positions: tuple[Position, ...]
     """Positions in this layer: "relative", "rotary"."""
     seq: int
-    """Tokens of the text."""
     vectors: int
     """Number of input vectors: one per token, fewer after pooling, more with padding."""
     applications: int
@@ -453,9 +427,7 @@ class Growth:
     """Multiply-adds of one forward pass on n tokens, as per_pair * n² + per_token * n + per_text."""
 
     per_pair: int = 0
-    """Multiply-adds for each pair of tokens."""
     per_token: int = 0
-    """Multiply-adds for each token."""
     per_text: int = 0
     """Multiply-adds for each text, regardless of its length."""
 
@@ -469,7 +441,6 @@ class LayerAttention:
     """Cost of the scores and the mixing of values of a layer for each pair of tokens."""
 
     path: str
-    """Dotted path of the layer."""
     per_pair: int
     """Multiply-adds for a pair of tokens, summed over all heads and applications of the layer."""
     window: Window | None
@@ -481,13 +452,10 @@ class OperationTerms:
     """The formula for the multiply-adds of one forward pass on n tokens, part by part."""
 
     model: str
-    """Name of the model."""
     model_class: str
-    """Class that is counted."""
     projections: Growth
     """Projections of query, key, value and output."""
     feed_forward: Growth
-    """Feed-forward blocks."""
     other: Growth
     """All else: projections of embeddings, pooler, task head, relative positions."""
     attention: Growth
@@ -505,7 +473,6 @@ class MultiplyAdds:
     """Multiply-adds of one forward pass by part, for some lengths."""
 
     lengths: Int[np.ndarray, " lengths"]
-    """Tokens of a text."""
     projections: Int[np.ndarray, " lengths"]
     """Multiply-adds of the query, key, value and output projections."""
     attention: Int[np.ndarray, " lengths"]
@@ -513,7 +480,6 @@ class MultiplyAdds:
     every_pair: Int[np.ndarray, " lengths"]
     """The same for all pairs of tokens, as PyTorch counts."""
     feed_forward: Int[np.ndarray, " lengths"]
-    """Multiply-adds of the feed-forward blocks."""
     other: Int[np.ndarray, " lengths"]
     """Multiply-adds of all else, including pooler and task head."""
 
@@ -537,7 +503,6 @@ class Crossover:
     tokens: int | None
     """The smallest such length; None if there is none up to the maximum length."""
     projections: bool = False
-    """Whether the projections count as attention."""
 
 
 Holding = Literal["inference", "training"]
@@ -549,9 +514,7 @@ class ActivationMemory:
     """Bytes of activations by batch and length, in float32 with eager attention."""
 
     model: str
-    """Name of the model."""
     holding: Holding
-    """What is counted."""
     batches: tuple[int, ...]
     """Batch sizes, the rows of nbytes."""
     lengths: tuple[int, ...]

@@ -271,7 +271,6 @@ def _size(config: Mapping[str, Any], words: Sequence[str]) -> Any:
 
 
 def _table_rows(ledger: Ledger, word: str) -> int | None:
-    """Rows of the embedding table with this word in its name."""
     shapes = [row.shape for row in ledger.parameters if row.component == "embeddings" and word in row.name]
     return next((shape[0] for shape in shapes if len(shape) == 2), None)
 

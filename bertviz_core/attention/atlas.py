@@ -24,7 +24,7 @@ from bertviz_core.attention.maps import (
     select_entries,
 )
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, HeadMeasure, HeadMeasures, MapOptions, PooledMap
-from bertviz_core.errors import Progress
+from bertviz_core.errors import Progress, no_progress
 from bertviz_core.trace.results import Trace
 
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
@@ -39,7 +39,7 @@ def attention_atlas(
     options: MapOptions | None = None,
     value_norms: Float[np.ndarray, "layers heads seq"] | None = None,
     max_side: int = MAX_THUMBNAIL_SIDE,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     layer_maps: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionAtlas:
     """A thumbnail and the measures of every head; a thumbnail is the max-pool of attention_map(...).weights.
@@ -49,8 +49,6 @@ def attention_atlas(
 
     Args:
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
-        max_side: maximum rows and columns of a thumbnail.
-        progress: called after every head; may raise to stop the work.
         layer_maps: maps of all layers for weights "rollout" (computed by default) or "value-zeroing".
     """
     options = options or MapOptions()
@@ -89,9 +87,7 @@ def pooled_map(
     The softmax is taken over the whole row even if a range of keys is shown.
 
     Args:
-        max_side: maximum rows and columns.
         query_range: tokens of the rows, end exclusive; None for all.
-        key_range: tokens of the columns.
     """
     seq = len(trace.tokens)
     (top, bottom), (left, right) = query_range or (0, seq), key_range or (0, seq)
@@ -163,9 +159,7 @@ def measure_sums(
     """Sums of the four measures over some rows of a map; the cells of a row are taken as shares of their sum.
 
     Args:
-        cells: rows of a map.
         distances: of every query to every key, in tokens.
-        special: whether a key is a special token.
     """
     total = cells.sum(axis=1, keepdims=True)
     shares = np.divide(cells, total, out=np.zeros_like(cells), where=total != 0)
@@ -186,15 +180,12 @@ def mean_measures(sums: Float[np.ndarray, " measures"], queries: int, keys: int)
 
 
 def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
-    """Measures of all heads as separate arrays."""
     return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
 
 
-def _report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
-    """Report each head of a batch."""
-    if progress:
-        for head in range(batch.start, batch.stop):
-            progress(layer * shape[1] + head + 1, shape[0] * shape[1])
+def _report(progress: Progress, layer: int, batch: slice, shape: Sequence[int]) -> None:
+    for head in range(batch.start, batch.stop):
+        progress(layer * shape[1] + head + 1, shape[0] * shape[1])
 
 
 PROFILE_MEASURES: tuple[HeadMeasure, ...] = (

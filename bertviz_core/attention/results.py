@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, Tokens
 
 Weights = Literal["attention", "value-weighted", "rollout", "value-zeroing"]
 """Meaning of a cell: the probability; the norm of the weighted value vector; the rollout share through all layers; the
@@ -26,7 +26,6 @@ class MapOptions:
     """How tokens are merged, hidden and selected for a map."""
 
     weights: Weights = "attention"
-    """Meaning of a cell."""
     words: bool = False
     """Whether tokens are merged into words: sum over keys, mean over queries."""
     hide_special: bool = False
@@ -34,7 +33,6 @@ class MapOptions:
     hide_punctuation: bool = False
     """Whether punctuation is hidden, as queries and as keys."""
     block: Block = "all"
-    """Block of a pair that is shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +45,6 @@ class Axis:
     """Positions of the tokens of each entry."""
 
     def __len__(self) -> int:
-        """Number of entries."""
         return len(self.labels)
 
     def second_entry(self, second: int | None) -> int | None:
@@ -68,7 +65,6 @@ class AttentionMap:
     head: int | None
     """Zero-based; None if all heads are combined (rollout, value zeroing)."""
     options: MapOptions
-    """Options of the map."""
     queries: Axis
     """Rows."""
     keys: Axis
@@ -80,7 +76,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttentionComparison:
+class AttentionComparison(Noticed):
     """The attention of one head in each of two models for one text."""
 
     models: tuple[str, str]
@@ -93,8 +89,6 @@ class AttentionComparison:
     """Map of the second model."""
     same_entries: bool
     """Whether rows and columns of both maps are the same parts of the text."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, "queries keys"] | None:
@@ -129,7 +123,6 @@ class AttentionAtlas:
     """Maps of all heads, max-pooled if the text is long."""
 
     options: MapOptions
-    """Options of the maps."""
     queries: Axis
     """Rows of the full maps."""
     keys: Axis
@@ -141,7 +134,6 @@ class AttentionAtlas:
     column_starts: Int[np.ndarray, " columns"]
     """First entry of keys in every thumbnail column."""
     measures: HeadMeasures
-    """Measures of each head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +141,7 @@ class PooledMap:
     """The map of a head over a range of tokens, max-pooled to a limited size."""
 
     layer: int
-    """Zero-based."""
     head: int
-    """Zero-based."""
     weights: Float[np.ndarray, "rows columns"]
     """Largest probability in each block of cells."""
     row_starts: Int[np.ndarray, " rows"]

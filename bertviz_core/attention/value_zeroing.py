@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.results import AttentionComparison, AttentionMap
-from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.errors import Progress, UnsupportedModelError, no_progress
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
@@ -27,16 +27,12 @@ def value_zeroing(
     loaded: LoadedModel,
     tokens: Tokens,
     layer: int,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_nbytes: int = MAX_BATCH_BYTES,
 ) -> Float[np.ndarray, "seq seq"]:
     """Relative change of each token's output of a layer (rows) without each token's value (columns); rows sum to 1.
 
     C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row without any change is 0.
-
-    Args:
-        progress: called as progress(tokens done, tokens); may raise to stop the work.
-        max_nbytes: approximate memory limit of a batch.
     """
     layers, seq = loaded.num_hidden_layers, len(tokens)
     if not 0 <= layer < layers:
@@ -54,8 +50,7 @@ def value_zeroing(
             states = hidden_states(loaded, output)[layer + 1][:, :seq].double()
         moved = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:1], dim=-1)
         distances[:, start : places.stop] = moved.clamp(min=0).cpu().numpy().T
-        if progress is not None:
-            progress(places.stop, seq)
+        progress(places.stop, seq)
     sums = distances.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(distances, sums, out=np.zeros_like(distances), where=sums > 0)
     return shares.astype(np.float32)
@@ -99,18 +94,12 @@ def _hidden_size(loaded: LoadedModel) -> int:
 
 
 QUOTED = 30
-"""Most characters of a token in a sentence."""
 
 
 def relative_place(place: int, count: int, other_count: int) -> int:
     """The layer, or head, of another model at the same relative place; the same number where both have as many.
 
     The first corresponds to the first and the last to the last: layer 5 of 6 to layer 11 of 12.
-
-    Args:
-        place: layer or head of the first model, from 0.
-        count: number of its layers or heads.
-        other_count: number of those of the other model.
     """
     return round(place * (other_count - 1) / (count - 1)) if count > 1 else 0
 
@@ -118,13 +107,7 @@ def relative_place(place: int, count: int, other_count: int) -> int:
 def compared_attention(
     models: tuple[str, str], tokens: tuple[Tokens, Tokens], maps: tuple[AttentionMap, AttentionMap]
 ) -> AttentionComparison:
-    """Compare two maps that were read in the same way, each of the text as its model reads it.
-
-    Args:
-        models: names of the models.
-        tokens: the text as each model reads it.
-        maps: the map of each model.
-    """
+    """Compare two maps that were read in the same way, each of the text as its model reads it."""
     notice = ""
     for first, second in ((maps[0].queries, maps[1].queries), (maps[0].keys, maps[1].keys)):
         if not notice and not same_parts(*tokens, first.positions, second.positions):

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from bertviz_core.attribution.results import ShareMethod, WordAttributions
 from bertviz_core.attribution.words import INSTEAD, reference_id, text_units, unit_names
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.interventions.runs import NUMBER_NBYTES, states_nbytes
 from bertviz_core.interventions.targets import Target
 from bertviz_core.lazy_imports import torch
@@ -44,22 +44,19 @@ def clenshaw_curtis(intervals: int) -> tuple[Float[np.ndarray, " nodes"], Float[
 def refined(
     known: Float[np.ndarray, "half ..."] | None,
     intervals: int,
-    evaluate: Callable[[Float[np.ndarray, " points"], Progress | None], Float[np.ndarray, "points ..."]],
-    progress: Progress | None = None,
+    evaluate: Callable[[Float[np.ndarray, " points"], Progress], Float[np.ndarray, "points ..."]],
+    progress: Progress = no_progress,
 ) -> Float[np.ndarray, "nodes ..."]:
     """Return the values of a function at all nodes.
 
     Args:
         known: its values at the nodes of half as many intervals, which are not evaluated again; None for none.
-        evaluate: called as evaluate(points, progress), returns the values at these points.
-        progress: called as progress(nodes done, nodes), those known included; may raise to cancel.
     """
     points, _ = clenshaw_curtis(intervals)
     done = 0 if known is None else len(known)
 
     def further(count: int, _: int) -> None:
-        if progress is not None:
-            progress(done + count, len(points))
+        progress(done + count, len(points))
 
     if known is None:
         return evaluate(points, further)
@@ -86,7 +83,7 @@ def integrated_gradients(
     target: Target,
     tokenizer: TextTokenizer,
     whole_words: bool = True,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
     """Compute shares that sum to the target minus that of the fully masked text, up to the returned completeness error.
@@ -97,8 +94,6 @@ def integrated_gradients(
 
     Args:
         whole_words: whether to sum the tokens of a word.
-        progress: called as progress(nodes done, nodes); may raise to cancel.
-        max_gradient_bytes: approximate limit in bytes for a run with gradients.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     intervals, notices, shares = FIRST_INTERVALS, target.notices, path.integral(FIRST_INTERVALS, progress)
@@ -124,7 +119,7 @@ def gradient_x_input(
     target: Target,
     tokenizer: TextTokenizer,
     whole_words: bool = True,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> WordAttributions:
     """Compute gradient times difference from the reference, (x - r) * dF/dx, in one run.
@@ -187,15 +182,13 @@ class _Path:
         self.difference, self.reference = ends[0] - ends[1], ends[1]
         self._known: Float[np.ndarray, "nodes seq"] | None = None
 
-    def integral(self, intervals: int, progress: Progress | None) -> Float[np.ndarray, " seq"]:
+    def integral(self, intervals: int, progress: Progress) -> Float[np.ndarray, " seq"]:
         """Compute the shares of every token by quadrature."""
         self._known = refined(self._known, intervals, self.slopes, progress)
         shares: np.ndarray = clenshaw_curtis(intervals)[1] @ self._known
         return shares
 
-    def slopes(
-        self, points: Float[np.ndarray, " points"], progress: Progress | None
-    ) -> Float[np.ndarray, "points seq"]:
+    def slopes(self, points: Float[np.ndarray, " points"], progress: Progress) -> Float[np.ndarray, "points seq"]:
         """Compute (x - r) times the gradient at points of the path (r at 0, x at 1), per token."""
         way, slopes = self._end - self._start, np.empty((len(points), self._end.shape[1]))
         for start in range(0, len(points), self._step):
@@ -205,8 +198,7 @@ class _Path:
                 embeddings = (self._start + at * way).requires_grad_()
                 (gradient,) = torch.autograd.grad(self._values(embeddings).sum(), embeddings)
             slopes[part] = (gradient.double() * way.double()).sum(dim=-1).cpu().numpy()
-            if progress is not None:
-                progress(min(start + self._step, len(points)), len(points))
+            progress(min(start + self._step, len(points)), len(points))
         return slopes
 
     def result(
@@ -226,9 +218,6 @@ class _Path:
             np.array([each[list(unit.positions)].sum() for unit in units], dtype=np.float32)
             for each in (shares, changes)
         )
-        share_errors = np.abs(changed)
-        for array in (summed, share_errors):
-            array.setflags(write=False)
         return WordAttributions(
             model=target.loaded.name,
             target=target.name,
@@ -243,7 +232,7 @@ class _Path:
             clean=self.clean,
             reference=self.reference,
             error=error,
-            share_errors=share_errors,
+            share_errors=np.abs(changed),
             runs=self.runs,
             seconds=perf_counter() - started,
             notices=notices,

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from bertviz_core.attribution.gradients import clenshaw_curtis, refined
 from bertviz_core.attribution.results import PairAttributions
 from bertviz_core.attribution.words import reference_id, text_units
-from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError, no_progress
 from bertviz_core.interventions.hooks import Intervention, intervening
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets import cosine_target
@@ -56,7 +56,7 @@ def pair_attributions(
     pair: str,
     plan: SentencePlan,
     layer: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> PairAttributions:
     """Compute the contribution of every pair of tokens to the cosine of two texts.
@@ -66,10 +66,7 @@ def pair_attributions(
     largest; a notice reports if this is not reached.
 
     Args:
-        text: the first text.
-        pair: the second text.
         layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
-        progress: called as progress(nodes done, nodes) for each text and number of nodes; may raise to cancel.
     """
     started = perf_counter()
     if not 0 <= layer < loaded.num_hidden_layers:
@@ -105,8 +102,6 @@ def pair_attributions(
             )
             break
     shares, changes = shares.astype(np.float32), changes.astype(np.float32)
-    for array in (shares, changes):
-        array.setflags(write=False)
     return PairAttributions(
         model=loaded.name,
         layer=layer,
@@ -125,7 +120,7 @@ def pair_attributions(
     )
 
 
-def _products(ways: "list[_Way]", intervals: int, progress: Progress | None) -> Float[np.ndarray, "first second"]:
+def _products(ways: "list[_Way]", intervals: int, progress: Progress) -> Float[np.ndarray, "first second"]:
     """Compute the shares of all pairs of tokens with this number of intervals."""
     parts = [way.parts(intervals, progress) for way in ways]
     return np.asarray(parts[0] @ parts[1].T)
@@ -181,14 +176,14 @@ class _Way:
         self._known: Float[np.ndarray, "nodes seq dimensions"] | None = None
         self.end, self.start = vectors
 
-    def parts(self, intervals: int, progress: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
+    def parts(self, intervals: int, progress: Progress) -> Float[np.ndarray, "seq dimensions"]:
         """Return the contribution of every token to f(text) - f(reference)."""
         self._known = refined(self._known, intervals, self._at, progress)
         parts: np.ndarray = np.einsum("n,nsd->sd", clenshaw_curtis(intervals)[1], self._known)
         return parts
 
     def _at(
-        self, points: Float[np.ndarray, " points"], progress: Progress | None
+        self, points: Float[np.ndarray, " points"], progress: Progress
     ) -> Float[np.ndarray, "points seq dimensions"]:
         """Compute the derivative of f along every token's way at points of the path (reference at 0, text at 1)."""
         seq, way, done = len(self.runs.target.tokens), self._end - self._start, 0
@@ -205,8 +200,7 @@ class _Way:
                 by_token = self._slopes(self._start + at * way, directions)
                 slopes[part, first : first + token_step] = by_token.swapaxes(0, 1)
                 done += len(tokens) * len(at)
-                if progress is not None:
-                    progress(done // seq, len(points))
+                progress(done // seq, len(points))
         return slopes
 
     def _slopes(

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, OfModel, Tokens
 
 ShareMethod = Literal["leave-one-out", "integrated-gradients", "gradient-x-input"]
 """Leave-one-out, integrated gradients, or gradient x input."""
@@ -17,11 +17,9 @@ REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordAttributions:
+class WordAttributions(OfModel):
     """Contribution of each word, or token, of a text to a target; negative if it lowers the target."""
 
-    model: str
-    """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
@@ -53,8 +51,6 @@ class WordAttributions:
     """Number of rows run through the model."""
     seconds: float
     """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def per_token(self) -> Float[np.ndarray, " seq"]:
         """Share of each token's word; NaN for special tokens."""
@@ -74,21 +70,17 @@ class WordAttributions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttributionComparison:
+class AttributionComparison(Noticed):
     """Contribution of each part of a text to the same target in two models; parts are words, or tokens, of both."""
 
     first: WordAttributions
-    """Attributions of the first model."""
     second: WordAttributions
-    """Attributions of the second model."""
     parts: tuple[str, ...]
     """The smallest parts of the text that are whole words, or tokens, of both models, in the order of the text."""
     first_shares: Float[np.ndarray, " parts"]
     """Share of each part in the first model, the sum over its words; NaN where the model reads none."""
     second_shares: Float[np.ndarray, " parts"]
     """Share of each part in the second model."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, " parts"]:
@@ -107,17 +99,14 @@ class AttributionComparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassAttributions:
+class ClassAttributions(OfModel):
     """Contribution of each word, or token, of a text to several classes, measured by leaving it out."""
 
-    model: str
-    """Name of the model."""
     measure: str
     """Measure of each class, and the unit of its shares: "logit", "probability" or "margin"."""
     instead: str
     """Replacement of a removed word, one phrase."""
     tokens: Tokens
-    """The text that was run."""
     words: tuple[str, ...]
     """The words or tokens, special ones left out."""
     positions: tuple[tuple[int, ...], ...]
@@ -135,9 +124,6 @@ class ClassAttributions:
     runs: int
     """Number of rows run through the model, once for all classes."""
     seconds: float
-    """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def strongest(self, place: int) -> tuple[int | None, int | None]:
         """Return the words with the strongest contribution for and against a class; None if there is none."""
@@ -151,7 +137,6 @@ class WordCurve:
     """A target without the strongest words, and with them alone, by one method; in the target's unit."""
 
     method: ShareMethod
-    """Method that ranks the words."""
     without: Float[np.ndarray, " steps"]
     """The target without the k strongest words, for each k in WordCurves.counts."""
     alone: Float[np.ndarray, " steps"]
@@ -159,19 +144,14 @@ class WordCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordCurves:
+class WordCurves(OfModel):
     """Comprehensiveness and sufficiency of the strongest words, compared with random orders (DeYoung et al. 2020)."""
 
-    model: str
-    """Name of the model."""
     title: str
-    """Title of the target."""
     unit: str
-    """Unit of the target."""
     instead: str
     """Replacement of a removed word, one phrase."""
     tokens: Tokens
-    """The text that was run."""
     words: int
     """Number of removable words or tokens."""
     counts: tuple[int, ...]
@@ -187,13 +167,9 @@ class WordCurves:
     random_alone: Float[np.ndarray, "orders steps"]
     """The target with only the first k words of the reverse of each random order."""
     seed: int
-    """Seed of the random orders."""
     runs: int
     """Number of rows run through the model."""
     seconds: float
-    """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
         """Return the mean drop of the target below the clean value (area over the perturbation curve)."""
@@ -201,23 +177,18 @@ class WordCurves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairAttributions:
+class PairAttributions(OfModel):
     """The cosine of two texts as a sum of shares of token pairs and reference terms.
 
     cosine = sum of shares + f(a)f(r_b) + f(r_a)f(b) - f(r_a)f(r_b), where f is the unit vector of a text and r its
     reference, the text with every word masked.
     """
 
-    model: str
-    """Name of the model."""
     layer: int
     """Entry of the hidden states at which the paths start; 0 is the embedding output."""
     first: Tokens
-    """The first text."""
     second: Tokens
-    """The second text."""
     shares: Float[np.ndarray, "first_tokens second_tokens"]
-    """Share of every pair of tokens."""
     first_reference: float
     """Cosine of the first text with the reference of the second."""
     second_reference: float
@@ -225,7 +196,6 @@ class PairAttributions:
     both_references: float
     """Cosine of the two references."""
     cosine: float
-    """Cosine of the two texts."""
     error: float
     """|sum of shares + reference terms - cosine|."""
     share_errors: Float[np.ndarray, "first_tokens second_tokens"]
@@ -233,9 +203,6 @@ class PairAttributions:
     nodes: int
     """Number of quadrature nodes per path."""
     seconds: float
-    """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:

@@ -15,7 +15,7 @@ from bertviz_core.attribution.results import (
     WordCurve,
     WordCurves,
 )
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.interventions.target_parsing import parse_target
 from bertviz_core.interventions.targets import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.lazy_imports import torch
@@ -66,11 +66,7 @@ class Remover:
     """Builds rows of a text without some of its tokens."""
 
     def __init__(self, target: Target, tokenizer: TextTokenizer, replacement: Replacement) -> None:
-        """Prepare the removal of words.
-
-        Args:
-            target: the number that is looked at; it knows the text.
-        """
+        """Prepare the removal of words."""
         self._tokens, self._replacement = target.tokens, replacement
         self._mask = reference_id(tokenizer) if replacement == "mask" else 0
         if replacement == "drop" and parse_target(target.name, has_pair=True).places:
@@ -103,13 +99,9 @@ def reference_id(tokenizer: TextTokenizer) -> int:
 
 
 def row_values(
-    target: Target, rows: Sequence[ModelRow], progress: Progress | None = None
+    target: Target, rows: Sequence[ModelRow], progress: Progress = no_progress
 ) -> Float[np.ndarray, "rows ..."]:
-    """Compute the target of each row, one or several numbers; rows of equal length share a run if the family allows it.
-
-    Args:
-        rows: texts as token ids.
-    """
+    """Compute the target of each row, one number or several; rows of equal length share a run if the family allows."""
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
     values, done = np.empty(0), 0
@@ -122,8 +114,7 @@ def row_values(
             values = np.empty((len(rows), *found.shape[1:]), dtype=np.float64)
         values[group] = found.double().cpu().numpy()
         done += len(group)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     if not np.isfinite(values).all():
         raise TextError(f"The {target.title} is no finite number for this text, so no change of it can be measured.")
     return values
@@ -134,7 +125,7 @@ def leave_one_out(
     tokenizer: TextTokenizer,
     whole_words: bool = True,
     replacement: Replacement = "mask",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> WordAttributions:
     """For each word, compute the target of the text minus that of the text without the word.
 
@@ -147,9 +138,6 @@ def leave_one_out(
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units), *([nothing] if len(nothing) else [])]
     values = row_values(target, rows, progress)
     shares = (values[0] - values[1 : len(units) + 1]).astype(np.float32)
-    errors = np.zeros_like(shares)
-    for array in (shares, errors):
-        array.setflags(write=False)
     return WordAttributions(
         model=target.loaded.name,
         target=target.name,
@@ -164,7 +152,7 @@ def leave_one_out(
         clean=float(values[0]),
         reference=float(values[-1]) if len(nothing) else float("nan"),
         error=0.0,
-        share_errors=errors,
+        share_errors=np.zeros_like(shares),
         runs=len(rows),
         seconds=perf_counter() - started,
         notices=target.notices,
@@ -181,7 +169,7 @@ def word_curves(
     tokenizer: TextTokenizer,
     shares: Sequence[WordAttributions],
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> WordCurves:
     """Measure the target without the k strongest words and with them alone, for each method and random orders.
 
@@ -191,7 +179,6 @@ def word_curves(
 
     Args:
         shares: shares of this target's words, one per method.
-        seed: seed of the random orders.
     """
     started, positions = perf_counter(), shares[0].positions
     if any(each.positions != positions or each.target != target.name for each in shares):
@@ -254,9 +241,7 @@ class ClassOutputs:
     target: Target
     """Target with the logits of all classes, (batch, classes), as values."""
     labels: tuple[str, ...]
-    """The classes, in the order of the logits."""
     scoring: Scoring
-    """How logits become probabilities."""
     noun: str = "class"
     """Noun for an output: "class", or "tag" for one of a token."""
 
@@ -307,7 +292,7 @@ def class_attributions(
     measure: Measure = "logit",
     whole_words: bool = True,
     replacement: Replacement = "mask",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ClassAttributions:
     """For each word and class, compute the value for the text minus that for the text without the word.
 
@@ -315,9 +300,7 @@ def class_attributions(
     leave_one_out for this class; for probabilities of exclusive classes, they sum to 0 over all classes.
 
     Args:
-        classes: classes of a head or a probe.
         labels: the classes to attribute; () for the likeliest MOST_CLASSES.
-        measure: "logit", "probability" or "margin".
     """
     started, target = perf_counter(), classes.target
     check_measure(measure, classes.scoring, classes.labels)
@@ -332,8 +315,6 @@ def class_attributions(
     values = np.stack([class_number(logits, place, measure, classes.scoring).numpy() for place in places], axis=1)
     wide = values.astype(np.float64)
     shares, clean = (wide[0] - wide[1:]).astype(np.float32), values[0].copy()
-    for array in (shares, clean):
-        array.setflags(write=False)
     return ClassAttributions(
         model=target.loaded.name,
         measure=measure,
@@ -361,8 +342,6 @@ def compared_attributions(
     of all parts add up to those of all words.
 
     Args:
-        first: attributions of the first model.
-        second: attributions of the second model to the same target for the same text.
         whole_words: whether words have shares, rather than tokens.
     """
     tokens = _same_text(first, second)
@@ -383,7 +362,7 @@ def compared_attributions(
         tuple(part.text for part in read),
         _sums(first, units[0]),
         _sums(second, units[1]),
-        comparison_notices(first.model, second.model, [*about, *first.notices, *second.notices]),
+        notices=comparison_notices(first.model, second.model, [*about, *first.notices, *second.notices]),
     )
 
 
@@ -409,6 +388,4 @@ def _units(result: WordAttributions, parts: Sequence[tuple[int, ...]]) -> list[l
 def _sums(result: WordAttributions, units: Sequence[list[int]]) -> Float[np.ndarray, " parts"]:
     """Sum of the shares of each group of words; NaN for none. A single share stays as it is."""
     sums = [float(result.shares[each].astype(np.float64).sum()) if each else np.nan for each in units]
-    values = np.array(sums, dtype=np.float32)
-    values.setflags(write=False)
-    return values
+    return np.array(sums, dtype=np.float32)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from bertviz_core.attention.maps import attention_block, head_batches, row_tiles
 from bertviz_core.checkpoints.results import Behaviour
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens, Trace
@@ -17,7 +17,7 @@ DIVERGENCE_CELLS = 2**18
 """Cells compared at once: 2 MiB in float64, a few of which fit into a processor's cache."""
 
 
-def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
+def behaviour(first: Trace, second: Trace, progress: Progress = no_progress) -> Behaviour:
     """Compare two models on the same tokens by cosine of hidden states and divergence of attention.
 
     Parts of different size (layers, hidden size, heads) are not compared; a notice reports them.
@@ -41,7 +41,7 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     else:
         divergences = attention_divergences(first, second, layers, progress)
     notices = list(dict.fromkeys((*first.tokens.notices, *second.tokens.notices, *notices)))
-    return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
+    return Behaviour(first.model, second.model, first.tokens, cosines, divergences, notices=tuple(notices))
 
 
 def compared_states(first: Trace, second: Trace) -> Behaviour:
@@ -59,16 +59,13 @@ def compared_states(first: Trace, second: Trace) -> Behaviour:
     layers, notices = _common_layers(first, second)
     cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
     notices += _not_finite(first, second)
-    return Behaviour(first.model, second.model, first.tokens, cosines, None, tuple(notices))
+    return Behaviour(first.model, second.model, first.tokens, cosines, None, notices=tuple(notices))
 
 
-def compared_heads(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
+def compared_heads(first: Trace, second: Trace, progress: Progress = no_progress) -> Behaviour:
     """Compare two models on the same tokens by divergence of attention; the cosines are None.
 
     Unlike `behaviour` it takes models with different vocabularies where they read the text as the same tokens.
-
-    Args:
-        progress: called with the layers compared and their number.
     """
     require_same_tokens(first, second, "their heads have no divergence")
     sizes = [(each.num_hidden_layers, each.num_attention_heads) for each in (first, second)]
@@ -78,7 +75,8 @@ def compared_heads(first: Trace, second: Trace, progress: Progress | None = None
             f"{first.model!r} has {numbers[0]} and {second.model!r} {numbers[1]}, so their heads do not correspond."
         )
     divergences = attention_divergences(first, second, first.num_hidden_layers, progress)
-    return Behaviour(first.model, second.model, first.tokens, None, divergences, tuple(_not_finite(first, second)))
+    notices = tuple(_not_finite(first, second))
+    return Behaviour(first.model, second.model, first.tokens, None, divergences, notices=notices)
 
 
 def require_same_tokens(first: Trace, second: Trace, consequence: str) -> None:
@@ -136,7 +134,7 @@ def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) ->
 
 
 def attention_divergences(
-    first: Trace, second: Trace, layers: int, progress: Progress | None = None
+    first: Trace, second: Trace, layers: int, progress: Progress = no_progress
 ) -> Float[np.ndarray, "layers heads"]:
     """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats."""
     seq, heads = len(first.tokens), first.num_attention_heads
@@ -148,8 +146,7 @@ def attention_divergences(
             for rows in row_tiles(seq, cells=DIVERGENCE_CELLS):
                 one, two = (attention_block(trace, layer, batch, rows) for trace in (first, second))
                 divergences[layer, batch] += jensen_shannon(one, two).sum(axis=-1)
-        if progress:
-            progress(layer + 1, layers)
+        progress(layer + 1, layers)
     return np.clip(divergences / max(seq, 1), 0, log(2)).astype(np.float32)
 
 

@@ -233,7 +233,6 @@ def rounded_format(checkpoint: Checkpoint, rounding: Rounding, compared: Checkpo
     Buffers such as position ids are no weights, and a tied parameter that is stored again is one: both are left out.
 
     Args:
-        rounding: the format of its copy.
         compared: comparison of the checkpoint with that copy.
     """
     stored = {tensor.name: tensor for tensor in checkpoint.header.tensors}

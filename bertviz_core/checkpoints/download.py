@@ -27,7 +27,6 @@ class HubFile:
     name: str
     """Path in the repository."""
     nbytes: int
-    """Its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class HubFiles:
     model: str
     """Name under which the model was requested."""
     hub_id: str
-    """The repository."""
     revision: str | None
     """Commit, tag or branch; None for the main branch."""
     files: tuple[HubFile, ...]
@@ -86,8 +84,6 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
     """Download the files, and return their folder in the local cache.
 
     Args:
-        files: the files to download.
-        settings: settings with the address of the Hub.
         progress: called as progress(bytes done, total bytes); may raise to cancel, which leaves complete files only.
     """
     from huggingface_hub import constants, hf_hub_download

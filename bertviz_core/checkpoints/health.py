@@ -146,7 +146,6 @@ def _untrained_finding(
 
 
 def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
-    """Return whether a module's weight, and its bias if any, are as initialised."""
     if weight.name.endswith(".bias") or weight.finite < weight.numel:
         return False
     if bias is not None and not _is_constant(bias, 0.0):

@@ -28,10 +28,6 @@ def layer_similarity(
     CKA is that of Kornblith et al. 2019 (Similarity of Neural Network Representations Revisited, equation 4 with a
     linear kernel), with the unbiased estimate of HSIC of Song et al. 2012 (Feature Selection via Dependence
     Maximization, equation 5), so that unrelated vectors have 0 on average, however many dimensions they have.
-
-    Args:
-        first: vectors of every hidden state of the first model.
-        second: vectors of the same texts in the second model.
     """
     texts = first.shape[1]
     if texts < LEAST_TEXTS:
@@ -54,7 +50,7 @@ def layer_similarity(
     notices = () if np.isfinite(cka).all() else ("A layer gives every text the same vector, so it has no CKA.",)
     first_cosine, second_cosine = (side.mean_cosine() for side in sides)
     shares = shared / (texts * neighbours)
-    return LayerSimilarity(*names, texts, cka, neighbours, shares, first_cosine, second_cosine, notices)
+    return LayerSimilarity(*names, texts, cka, neighbours, shares, first_cosine, second_cosine, notices=notices)
 
 
 class _Side:

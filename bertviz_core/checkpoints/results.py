@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.text import tensors_not_finite
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import OfModel, OfTwoModels, Tokens
 
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 
@@ -48,27 +48,19 @@ class TensorStatistics(msgspec.Struct, frozen=True):
     """Statistics of the values of one stored tensor; mean, std, minimum, maximum and moments use finite values only."""
 
     location: TensorLocation
-    """Location in the model."""
     shape: tuple[int, ...]
-    """Size of every axis."""
     dtype: str
     """Name of the format in torch."""
     numel: int
-    """Number of values."""
     mean: float
     """Mean; NaN if no value is finite."""
     std: float
     """Population standard deviation."""
     minimum: float
-    """Smallest value."""
     maximum: float
-    """Largest value."""
     zeros: int
-    """Number of exact zeros."""
     nan: int
-    """Number of NaN values."""
     infinite: int
-    """Number of infinite values."""
     second_moment: float
     """Mean square (not centred) of the nonzero values; 0 if there are none."""
     fourth_moment: float
@@ -97,15 +89,12 @@ class CheckpointStatistics:
     """Statistics of every tensor of one checkpoint."""
 
     model: str
-    """Name of the model."""
     revision: str
-    """Revision of its files."""
     tensors: tuple[TensorStatistics, ...]
     """Statistics of every tensor of a readable format, in the order of the data flow."""
     unread: tuple[str, ...]
     """Names of the tensors in a format that cannot be decoded."""
     nbytes: int
-    """Size of the values in bytes."""
     standard_deviations: tuple[float, ...]
     """Standard deviations of new weights in the config, such as initializer_range."""
 
@@ -119,7 +108,6 @@ class Finding:
     """A sign of untrained or broken weights."""
 
     problem: Problem
-    """Kind of problem."""
     sentence: str
     """The finding and advice, one or two sentences."""
     tensors: tuple[str, ...]
@@ -175,17 +163,12 @@ class TensorChange(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     """Common size of every axis."""
     dtype: str
-    """Number format in the first file."""
     second_dtype: str
-    """Number format in the second file."""
     relative_change: float
     """||second - first|| / ||first||, Frobenius norms; 0 for equal values, infinity if the first is all zero."""
     difference_norm: float
-    """||second - first||."""
     first_norm: float
-    """||first||."""
     second_norm: float
-    """||second||."""
     largest_difference: float
     """Largest magnitude of second - first."""
     changed: int
@@ -203,9 +186,7 @@ class ResizedTensor(msgspec.Struct, frozen=True):
     name: str
     """Name in the first file."""
     first: tuple[int, ...]
-    """Shape in the first file."""
     second: tuple[int, ...]
-    """Shape in the second file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,9 +194,7 @@ class CheckpointComparison:
     """Differences between two checkpoints."""
 
     first: str
-    """Name of the first model."""
     second: str
-    """Name of the second model."""
     prefixes: tuple[str, str]
     """Prefix stripped from the names of each side for matching; "" for none."""
     added: tuple[StoredTensor, ...]
@@ -258,37 +237,25 @@ class ChangeHistograms:
     second: Histogram
     """Values of the second, over the same edges."""
     difference: Histogram
-    """Second minus first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Behaviour:
+class Behaviour(OfTwoModels):
     """Comparison of two models on one text, layer by layer."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     tokens: Tokens
     """Tokens of both models, as the first spells them."""
     cosines: Float[np.ndarray, "states seq"] | None
     """Cosine of every token's vectors in the two models at every entry of hidden_states, -1 to 1; None if unknown."""
     divergences: Float[np.ndarray, "layers heads"] | None
     """Jensen-Shannon divergence of the two attentions, mean over the queries, in nats, 0 to ln 2; None if unknown."""
-    notices: tuple[str, ...]
-    """About the text, and parts that were not compared, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LayerSimilarity:
+class LayerSimilarity(OfTwoModels):
     """How alike the layers of two models see the same texts; each text is the mean of its tokens' vectors."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     texts: int
-    """Number of texts."""
     cka: Float[np.ndarray, "first_states second_states"]
     """Unbiased linear CKA of every pair of hidden states, at most 1; NaN where a state does not tell texts apart."""
     neighbours: int
@@ -298,9 +265,6 @@ class LayerSimilarity:
     first_cosine: Float[np.ndarray, " first_states"]
     """Mean cosine of two different texts at every hidden state of the first model, -1 to 1."""
     second_cosine: Float[np.ndarray, " second_states"]
-    """The same for the second model."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,15 +278,12 @@ class RoundedPart:
     block: str
     """In a layer: "attention", "feed-forward", "layer norm" or "other"; "" outside, or for several."""
     tensors: int
-    """Number of tensors."""
     rounded: int
     """How many of them are rounded; the others stay as they are."""
     numel: int
-    """Number of values."""
     difference_norm: float
     """Norm of the rounded values minus the values."""
     norm: float
-    """Norm of the values."""
     largest_error: float
     """Largest magnitude of the difference of one value."""
     nbytes: int
@@ -354,14 +315,7 @@ class RoundedPart:
 def together(
     parts: Iterable[RoundedPart], component: str = "", layer: int | None = None, block: str = ""
 ) -> RoundedPart:
-    """Return several parts as one: counts and bytes added, norms as the root of the sum of squares.
-
-    Args:
-        parts: the parts.
-        component: component of the result.
-        layer: its layer.
-        block: its block.
-    """
+    """Return several parts as one: counts and bytes added, norms as the root of the sum of squares."""
     rows = list(parts)
     return RoundedPart(
         component,
@@ -432,11 +386,9 @@ class RoundedFormat:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NumberFormats:
+class NumberFormats(OfModel):
     """A model beside copies of itself with weights of fewer bits."""
 
-    model: str
-    """Name of the model."""
     formats: tuple[RoundedFormat, ...]
     """The copies."""
     texts: tuple[str, ...] = ()
@@ -447,5 +399,3 @@ class NumberFormats:
     """Memory of one copy, in bytes; there is one at a time beside the model. 0 without texts."""
     unread: tuple[str, ...] = ()
     """Names of tensors in a format without plain numbers, which are left out."""
-    notices: tuple[str, ...] = field(default=())
-    """Remarks, one sentence each."""

@@ -93,11 +93,6 @@ def format_of(rounding: Rounding, dtype: str, axes: int) -> Rounding:
 
     Floating-point formats round all real numbers. Formats with scales round weight matrices, tensors of at least two
     axes; biases and the weights of layer norms stay as they are.
-
-    Args:
-        rounding: format of the copy.
-        dtype: name of the tensor's own format in torch.
-        axes: number of its axes.
     """
     return rounding if "float" in dtype and (rounding not in SCALED or axes > 1) else ""
 
@@ -141,9 +136,7 @@ class Groups:
     """The groups of a tensor in a format with scales."""
 
     rounding: Rounding
-    """The format."""
     rows: int
-    """Number of rows."""
     columns: int
     """Numbers of a row."""
     size: int
@@ -155,7 +148,6 @@ class Groups:
         """Round a piece of the tensor.
 
         Args:
-            values: consecutive numbers.
             start: place of the first of them in the tensor.
         """
         first, starts = _group_starts(self.rows, self.columns, self.size, start, len(values))
@@ -173,11 +165,7 @@ class Groups:
 
 
 def groups_of(pieces: Iterable[Float[np.ndarray, " _"]], shape: Sequence[int], rounding: Rounding) -> Groups:
-    """Compute the scales of a tensor.
-
-    Args:
-        pieces: all numbers of the tensor, in order.
-    """
+    """Compute the scales of a tensor."""
     rows, columns, size = group_layout(shape, rounding)
     largest: Float[np.ndarray, " groups"] = np.zeros(rows * -(-columns // size))
     at = 0
@@ -198,7 +186,6 @@ def rounded_pieces(
     """Round a tensor that is in memory, yielding the place of each piece and its numbers.
 
     Args:
-        values: all numbers of the tensor, in order; they stay as they are.
         piece: numbers of a piece, in float64.
     """
     starts = range(0, len(values), piece)
@@ -240,8 +227,6 @@ def round_parameters(model: "torch.nn.Module", rounding: Rounding, done: Collect
     """Round the parameters of a module in place.
 
     Args:
-        model: the module.
-        rounding: format of the parameters.
         done: parameters that are rounded already, such as those of the base model of a head.
     """
     places = {weight.data_ptr() for weight in done}

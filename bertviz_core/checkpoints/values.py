@@ -50,11 +50,8 @@ class Checkpoint:
     revision: str
     """Identifier that changes with its files."""
     config: Mapping[str, Any]
-    """Content of config.json."""
     folder: Path
-    """Folder with its safetensors files."""
     header: CheckpointHeader
-    """Header of the safetensors files."""
     rounding: Rounding = ""
     """Format that its numbers are rounded to as they are read."""
 
@@ -77,7 +74,6 @@ class TensorSlice(NamedTuple):
     start: int
     """Offset of the first byte in the file."""
     rounding: Rounding = ""
-    """Format that they are rounded to as they are read."""
     merged: MergedMatrix | None = None
     """What computes the values, for a matrix that an adapter updates; None for values in the file."""
 
@@ -188,7 +184,6 @@ def decoded(raw: Bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
 
 @cache
 def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
-    """Return the number of every code of a small format."""
     if dtype == "float8_e8m0fnu":
         return np.append(np.exp2(np.arange(255) - 127.0), np.nan)
     exponent_bits, mantissa_bits, bias, nan = SMALL[dtype]

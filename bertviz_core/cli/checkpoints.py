@@ -181,7 +181,6 @@ def _show_parts(parts: Iterable[Part], as_json: bool, notices: Sequence[str] | N
 
 
 def _compared_runs(opened: Opened, options: Options, view: str, pair: str, place: Mapping[str, str]) -> Answer[Any]:
-    """The runs of both models on one text, as a view of them needs them."""
     chosen = {key: value for key, value in place.items() if value}
     return RUNS[view][0](opened, Options(options.texts, pair or None, values={**options.values, **chosen}))
 
@@ -281,7 +280,6 @@ def training(
 def _check_options(
     text: str | None, pair: str | None, file: Path | None, columns: tuple[str, str, str], layers: bool
 ) -> None:
-    """Raise TextError for options that would have no effect."""
     if pair is not None and text is None:
         raise TextError("--pair is the second text of --text; give the first with --text.")
     if file is None and any(columns):
@@ -293,7 +291,6 @@ def _check_options(
 
 
 def _labelled(table: SentenceTable, gold: str, pair: str, task: str | None) -> Options:
-    """Options for the scores on the texts of a table."""
     pairs = gold_column(table, pair) if pair else None
     return labelled_columns(table.sentences, gold_column(table, gold), pairs, task)
 

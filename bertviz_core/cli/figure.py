@@ -56,7 +56,6 @@ SET_HELP = "A setting by its name in the address of the page; --list names those
 
 
 def _list_names(flag: bool) -> bool:
-    """Print the names of all figures, and exit."""
     if flag:
         figures = all_figures().values()
         rows = [

@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 
 def _print_version(flag: bool) -> bool:
-    """Print the version, and exit."""
     if flag:
         typer.echo(f"inside-bert {__version__}")
         raise typer.Exit
@@ -103,7 +102,6 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def _shows(sign: str) -> bool:
-    """Whether the encoding of the terminal supports a character."""
     try:
         sign.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

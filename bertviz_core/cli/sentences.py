@@ -134,5 +134,4 @@ def embed(
 
 
 def _options(pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = ()) -> Options:
-    """Options of an embedding plan."""
     return Options(sentences, values={POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt})

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.tables.results import InputFile
+from bertviz_core.trace.results import Noticed
 
 VectorDtype = Literal["float16", "float32"]
 """Number formats of the vectors of a corpus."""
@@ -27,7 +28,6 @@ class CorpusColumn:
     input_name: str
     """Name in the input, which differs if it is reserved in the corpus."""
     kind: ColumnKind
-    """Kind of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,11 @@ class Manifest:
     code_version: str
     """Version of Inside BERT that created it."""
     model: str
-    """Name of the model."""
     revision: str
-    """Revision of its files."""
     weights_sha256: str
     """SHA-256 of its weights, 64 hexadecimal digits: of the single file, or of the concatenated digests of its
     shards."""
     pooling: Pooling
-    """Pooling of the token vectors."""
     layer: int
     """Pooled entry of hidden_states; 0 is the embedding output."""
     prompt: str
@@ -60,7 +57,6 @@ class Manifest:
     vector_dtype: VectorDtype
     """Number format of the stored vectors."""
     dimensions: int
-    """Length of a vector."""
     inputs: tuple[InputFile, ...]
     """Files of the input, in order."""
     input_column: str
@@ -70,11 +66,9 @@ class Manifest:
     columns: tuple[CorpusColumn, ...]
     """Other columns of the input, in order."""
     rows: int
-    """Total number of rows."""
     rows_per_shard: int
     """Maximum number of rows of a shard; shards of long texts have fewer."""
     shards: int
-    """Number of shards."""
     complete: bool
     """Whether all shards exist; False while embedding."""
 
@@ -96,11 +90,9 @@ class ShardRows:
     """Input rows of one shard."""
 
     index: int
-    """Index of the shard."""
     ranges: tuple[InputRange, ...]
     """Ranges of its rows, in order."""
     rows: int
-    """Number of rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,13 +106,11 @@ class InputSurvey:
     stored_schema: pa.Schema
     """The same columns with the types that the files have."""
     text_column: str
-    """Column of the texts."""
     columns: tuple[CorpusColumn, ...]
     """The other columns, in order."""
     shards: tuple[ShardRows, ...]
     """Rows of each shard."""
     rows: int
-    """Number of rows."""
     notices: tuple[str, ...]
     """Notices about the reading of the input, one sentence each."""
 
@@ -130,7 +120,6 @@ class ShardOutcome:
     """The outcome of one shard."""
 
     index: int
-    """Index of the shard."""
     rows: int
     """Number of embedded rows; 0 after a failure."""
     notices: tuple[str, ...]
@@ -148,7 +137,6 @@ class RankedRows:
     """Rows nearest to a query in descending order, ties by row."""
 
     rows: Int[np.ndarray, " hits"]
-    """The rows."""
     scores: Float[np.ndarray, " hits"]
     """Cosine with the query, -1 to 1."""
 
@@ -164,9 +152,7 @@ class IndexFacts:
     sha256: str
     """SHA-256 of the index file."""
     rows: int
-    """Number of rows."""
     dimensions: int
-    """Length of a vector."""
     connectivity: int
     """Neighbours per row in the graph."""
     expansion_add: int
@@ -202,7 +188,7 @@ class CorpusHit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorpusHits:
+class CorpusHits(Noticed):
     """Results of a search in a corpus, nearest first."""
 
     query: str
@@ -225,5 +211,3 @@ class CorpusHits:
     """Measured recall of the index, 0 to 1; None for an exact search, which has recall 1."""
     seconds: float
     """Duration of the search in seconds, without the model's run."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""

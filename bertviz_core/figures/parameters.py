@@ -178,13 +178,7 @@ SOURCES = {
 }
 
 
-def ledger_source(ledger: Ledger) -> str:
-    """Describe the source of the numbers."""
-    return f"{ledger.architecture}, counted {SOURCES[ledger.source]}"
-
-
 def _tree_frame(ledger: Ledger) -> pd.DataFrame:
-    """A row per named parameter."""
     return readable(parameters_frame(ledger.parameters))
 
 
@@ -194,7 +188,7 @@ def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> Fi
     title = f"{ledger.total:,} parameters — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
-    caption = f"{ledger.model}: {tensors}, {ledger_source(ledger)}."
+    caption = f"{ledger.model}: {tensors}, {ledger.architecture}, counted {SOURCES[ledger.source]}."
     return FigureSpec(title, alt, partial(parameter_tree_figure, nodes, title, form), caption)
 
 

@@ -192,7 +192,6 @@ def _fitted(text: str, size: float, room: float) -> str:
 
 
 def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
-    """Return the runs up to this number of pieces."""
     shown, left = [], most
     for run in runs:
         if left <= 0:
@@ -413,7 +412,6 @@ def tokens_frame(tokens: Tokens) -> pd.DataFrame:
 
 
 def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second_name: str) -> pd.DataFrame:
-    """All tokens of both tokenizers."""
     read = {model_name: tokens, second_name: second_tokens}
     rows = [
         (name, position, token, token_id)
@@ -458,7 +456,6 @@ NEAREST_LONGEST = 24
 
 
 def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.DataFrame:
-    """A row per neighbour."""
     return pd.DataFrame(
         {
             "token": list(spelled),

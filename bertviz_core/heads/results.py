@@ -88,21 +88,14 @@ class CellBreakdown:
     """Breakdown of one attention weight."""
 
     model: str
-    """Name of the model."""
     layer: int
-    """Zero-based."""
     head: int
-    """Zero-based."""
     key_head: int
     """Key and value head of this head; the same number unless heads share them."""
     query_position: int
-    """Position of the query token."""
     key_position: int
-    """Position of the key token."""
     score: ScoreBreakdown
-    """Breakdown of the weight."""
     output: HeadOutput
-    """Breakdown of the output of the head."""
 
 
 Block = Literal["query", "key", "value", "output"]
@@ -115,9 +108,7 @@ class StoredMatrix:
     """How one of the four matrices is stored."""
 
     name: str
-    """Name of the parameter."""
     shape: tuple[int, ...]
-    """Its stored shape."""
     form: str
     """How the matrix is obtained, such as "as stored", "rows 0 to 767 of 2,304"."""
 
@@ -207,11 +198,8 @@ class FusedVsPerHead:
     """A projection computed as one product that is split, and as one product per head."""
 
     model: str
-    """Name of the model."""
     layer: int
-    """Zero-based."""
     block: Block
-    """Which projection: query, key or value."""
     inputs: Float[np.ndarray, "seq hidden"]
     """Recorded inputs of the projection."""
     fused: Float[np.ndarray, "heads seq dim"]
@@ -233,7 +221,6 @@ class ProductTimes:
     per_head_seconds: float
     """Shortest duration of all small products together."""
     runs: int
-    """Number of repetitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

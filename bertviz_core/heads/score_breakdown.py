@@ -77,8 +77,6 @@ def break_down_cell(
     inferred from its weights and reported as a remainder.
 
     Args:
-        query_position: position of the query token.
-        key_position: position of the key token.
         heads: the result of layer_heads for this trace and layer, if available.
     """
     seq = len(trace.tokens)

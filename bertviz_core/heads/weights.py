@@ -123,7 +123,6 @@ def head_output_norms(
     input of W_o (Elhage et al. 2021).
 
     Args:
-        projections: the projections of the layer.
         mixed: recorded input of W_o for the token; columns behind those of the heads belong to no head.
     """
     heads, _, dim = projections.output.shape
@@ -168,9 +167,6 @@ def compare_fused_and_per_head(
     """Compute a projection on its real inputs as one product and as one product per head.
 
     (x W^T + b) split into heads equals x W_h^T + b_h of every head.
-
-    Args:
-        block: query, key or value.
     """
     if block == "output":
         raise ValueError("the output projection sums the heads")
@@ -195,10 +191,6 @@ def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes
     """Time both computations on one thread, the shortest of several runs; None if no round was plausible.
 
     A round with an implausible ratio (see LEAST_RATIO) is repeated up to four times.
-
-    Args:
-        loaded: the model of the products.
-        products: the result of compare_fused_and_per_head.
     """
     one, many, runs = float("inf"), float("inf"), 0
     with RUN_LOCK, torch.inference_mode(), one_thread():

@@ -74,7 +74,6 @@ def most_alike(cosines: Float[np.ndarray, "seq seq"], tokens: Tokens, first: int
     """The two tokens of the largest cosine among those with different texts, special ones left out; None for none.
 
     Args:
-        cosines: cosines of some tokens in one entry.
         first: position of the first of them.
 
     Returns:

@@ -30,11 +30,8 @@ class LargestValue:
     """The value of largest magnitude among hidden states."""
 
     token: int
-    """Position of its token."""
     dimension: int
-    """Its dimension."""
     value: float
-    """The value."""
     deviations: float
     """Its distance from the mean of the values of its token, in standard deviations."""
 
@@ -58,7 +55,6 @@ class WordComparison:
     """Comparison of a word in two texts, layer by layer."""
 
     word: str
-    """The word."""
     first_positions: tuple[int, ...]
     """Tokens of the occurrence in the first text."""
     second_positions: tuple[int, ...]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.interventions.hooks import Gated, GateRows, head_gates
 from bertviz_core.interventions.results import (
     AblationCurve,
@@ -34,7 +34,7 @@ def ablation_effects(
     target: Target,
     kind: EffectKind = "zero",
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     on_partial: Callable[[AblationEffects], None] | None = None,
@@ -42,9 +42,6 @@ def ablation_effects(
     """Measure the change of a target with each head, feed-forward block and layer ablated, one at a time.
 
     Rows that ablate a layer share the run of the layers below it if the family's layers are separate modules.
-
-    Args:
-        kind: kind of ablation or estimate.
     """
     started = perf_counter()
     if (kind == "mean") != (means is not None) or (
@@ -73,15 +70,13 @@ def ablation_effects(
 
     if kind == "gradient":
         estimated = found(*_estimated(runs, max_gradient_bytes))
-        if progress is not None:
-            progress(runs.layers, runs.layers)
+        progress(runs.layers, runs.layers)
         return estimated
 
     def layer_done(done: int, *so_far: Any) -> None:
         if on_partial is not None:
             on_partial(found(*(each.copy() for each in so_far)))
-        if progress is not None:
-            progress(done, runs.layers)
+        progress(done, runs.layers)
 
     return found(*_measured(runs, means, layer_done))
 
@@ -90,7 +85,7 @@ def all_effects(
     target: Target,
     kinds: Sequence[EffectKind],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
     on_partial: Callable[[EffectComparison], None] | None = None,
@@ -99,15 +94,12 @@ def all_effects(
     """Measure the effects of several kinds, one kind after another, and their agreement on the heads.
 
     Args:
-        kinds: kinds of ablation or estimate.
-        progress: called as progress(layers done, layers of all kinds); may raise to cancel.
         cached: returns the effects of a kind, from a cache or by calling its second argument.
     """
     done: list[AblationEffects] = []
 
     def layer_done(layer: int, layers: int) -> None:
-        if progress is not None:
-            progress(len(done) * layers + layer, len(kinds) * layers)
+        progress(len(done) * layers + layer, len(kinds) * layers)
 
     def so_far(effects: AblationEffects) -> None:
         if on_partial is not None:
@@ -121,7 +113,6 @@ def all_effects(
 
 
 def _unknown(like: AblationEffects, kind: EffectKind) -> AblationEffects:
-    """Return unmeasured effects of another kind."""
     blank = [None if each is None else np.full_like(each, np.nan) for each in (like.feed_forward, like.layers)]
     heads = np.full_like(like.heads, np.nan)
     return replace(like, kind=kind, heads=heads, feed_forward=blank[0], layers=blank[1])
@@ -144,11 +135,7 @@ def compared(effects: Sequence[AblationEffects]) -> EffectComparison:
 
 
 def effect_spread(effects: Iterable[AblationEffects]) -> EffectSpread:
-    """Compute mean and standard deviation of each head's effect over texts.
-
-    Args:
-        effects: effects of one model, target and kind, one per text; may be a generator.
-    """
+    """Compute mean and standard deviation of each head's effect over texts."""
     started, listed = perf_counter(), list(effects)
     if not listed:
         raise TextError("The list has no text; give at least one sentence.")
@@ -216,12 +203,7 @@ def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
 
 
 def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
-    """Estimate the bytes of a run with gradients: activations and attention maps of every layer.
-
-    Args:
-        tokens: number of tokens of the text.
-        heads: number of heads per layer.
-    """
+    """Estimate the bytes of a run with gradients: activations and attention maps of every layer."""
     copies = 4 if loaded.attention_source == "eager" else 2
     maps = copies * NUMBER_NBYTES * heads * tokens * tokens
     return loaded.num_hidden_layers * (states_nbytes(loaded, tokens) + maps)
@@ -237,7 +219,6 @@ def joint_ablation(runs: InterventionRuns, places: Places, means: MeanActivation
     """Measure the joint effect of ablating several heads, and the effect of each alone.
 
     Args:
-        places: layer and head of each.
         means: mean activations that replace the heads; None for zero ablation.
     """
     removed = chosen(places, runs)
@@ -259,13 +240,12 @@ def greedy_order(
     listed: InterventionRuns | Sequence[InterventionRuns],
     count: int,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> list[tuple[int, int]]:
     """Order heads by greedy search: at each step, ablate the head that moves the target furthest from clean.
 
     Args:
         listed: the target; the mean is used for several targets of one model.
-        progress: called as progress(steps done, steps), a step for each head and target; may raise to cancel.
     """
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
@@ -281,8 +261,7 @@ def greedy_order(
                     effects = base + runs.effects(_gates(runs, [[*order, place] for place in left]), means, before)
                     for place, effect in zip(left, effects.tolist(), strict=True):
                         moved[place] = moved.get(place, 0.0) + effect
-            if progress is not None:
-                progress(done, count * len(each))
+            progress(done, count * len(each))
         order.append(max(moved, key=lambda place: abs(moved[place])))
     return order
 
@@ -297,7 +276,7 @@ def gradient_order(
     each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
     _check_count(each[0], count)
     estimates = [
-        ablation_effects(runs.target, "gradient", None, None, runs.max_nbytes, max_gradient_bytes).heads
+        ablation_effects(runs.target, "gradient", None, no_progress, runs.max_nbytes, max_gradient_bytes).heads
         for runs in each
     ]
     sizes = np.abs(np.stack(estimates).astype(np.float64)).mean(axis=0)
@@ -318,20 +297,15 @@ def ablation_curve(
     orders: Sequence[Places],
     order: RemovalOrder,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> AblationCurve:
-    """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length.
-
-    Args:
-        progress: called as progress(orders done, orders); may raise to cancel.
-    """
+    """Measure the target with 0, 1, 2, ... heads ablated, in several orders of one length."""
     values = []
     for done, places in enumerate(orders, start=1):
         removed = chosen(places, runs)
         gates = _gates(runs, [removed[:step] for step in range(len(removed) + 1)])
         values.append(runs.clean + runs.effects(gates, means))
-        if progress is not None:
-            progress(done, len(orders))
+        progress(done, len(orders))
     return AblationCurve(
         title=runs.target.title,
         unit=runs.target.unit,
@@ -346,7 +320,7 @@ def ablation_curves(
     runs: InterventionRuns,
     count: int,
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
     """Measure the target as heads are ablated: greedy, random, and by the gradient estimate if memory allows."""
@@ -367,7 +341,7 @@ def accuracy_curve(
     answers: Callable[[], Sequence[str]],
     labels: Sequence[str],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> AblationCurve:
     """Measure the accuracy over labelled texts with 0, 1, 2, ... heads ablated.
 
@@ -383,8 +357,7 @@ def accuracy_curve(
                 result = answers()
             right.append(float(np.mean([one == other for one, other in zip(result, labels, strict=True)])))
             done += 1
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
         shares.append(right)
     return AblationCurve(
         title=f"right answers to {len(labels):,} labelled texts",
@@ -402,7 +375,7 @@ def accuracy_curves(
     answers: Callable[[], Sequence[str]],
     labels: Sequence[str],
     means: MeanActivations | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
 ) -> tuple[AblationCurve, ...]:
     """Measure the accuracy as heads are ablated: greedy, by the gradient estimate if memory allows, and random.
@@ -429,9 +402,8 @@ def accuracy_steps(texts: int, count: int) -> int:
     return count * texts + (2 + RANDOM_ORDERS) * (count + 1)
 
 
-def _after(progress: Progress | None, total: int, before: int) -> Progress:
-    """Report the steps of a part that follows others."""
-    return lambda done, _: None if progress is None else progress(before + done, total)
+def _after(progress: Progress, total: int, before: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
 
 
 def _gates(runs: InterventionRuns, removed: Sequence[Places]) -> GateRows:

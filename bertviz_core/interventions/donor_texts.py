@@ -20,10 +20,6 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
 
     The result is never the second text itself. The new word comes from the second text if one fits, otherwise from a
     list; the text's longest words are tried first. At last words are reversed.
-
-    Args:
-        second: the reader's second text; "" for none.
-        read: tokenizes a text as the model does.
     """
     ids, donor_ids = tokens.input_ids.tolist(), read(second).input_ids.tolist() if second else []
     for tried, candidate in enumerate(_changed(tokens.text, second)):

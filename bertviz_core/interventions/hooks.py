@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.heads.projections import layer_projections
 from bertviz_core.interventions.results import MeanActivations
 from bertviz_core.lazy_imports import torch
@@ -234,14 +234,7 @@ class _Run:
 
 @contextmanager
 def intervening(model: "torch.nn.Module", parts: Parts, layers: int, intervention: Intervention) -> Iterator[None]:
-    """Apply an intervention to this thread's runs of a model inside the block; restore the model afterwards.
-
-    Args:
-        model: the base model, or the model with a task head.
-        parts: modules of the base model to intervene at.
-        layers: number of layers of the base model.
-        intervention: the changes to make.
-    """
+    """Apply an intervention to this thread's runs of a model inside the block; restore the model afterwards."""
     run = _Run(intervention, layers)
     with ExitStack() as hooks:
         hooks.enter_context(changing(run))
@@ -360,13 +353,12 @@ def mean_activations(
     tokenizer: TextTokenizer,
     texts: Sequence[str] | None = None,
     name: str = "",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> MeanActivations:
     """Average the outputs of every head, feed-forward block and layer over all tokens of some texts, padding excluded.
 
     Args:
         texts: the reference set; None for reference_texts.
-        name: name of the reference set.
     """
     texts = reference_texts() if texts is None else texts
     if not texts:
@@ -386,8 +378,7 @@ def mean_activations(
             with intervening(loaded.model, parts, loaded.num_hidden_layers, sums):
                 forward(loaded, inputs)
         done += len(group)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     layers = range(loaded.num_hidden_layers)
     if any(layer not in sums.totals["heads"] for layer in layers):
         title = family(loaded.model_type).title
@@ -449,7 +440,6 @@ class GateRows:
     """(rows, layers)"""
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.heads)
 
     def part(self, rows: slice) -> "GateRows":
@@ -536,7 +526,6 @@ class Gated(Intervention):
         return after * gate + (before + mean) * (1 - gate)
 
     def _rows(self, gate: "torch.Tensor", layer: int) -> "torch.Tensor":
-        """Return the gates of the rows present in a layer."""
         return gate[:1] if self._shared_from is not None and layer < self._shared_from else gate
 
 

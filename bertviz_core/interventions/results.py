@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, OfModel, Tokens
 
 EffectKind = Literal["zero", "mean", "gradient"]
 """Zero ablation, mean ablation over a reference set, or the gradient estimate of zero ablation."""
@@ -20,13 +20,10 @@ class MeanActivations:
     """Mean outputs of a model's parts over the tokens of a reference set, padding excluded."""
 
     model: str
-    """Name of the model."""
     revision: str
-    """Revision of its files."""
     reference: str
     """Name of the set of texts."""
     texts: int
-    """Number of texts."""
     tokens: int
     """Number of tokens in the mean, special ones included."""
     heads: tuple[Float[np.ndarray, "heads value_dim"], ...]
@@ -38,11 +35,9 @@ class MeanActivations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AblationEffects:
+class AblationEffects(OfModel):
     """Change of a target with each head, feed-forward block and layer ablated: ablated minus clean."""
 
-    model: str
-    """Name of the model."""
     target: str
     """Name of the target, such as "cosine" or "class:NAME"."""
     title: str
@@ -69,8 +64,6 @@ class AblationEffects:
     """Whether the layers below an ablated part ran once for all its rows."""
     seconds: float
     """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     def ranked(self) -> tuple[tuple[int, int, float], ...]:
         """(layer, head, effect), sorted by descending magnitude."""
@@ -82,15 +75,11 @@ class AblationEffects:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TwoModelEffects:
+class TwoModelEffects(Noticed):
     """Effects of ablating every head on the same target in two models."""
 
     first: AblationEffects
-    """Effects in the first model."""
     second: AblationEffects
-    """Effects in the second model."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, "layers heads"] | None:
@@ -120,17 +109,11 @@ class EffectSpread:
     """Mean and standard deviation of every head's effect over several texts."""
 
     model: str
-    """Name of the model."""
     target: str
-    """Name of the target."""
     title: str
-    """Title of the target."""
     unit: str
-    """Unit of the target."""
     kind: EffectKind
-    """Replacement of an ablated head."""
     texts: int
-    """Number of texts."""
     mean: Float[np.ndarray, "layers heads"]
     """Mean effect over the texts."""
     spread: Float[np.ndarray, "layers heads"]
@@ -138,7 +121,6 @@ class EffectSpread:
     clean: Float[np.ndarray, " texts"]
     """The target of each text, unchanged."""
     seconds: float
-    """Duration of all runs in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,11 +128,8 @@ class JointAblation:
     """Joint ablation of several heads, compared with the sum of their single effects."""
 
     title: str
-    """Title of the target."""
     unit: str
-    """Unit of the target."""
     kind: EffectKind
-    """Replacement of the ablated heads."""
     clean: float
     """The target of the unchanged run."""
     places: Int[np.ndarray, "removed 2"]
@@ -173,9 +152,7 @@ class AblationCurve:
     title: str
     """Title of the plotted quantity."""
     unit: str
-    """Unit of the values."""
     kind: EffectKind
-    """Replacement of an ablated head."""
     order: RemovalOrder
     """How the order was chosen."""
     places: Int[np.ndarray, "orders removed 2"]
@@ -185,18 +162,14 @@ class AblationCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ActivationPatching:
+class ActivationPatching(OfModel):
     """Share of the target restored by copying a part of the clean run into the run of another text.
 
     Every effect is (patched - corrupt) / (clean - corrupt): 0 changes nothing, 1 restores the clean target.
     """
 
-    model: str
-    """Name of the model."""
     title: str
-    """Title of the target."""
     unit: str
-    """Unit of the target."""
     tokens: Tokens
     """The clean text, the source of the copies."""
     corrupt_tokens: Tokens
@@ -210,6 +183,3 @@ class ActivationPatching:
     heads: Float[np.ndarray, "layers heads"]
     """Effect of each head's output at all positions; NaN if a layer has fewer heads than others."""
     seconds: float
-    """Duration of all runs in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""

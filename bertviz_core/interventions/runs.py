@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import BertvizError, NoDifferenceError, Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, NoDifferenceError, Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.interventions.hooks import (
     Gated,
     GateRows,
@@ -52,11 +52,7 @@ class InterventionRuns:
     """A target prepared for gated runs: its clean value, and the parts that can be ablated."""
 
     def __init__(self, target: Target, max_nbytes: int = MAX_BATCH_BYTES) -> None:
-        """Run the unchanged text.
-
-        Args:
-            max_nbytes: approximate limit in bytes for a batch.
-        """
+        """Run the unchanged text."""
         self.target, self.max_nbytes = target, max_nbytes
         self.layers = target.loaded.num_hidden_layers
         with RUN_LOCK:
@@ -91,12 +87,11 @@ class InterventionRuns:
         gates: GateRows,
         means: MeanActivations | None = None,
         against: GateRows | None = None,
-        progress: Progress | None = None,
+        progress: Progress = no_progress,
     ) -> Float[np.ndarray, " rows"]:
         """Return the target under each row of gates minus that of an unchanged row in the same batch.
 
         Args:
-            gates: one row per intervention.
             against: the row to compare with; None for the unchanged run.
         """
         effects = np.empty(len(gates), dtype=np.float32)
@@ -106,8 +101,7 @@ class InterventionRuns:
             with RUN_LOCK, torch.inference_mode():
                 values = self.gated(whole, means).double().cpu().numpy()
             effects[start : start + step] = values[1:] - values[0]
-            if progress is not None:
-                progress(min(start + step, len(gates)), len(gates))
+            progress(min(start + step, len(gates)), len(gates))
         return effects
 
     def gated(self, gates: GateRows, means: MeanActivations | None = None) -> "torch.Tensor":
@@ -215,7 +209,6 @@ class Patched(Intervention):
         """Select the parts to copy.
 
         Args:
-            donor: the run to copy from.
             states: layer -> (rows, seq), whether to copy its input state at each position.
             heads: layer -> (rows, heads), whether to copy the output of a head at all positions.
         """
@@ -236,13 +229,8 @@ class Patched(Intervention):
         return output if copied is None else torch.where(copied[:, None, :, None], self._donor.outputs[layer], output)
 
 
-def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None = None) -> ActivationPatching:
-    """Patch every hidden state and every head of the clean text into the corrupt one; return normalised effects.
-
-    Args:
-        runs: the target on the clean text.
-        corrupt: the other text, from the same tokenizer.
-    """
+def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress = no_progress) -> ActivationPatching:
+    """Patch every hidden state and every head of the clean text into the corrupt one; return normalised effects."""
     started, clean_tokens = perf_counter(), runs.target.tokens
     _check_lengths(clean_tokens, corrupt)
     donor = Donor()
@@ -260,8 +248,7 @@ def patches(runs: InterventionRuns, corrupt: Tokens, progress: Progress | None =
         heads[layer, :count] = rows.effects(layer, count, "heads")
         if donor.states:
             states.append(rows.effects(layer, len(corrupt), "states"))
-        if progress is not None:
-            progress(layer + 1, runs.layers)
+        progress(layer + 1, runs.layers)
     return ActivationPatching(
         model=runs.target.loaded.name,
         title=runs.target.title,

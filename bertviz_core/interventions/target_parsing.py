@@ -55,7 +55,6 @@ FORMS = (
     "answer, answer:FIRST-LAST, probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
     "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
-"""Forms of target names."""
 ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
 """Tasks whose heads predict from a single text."""
 
@@ -141,9 +140,6 @@ def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str
     It is the likeliest class, the most confident tag of all tokens, or the likeliest word at the first mask. In a text
     without a tag other than O, or without a mask, it is the likeliest tag of the longest token, or the word at its
     place.
-
-    Args:
-        head: a model with its head for a task of ANSWERING.
     """
     if head.task == "token-classification":
         prediction = tag_predictions(head, [tokens])[0]
@@ -183,7 +179,6 @@ def open_target(
     Args:
         pair: second text of the cosine or the head, or the context of an answer.
         name: one of FORMS; None for the cosine with a second text, and own_answer without.
-        measure: "logit", "probability" or "margin" of a class or tag.
         head: the task head model if it is already in memory; None to load it.
         probe_of: returns the probe and class that a target names; named_probe by default.
     """
@@ -216,7 +211,6 @@ def open_target(
 def _of_head(
     request: TargetSpec, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
 ) -> Target:
-    """Build the target of a class, tag, word or answer."""
     text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None

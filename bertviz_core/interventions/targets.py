@@ -51,15 +51,12 @@ class Target:
     """Name: "cosine", "late-interaction", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
     "answer:FIRST-LAST", "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
-    """Title of the number."""
     unit: str
     """Unit: "cosine", "logit", "probability", "nats" or "(no unit)"."""
     loaded: LoadedModel
-    """The base model."""
     model: Any
     """The model to run: the base model, or the model with a task head."""
     tokens: Tokens
-    """The tokenized text."""
     values: Values
     """Computes the number for every row of a batch; differentiable. The caller must hold RUN_LOCK and have called
     check_recording on the model. Lengths are the numbers of tokens per row; one number if all are equal."""
@@ -69,16 +66,10 @@ class Target:
     last_state: bool
     """Whether the target depends only on the output of the last layer, and on no layer below."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str, plan: SentencePlan) -> Target:
-    """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1.
-
-    Args:
-        text: the text to intervene on.
-        pair: the other text.
-    """
+    """Target the cosine of the text's sentence vector with the pair's, which is constant; from -1 to 1."""
     tokens = sentence_tokens(tokenizer, text, plan)
     other = sentence_vectors(loaded, tokenizer, [pair], plan)
     fixed = torch.tensor(other.vectors[0], device=loaded.device)
@@ -133,11 +124,7 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
 
 
 def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measure: Measure = "logit") -> Target:
-    """Target the logit, probability or margin of one tag of one token.
-
-    Args:
-        label: name of the tag.
-    """
+    """Target the logit, probability or margin of one tag of one token."""
     check_task(head, "token-classification")
     check_place("token", position, len(tokens))
     labels, notices = output_names(head, int(head.model.config.num_labels))
@@ -308,11 +295,7 @@ def state_target(
     position: int,
     dimension: int,
 ) -> Target:
-    """Target one value of one hidden state.
-
-    Args:
-        dimension: dimension of its vector.
-    """
+    """Target one value of one hidden state."""
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
@@ -344,7 +327,6 @@ def direction_target(
     """Target the projection of a hidden state on a direction: the dot product with the unit vector.
 
     Args:
-        direction: the vector, not zero.
         name: origin of the direction: two texts separated by ->, or a file name.
     """
     tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
@@ -378,12 +360,7 @@ def direction_target(
 def text_direction(
     loaded: LoadedModel, tokenizer: TextTokenizer, first: str, second: str, layer: int
 ) -> Float[np.ndarray, " hidden"]:
-    """Return the mean hidden state of one text minus that of another, over all tokens.
-
-    Args:
-        first: start of the direction.
-        second: end of the direction.
-    """
+    """Return the mean hidden state of one text minus that of another, over all tokens."""
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     vectors = sentence_vectors(loaded, tokenizer, [first, second], SentencePlan("mean", layer)).vectors
     return np.asarray(vectors[1] - vectors[0])
@@ -409,7 +386,6 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
 
 
 def _named_state(name: str) -> str:
-    """Describe the origin of a direction."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
@@ -427,7 +403,6 @@ def _tokens_of(
 def _state(
     loaded: LoadedModel, layer: int, inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]
 ) -> "torch.Tensor":
-    """Return one entry of the hidden states of a run: (batch, seq, hidden)."""
     reset_model_state(loaded.model, max(lengths))
     return hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]
 
@@ -440,11 +415,6 @@ def interaction_target(encoder: InteractionEncoder, text: str, query: str) -> Ta
 
     Tokens of the text that the checkpoint does not score, such as punctuation, are left out; a mask in the place of a
     scored token is scored.
-
-    Args:
-        encoder: the model (bertviz_core.predictions.late_interaction).
-        text: the document to intervene on.
-        query: the query, run once.
     """
     plan, loaded, tokens = encoder.plan, encoder.loaded, encoder.document_tokens(text)
     encoded_query = encoder.query(query)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.heads.results import CellBreakdown
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import OfModel, Tokens
 
 StageKind = Literal["embeddings", "shared", "layer", "norm", "aside", "decoder", "pooler", "task head"]
 """Kind of a stage; "shared" is used inside the layers and has no place of its own on the way, "norm" follows the last
@@ -34,7 +34,6 @@ class Stage:
     """One column of the drawing: a part of the model that the text passes or skips."""
 
     kind: StageKind
-    """Kind of the stage."""
     name: str
     """Name, such as "layer 3"."""
     numel: int
@@ -60,11 +59,9 @@ class Strips:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Journey:
+class Journey(OfModel):
     """A text, or a pair, on its way through a model."""
 
-    model: str
-    """Name of the model."""
     title: str
     """Name of the family."""
     revision: str
@@ -85,8 +82,6 @@ class Journey:
     """Binned vectors of the tokens, from the embedding output on."""
     heads: int
     """Number of heads per layer; 0 if attention is unknown."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
     missing: str = ""
     """Why the model was not run, one sentence; "" if it was."""
     attention_note: str = ""
@@ -123,7 +118,6 @@ class EmbeddingOpening:
     """Composition of the vector that enters the first layer, for one token."""
 
     token: int
-    """Position of the token."""
     parts: Mapping[str, Float[np.ndarray, " width"]]
     """Name -> vector, in the order of the sum: the added rows, their sum, and the sum after the norm."""
     note: str
@@ -135,9 +129,7 @@ class LayerOpening:
     """Details of one layer for one token."""
 
     layer: int
-    """Index of the layer, from 0."""
     token: int
-    """Position of the token."""
     thumbnails: Float[np.ndarray, "heads rows columns"]
     """Attention of every head; for a long text the largest weight of each block of neighbouring cells."""
     rows: Float[np.ndarray, "heads seq"]

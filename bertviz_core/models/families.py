@@ -38,7 +38,6 @@ class Family:
     """Description of what is added to the head outputs before the output projection; "" for nothing."""
 
     has_attention: bool = True
-    """Whether the family uses attention."""
     attention_maps: AttentionMaps = "probabilities"
     """What output_attentions returns."""
     no_maps: str = ""
@@ -51,7 +50,6 @@ class Family:
     padding_acts: str = ""
     """How padding affects the other tokens, one clause; "" if it does not."""
     type_table: str = "embeddings.token_type_embeddings"
-    """Name of the token type table."""
     constant_terms: tuple[tuple[str, int], ...] = ()
     """(further embedding table, how often its row 0 is added to every token)."""
     embedding_note: str = ""

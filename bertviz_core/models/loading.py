@@ -82,9 +82,7 @@ def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> N
     """Copy tensors in place to a device, into memory that is aligned for its kernels (memory read from a file is not).
 
     Args:
-        name: the model's name, for the error message.
         tensors: weights and buffers, each once; modules that share a tensor keep sharing it.
-        device: the target device.
     """
     try:
         for tensor in tensors:
@@ -144,8 +142,6 @@ def check_weights_complete(
 
     Args:
         whole: the model as loaded.
-        missing: names of its parameters that are not in the file.
-        unexpected: names in the file that the model lacks.
         model: the part of it that is run.
     """
     used = {id(parameter) for parameter in model.parameters()}
@@ -270,19 +266,16 @@ class LoadedModel:
     revision: str
     """Identifier of the state of its files: a commit or a digest."""
     model_type: str
-    """The model_type of the family in transformers."""
     model: "transformers.PreTrainedModel"
     """The base model; of an encoder-decoder model only the encoder."""
     device: str
     """Its device: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: Dtype
-    """Number format of its weights."""
     has_pooler: bool
     """Whether it has a pooler with weights from the checkpoint."""
     attention_source: AttentionSource
     """How its attention is obtained; "recorded" becomes "eager" if the recorded attention is incomplete."""
     notices: tuple[str, ...]
-    """Remarks about the weights, one sentence each."""
     recording_check: RecordingCheck | None = None
     """Result of the comparison before its first run; None before that, and if nothing is recorded."""
     recorded_in_part: bool = False
@@ -407,7 +400,6 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
 
 
 def _base_class(config: "transformers.PreTrainedConfig") -> Any:
-    """The auto class of the base model."""
     # T5 and related models have a class for the encoder alone, which also loads checkpoints without a decoder.
     encoder_class: Any = transformers.AutoModelForTextEncoding
     auto_class: Any = encoder_class if knows(encoder_class, type(config)) else transformers.AutoModel
@@ -428,11 +420,8 @@ def with_weights(
     """Load a model with transformers, which reads no file itself; returns it with the missing and unexpected keys.
 
     Args:
-        name: name of the model, for error messages.
         folder: the folder with the weights, which error messages do not name.
         tensors: the weights (read_state_dict); they are read before BUILD_LOCK is taken, since that may take long.
-        dtype: number format of the weights.
-        auto_class: an auto class of transformers that supports the config.
         renames: pattern of a name in the file -> its replacement in the model.
     """
     if auto_class is transformers.AutoModelForTextEncoding:

@@ -50,7 +50,6 @@ def modules_folder(source: ModelSource, settings: Settings) -> Path:
 
 
 def _merged(source: ModelSource, part: AdapterPart, settings: Settings) -> Path:
-    """The folder of an adapter merged into its base."""
     # Imported here, since it imports NumPy, for which a ledger must not wait.
     from bertviz_core.models.safetensors.adapters.merging import merged_folder
 
@@ -115,7 +114,6 @@ def _tokens_without_rows(adapter: ModelSource, folder: Path) -> tuple[str, ...]:
 
 
 def _added_ids(folder: Path) -> list[int]:
-    """The ids of the tokens that were added to the tokenizer in a folder."""
     file = next((name for name in ("tokenizer.json", "added_tokens.json") if present(folder, name)), None)
     if file is None:
         return []

@@ -174,6 +174,7 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
             ModelNotFoundError(f"{hub_id!r} is not a valid Hub name; Hub names are written org/name."),
         ),
         (errors.HfHubHTTPError, HubError(f"The Hub answered with an error for {hub_id!r}; try again later.")),
+        (http_library().RemoteProtocolError, HubError(f"The Hub broke off its answer for {hub_id!r}; try again.")),
         (OSError, _unreachable(hub_id)),
         (http_library().HTTPError, _unreachable(hub_id)),
     )
@@ -219,7 +220,6 @@ class ModelSource:
     kind: Kind
     """Which of the six places it is in."""
     config: Mapping[str, Any]
-    """Its config.json."""
     folder: Path | None
     """Folder with its files; None for the catalogue and for Hub models that are not cached."""
     hub_id: str | None
@@ -272,7 +272,6 @@ class AdapterPart:
     """The part of a source that an adapter has and a whole model lacks."""
 
     settings: AdapterSettings
-    """Settings of the adapter."""
     base: ModelSource
     """The model that it changes."""
 
@@ -344,8 +343,6 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     """The model in a folder.
 
     Args:
-        folder: the folder with its files.
-        settings: limits for its config; from the environment by default.
         base: name of the model that an adapter changes; None for the one that it names.
     """
     if is_adapter(folder):
@@ -365,7 +362,6 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
 
 
 def _adapter_source(name: str, folder: Path, settings: Settings, base: str | None) -> ModelSource:
-    """The adapter in a folder with its base."""
     digest = _digest(folder)
     adapter = _listed_adapter(name, folder, digest)
     beside = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}

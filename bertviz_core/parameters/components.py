@@ -89,8 +89,6 @@ def component_of(path: str, prefix: str, wrapped: bool) -> str:
     """Component of a parameter.
 
     Args:
-        path: name of the parameter in the module.
-        prefix: base_model_prefix of the family.
         wrapped: whether names of the base model have that prefix.
     """
     if wrapped:
@@ -126,7 +124,6 @@ def part_of(inside: str, path: str, model_type: str) -> str:
     Args:
         inside: its name below the layer, such as "attention.self.query.weight".
         path: its full name, for families that number parts instead of layers (XLM).
-        model_type: family of the model.
     """
     for pattern, part in family(model_type).parts:
         if re.search(pattern, inside):

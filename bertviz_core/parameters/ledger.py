@@ -47,12 +47,7 @@ MAX_TERMS = 6
 
 
 def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
-    """The total of a component as sums and products, such as "12 × 7,087,872"; long sums are abbreviated.
-
-    Args:
-        layers: totals of its layers.
-        outside: its rows outside the layers.
-    """
+    """The total of a component as sums and products, such as "12 × 7,087,872"; long sums are abbreviated."""
     runs = [(size, len(list(run))) for size, run in groupby(layers)]
     terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
     terms += module_terms(outside)
@@ -92,11 +87,7 @@ HEADS, HEAD_WIDTHS = re.compile(r"heads$"), re.compile(r"^(d_kv|head_dim|d_head)
 
 
 def fits_class(architecture: str, config: Mapping[str, Any], facts: TypeFacts, ledger: Ledger) -> bool:
-    """Whether a file certainly has the parameters of the class of its config, no more and no less.
-
-    Args:
-        ledger: the ledger of the file.
-    """
+    """Whether a file certainly has the parameters of the class of its config, no more and no less."""
     table = type_tensors(facts.model_type)
     if not table or not (architecture == facts.base_class or architecture in table["classes"]):
         return False
@@ -199,10 +190,6 @@ def balanced_ledger(
     """Compute the sums of a ledger.
 
     Args:
-        architecture: class of the model.
-        source: source of the rows.
-        parameters: the rows, including tied ones.
-        buffers: tensors that are not parameters.
         stored: number of tensors and bytes in the file, if any.
     """
     parameters = layer_numbers(parameters)
@@ -288,12 +275,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
 
 
 def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -> Ledger:
-    """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained.
-
-    Args:
-        source: the adapter.
-        part: its settings and its base.
-    """
+    """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained."""
     fit, base = fitted_adapter(source, part, settings)
     same = partial(same_merged, fit, base)
     whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit), same=same)
@@ -307,11 +289,7 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
 
 
 def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:
-    """The ledger of a checkpoint from its header, or from its config if the file is quantized.
-
-    Args:
-        folder: the folder with the files of the header; None if they are not at hand.
-    """
+    """The ledger of a checkpoint from its header, or from its config if the file is quantized."""
     packing = packed_by(config, header)
     if not packing:
         return header_ledger(name, config, header, folder)

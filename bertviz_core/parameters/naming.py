@@ -50,7 +50,6 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only
     """The stored tensors with their names in the module.
 
     Args:
-        facts: facts about the class.
         base_only: whether it is a base class, so that a common prefix is removed.
     """
     if facts.renames or any(tensor.name.endswith(OLD_NAMES) for tensor in tensors):
@@ -84,10 +83,6 @@ def foreign_prefix(names: Sequence[str], prefix: str) -> str:
     """Prefix of a wrapper on nearly all names ("module.", "net.", "_orig_mod.", "model.bert."); "" if there is none.
 
     Prefixes of transformers' own classes do not count; "model." counts only if the prefix of the class follows.
-
-    Args:
-        names: names in the file.
-        prefix: prefix of the class.
     """
     common, rest = "", list(names)
     while rest:
@@ -156,7 +151,6 @@ class ParameterRole(NamedTuple):
     frozen: bool
     """Whether it is never trained."""
     buffer: bool
-    """Whether it is a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +158,6 @@ class NameClassifier:
     """Classifies the parameter names of a model."""
 
     model_type: str
-    """Family of the model."""
     prefix: str
     """The family's base_model_prefix."""
     wrapped: bool
@@ -285,13 +278,7 @@ class FileTies:
 
 
 def ties_of_file(pairs: Ties, stored: Mapping[str, StoredTensor], same: SameValues) -> FileTies:
-    """Compare tied parameters that are both stored; tie the others to one that is.
-
-    Args:
-        pairs: the tied parameters of the class.
-        stored: name in the module -> stored tensor.
-        same: compares two stored tensors.
-    """
+    """Compare tied parameters that are both stored; tie the others to one that is."""
     owners = {to: to for _, to in pairs if to in stored}
     for alias, to in pairs:
         if alias in stored:
@@ -334,9 +321,6 @@ def left_out(
 
     Args:
         ties: alias -> the parameter that it shares its values with.
-        rows: the rows of the file.
-        stored: names in the file.
-        classifier: classifies the names.
         with_head: whether the class has a head that may be a single tied matrix.
     """
     absent = {alias: to for alias, to in ties.items() if alias not in stored}

@@ -21,11 +21,8 @@ class Parameter(msgspec.Struct, frozen=True, gc=False):
     stored_name: str | None
     """Name in the checkpoint file; None if it is not in a file."""
     shape: tuple[int, ...]
-    """Size of every axis."""
     numel: int
-    """Number of elements."""
     dtype: str
-    """Torch dtype."""
     trainable: bool
     """Whether training changes it (requires_grad)."""
     tied_to: str | None
@@ -46,9 +43,7 @@ class Buffer:
     name: str
     """Name in the module, or in the file."""
     shape: tuple[int, ...]
-    """Size of every axis."""
     dtype: str
-    """Torch dtype."""
     stored: bool
     """Whether the checkpoint file contains it."""
 
@@ -73,27 +68,17 @@ class LayerCount(msgspec.Struct, frozen=True):
     component: str
     """Stack of the layer: "encoder" or "decoder"."""
     layer: int
-    """Zero-based index."""
     total: int
-    """Parameters of the layer."""
     query: int
-    """Parameters of the query projection."""
     key: int
-    """Parameters of the key projection."""
     value: int
-    """Parameters of the value projection."""
     query_key_value: int
-    """Parameters of a fused projection of query, key and value."""
     attention_output: int
-    """Parameters of the output projection."""
     attention_other: int
     """Other parameters of the attention: position terms, convolutions."""
     feed_forward: int
-    """Parameters of the feed-forward block."""
     layer_norm: int
-    """Parameters of the normalisations."""
     other: int
-    """All other parameters."""
     applications: int
     """Applications of the layer in a forward pass; more than 1 if layers share parameters."""
 

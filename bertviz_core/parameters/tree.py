@@ -6,7 +6,6 @@ from bertviz_core.parameters.components import ATTENTION_PARTS, PARTS, TASK_HEAD
 from bertviz_core.parameters.results import Ledger, Parameter, TreeNode
 
 MAX_NODES = 1_500
-"""Maximum number of nodes of a figure."""
 PART_BITS = {part: 1 << bit for bit, part in enumerate(PARTS)}
 NORM, FEED_FORWARD = PART_BITS["layer_norm"], PART_BITS["feed_forward"]
 ATTENTION = sum(PART_BITS[part] for part in ATTENTION_PARTS)
@@ -48,7 +47,6 @@ def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tu
 
     Args:
         depth: levels below the model, at least 1.
-        max_nodes: maximum number of nodes, not counting folded ones.
     """
     if depth < 1 or max_nodes < 1:
         raise ValueError(f"depth ({depth}) and max_nodes ({max_nodes}) count from 1")
@@ -107,7 +105,6 @@ def _sum_up(node: _Node) -> None:
 
 
 def _without_base_model(root: _Node) -> None:
-    """Replace a base model by its children."""
     bodies = [name for name, child in root.children.items() if child.components != (TASK_HEAD,)]
     body = root.children[bodies[0]] if len(bodies) == 1 else root
     if body is root or len(body.components) < 2:

@@ -50,10 +50,6 @@ def predicted_answers(
     tokens, 128 at most. Start and end probabilities are each a softmax over the context tokens of all windows, and the
     first token where it stands for "no answer", so that windows and that answer are comparable. A span found in two
     windows is listed once, with the greater logit.
-
-    Args:
-        top: number of answers to return.
-        max_answer_tokens: maximum length of an answer in tokens.
     """
     check_task(head, "question-answering")
     question, context = repair_surrogates(question), repair_surrogates(context)
@@ -68,7 +64,7 @@ def predicted_answers(
     if len(parts) > 1:
         notices.insert(0, f"The context is longer than the model reads at once: {counted(len(parts), 'window')}.")
     null = min(nulls) if _begin_special(windows) else None
-    found = AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
+    found = AnswerPrediction(head.name, question, context, spans, null, parts, notices=tuple(notices))
     return replace(found, notices=(*notices, found.null_words())) if found.is_null else found
 
 

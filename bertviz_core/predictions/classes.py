@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.local_files import modules_folder, weights_folder
@@ -41,7 +41,7 @@ ONE_OUTPUT = (
 
 
 def class_predictions(
-    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress = no_progress
 ) -> tuple[ClassPrediction, ...]:
     """Classify texts or pairs, run in batches of similar length."""
     check_task(head, "sequence-classification", "next-sentence")
@@ -52,20 +52,16 @@ def class_predictions(
     predictions: dict[int, ClassPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
         labels, notices = output_names(head, len(logits))
-        for array in (logits, probabilities := _probabilities(logits, scoring)):
-            if array is not None:
-                array.setflags(write=False)
         predictions[index] = ClassPrediction(
             model=head.name,
             tokens=texts[index],
             labels=labels,
             logits=logits,
             scoring=scoring,
-            probabilities=probabilities,
+            probabilities=_probabilities(logits, scoring),
             notices=(*texts[index].notices, *head.notices, *notices, *single, *_tie(labels, logits, scoring)),
         )
-        if progress is not None:
-            progress(len(predictions), len(texts))
+        progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 
@@ -162,21 +158,22 @@ OUTSIDE = "O"
 
 
 def tag_predictions(
-    head: HeadModel, texts: Sequence[Tokens], progress: Progress | None = None
+    head: HeadModel, texts: Sequence[Tokens], progress: Progress = no_progress
 ) -> tuple[TagPrediction, ...]:
     """Predict the tags of every token of each text, in the order of the texts, in batches of similar length."""
     check_task(head, "token-classification")
     predictions: dict[int, TagPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):
         labels, notices = output_names(head, logits.shape[-1])
-        probabilities = softmax(logits)
-        for array in (logits, probabilities):
-            array.setflags(write=False)
         predictions[index] = TagPrediction(
-            head.name, texts[index], labels, logits, probabilities, (*texts[index].notices, *head.notices, *notices)
+            head.name,
+            texts[index],
+            labels,
+            logits,
+            softmax(logits),
+            notices=(*texts[index].notices, *head.notices, *notices),
         )
-        if progress is not None:
-            progress(len(predictions), len(texts))
+        progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
 
 
@@ -227,8 +224,6 @@ def entities(
     spans of one token, which the pipeline does not support. The text and its pair are handled separately.
 
     Args:
-        prediction: predicted tags.
-        strategy: aggregation strategy.
         outside: whether to return spans of the tag O, too.
     """
     listed = []
@@ -323,9 +318,6 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
     """Compute w_v = max over the tokens i of log(1 + ReLU(logit_iv)) for every word v with a weight above 0.
 
     Special tokens are included. Every weight comes from exactly one token.
-
-    Args:
-        notices: what the checkpoint does otherwise.
     """
     word_head = WordHead(head)
     output = word_head.outputs([tokens])
@@ -343,10 +335,8 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
     weights = np.zeros(0, np.float32) if greatest is None else greatest.relu().log1p().cpu().numpy()
     order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
     positions = np.zeros(0, np.int64) if places is None else places.cpu().numpy()
-    arrays = (order, weights[order], positions[order])
-    for array in arrays:
-        array.setflags(write=False)
-    return TermWeights(head.name, tokens, *arrays, notices=(*tokens.notices, *head.notices, *notices))
+    notices = (*tokens.notices, *head.notices, *notices)
+    return TermWeights(head.name, tokens, order, weights[order], positions[order], notices=notices)
 
 
 def sparse_notices(source: ModelSource, settings: Settings, tokens: Tokens) -> tuple[str, ...]:

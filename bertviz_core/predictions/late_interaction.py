@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.errors import CheckpointError, Progress, TextError
+from bertviz_core.errors import CheckpointError, Progress, TextError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
@@ -29,7 +29,6 @@ class TokenVectors(NamedTuple):
     ids: Int[np.ndarray, " scored"]
     """Their indices in the vocabulary."""
     vectors: Float[np.ndarray, "scored dimensions"]
-    """Their vectors."""
     expanded: Bool[np.ndarray, " scored"]
     """Whether a token fills the query up."""
     skipped: Int[np.ndarray, " skipped"]
@@ -51,11 +50,7 @@ class InteractionEncoder:
     """A model prepared to encode queries and documents by one plan."""
 
     def __init__(self, loaded: LoadedModel, tokenizer: TextTokenizer, plan: InteractionPlan) -> None:
-        """Look up the markers, the skip list and the filling token in the vocabulary.
-
-        Args:
-            plan: how it compares texts (late_interaction.plan.interaction_plan).
-        """
+        """Look up the markers, the skip list and the filling token in the vocabulary."""
         self.loaded, self.tokenizer, self.plan = loaded, tokenizer, plan
         sides = (plan.query, plan.document)
         filler = plan.expansion.token if plan.expansion else ""
@@ -164,7 +159,6 @@ class InteractionEncoder:
     def _scored(
         self, row: SentenceRow, vectors: Float[np.ndarray, "seq dimensions"], real: int, skips: bool
     ) -> TokenVectors:
-        """Leave out the tokens of the skip list."""
         scored = ~np.isin(row.input_ids, self._skiplist) if skips else np.ones(len(row), dtype=bool)
         expanded = np.arange(len(row)) >= real
         return TokenVectors(
@@ -203,7 +197,6 @@ def _with_marker(row: SentenceRow, at: int, token_id: int) -> SentenceRow:
 
 
 def _marked(tokens: Tokens, at: int, token_id: int, marker: str) -> Tokens:
-    """The tokens of a text with one more special token."""
 
     def inserted(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         return (*values[:at], value, *values[at:])
@@ -230,11 +223,9 @@ class InteractionScores(NamedTuple):
     """Scores of a query with each document of a list."""
 
     scores: Float[np.ndarray, " documents"]
-    """Their scores."""
     truncated: int
     """Number of documents that were cut."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> LateInteraction:
@@ -243,8 +234,6 @@ def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> 
     first = encoder.query(query)
     ((_, (second,)),) = encoder.documents([document])
     cosines = np.asarray(first.vectors @ second.vectors.T)
-    for array in (cosines, first.expanded):
-        array.setflags(write=False)
     cut = [name for name, each in (("query", first), ("document", second)) if each.truncated]
     return LateInteraction(
         model=encoder.loaded.name,
@@ -264,22 +253,16 @@ def late_interaction(encoder: InteractionEncoder, query: str, document: str) -> 
 
 
 def interaction_scores(
-    encoder: InteractionEncoder, query: str, documents: Sequence[str], progress: Progress | None = None
+    encoder: InteractionEncoder, query: str, documents: Sequence[str], progress: Progress = no_progress
 ) -> InteractionScores:
-    """Score a query with each document.
-
-    Args:
-        documents: the documents, at least one.
-        progress: called as progress(documents done, documents); may raise to cancel.
-    """
+    """Score a query with each document."""
     first = encoder.query(query)
     scores, truncated, done = np.zeros(len(documents), dtype=np.float32), 0, 0
     for batch, made in encoder.documents(documents):
         scores[batch] = max_sims(first.vectors, [each.vectors for each in made])
         truncated += sum(each.truncated for each in made)
         done += len(batch)
-        if progress is not None:
-            progress(done, len(documents))
+        progress(done, len(documents))
     if encoder.plan.mean:
         scores /= np.float32(len(first.ids))
     scores.setflags(write=False)
@@ -292,7 +275,6 @@ def max_sims(
     """Sum, over the tokens of a query, of the largest dot product with a token of each document.
 
     Args:
-        query: vectors of the query.
         documents: vectors of each document, at least one token each.
     """
     starts = np.cumsum([0, *map(len, documents[:-1])])

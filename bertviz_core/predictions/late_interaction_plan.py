@@ -59,7 +59,6 @@ class QueryExpansion:
     """How queries are filled up to a length."""
 
     length: int
-    """Number of tokens."""
     fixed: bool
     """Whether longer queries are cut to this length."""
     attend: bool
@@ -95,11 +94,8 @@ class InteractionPlan:
     expansion: QueryExpansion | None = None
     """How queries are filled up; None for not."""
     dense: tuple[DenseLayer, ...] = ()
-    """Projections of the last hidden states, in their order."""
     skiplist: tuple[str, ...] = ()
-    """Tokens that are left out of the score."""
     normalize: bool = True
-    """Whether the vectors are normalised to length 1."""
     mean: bool = False
     """Whether the score is the mean over the tokens of the query."""
     lower_case: bool = False

@@ -30,14 +30,10 @@ class MaskedRow:
     """A text with some tokens masked or removed, for bertviz_core.trace.verification.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
-    """Token types of the text."""
     other_inputs: Mapping[str, np.ndarray]
-    """Other inputs of the text."""
 
     def __len__(self) -> int:
-        """Return the number of tokens."""
         return len(self.input_ids)
 
 
@@ -79,11 +75,7 @@ def check_masks(tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int])
 def predicted_words(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = (), top: int = 10
 ) -> WordPrediction:
-    """Predict the best words at every position, and score the original token there.
-
-    Args:
-        top: number of words per position.
-    """
+    """Predict the best words at every position, and score the original token there."""
     check_top(top, WordHead(head).vocab_size)
     return words_of(head, read_masked(head, tokenizer, tokens, masked), top)
 
@@ -93,7 +85,6 @@ class MaskedReading:
     """The output of the base model for a masked text, before the head is applied."""
 
     tokens: Tokens
-    """The text before masking."""
     masked: tuple[int, ...]
     """Masked positions besides those masked in the text itself."""
     typed: Any
@@ -132,13 +123,13 @@ def words_of(
     return WordPrediction(
         model=head.name,
         tokens=tokens,
-        masked=_read_only(at_mask),
-        typed=_read_only(typed),
-        log_probability=_read_only(own),
-        rank=_read_only(rank),
-        top_ids=_read_only(top_ids),
-        top_log_probability=_read_only(top_log_probability),
-        top_logits=_read_only(top_logits),
+        masked=at_mask,
+        typed=typed,
+        log_probability=own,
+        rank=rank,
+        top_ids=top_ids,
+        top_log_probability=top_log_probability,
+        top_logits=top_logits,
         notices=(*tokens.notices, *head.notices),
     )
 
@@ -149,9 +140,7 @@ def word_shift(
     """Compare the words at a masked position of a text with those at the same token of its edited version.
 
     Args:
-        edited: its edited version.
         position: position of a token that the edit did not remove.
-        top: number of words of each text.
     """
     unchanged = unchanged_positions(tokens, edited)
     if position not in unchanged:
@@ -169,8 +158,8 @@ def word_shift(
         position=position,
         edited_position=unchanged[position],
         words=tokenizer.spelled(listed[order].tolist()),
-        before=_read_only(before[order]),
-        after=_read_only(after[order]),
+        before=before[order],
+        after=after[order],
         divergence=max(0.0, float((np.exp(logs[0]) * (logs[0] - logs[1]))[possible].sum())),
         notices=(*dict.fromkeys((*tokens.notices, *edited.notices)), *head.notices),
     )
@@ -247,11 +236,6 @@ def _placed(values: Any, places: np.ndarray, length: int, empty: float) -> Any:
     return array
 
 
-def _read_only(array: Any) -> Any:
-    array.setflags(write=False)
-    return array
-
-
 def compared_word(
     head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str, masked: Sequence[int] = ()
 ) -> ComparedWord:
@@ -259,10 +243,6 @@ def compared_word(
 
     A word of several pieces gets as many masks, and the log-probabilities of its pieces are summed. Each piece is
     predicted with the others masked, so the sum is comparable between words with the same number of pieces.
-
-    Args:
-        position: position of the word.
-        word: the word to score.
     """
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
@@ -288,7 +268,6 @@ def compared_word(
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
-    """Return the row with one token repeated."""
 
     def repeated(values: Any) -> Any:
         return np.concatenate([values[:position], np.repeat(values[position], count), values[position + 1 :]])
@@ -316,9 +295,6 @@ def logit_lens(
 
     The last row is the model's prediction. The whole head is applied: transform, normalisation, decoder, bias. If the
     base normalises the output of its last layer, the states of the other layers are normalised the same way.
-
-    Args:
-        top: number of words per cell.
     """
     word_head = WordHead(head)
     mask, typed = check_masks(tokenizer, tokens, masked)
@@ -339,8 +315,6 @@ def logit_lens(
     cells.log_probability[:, typed], cells.rank[:, typed] = np.nan, 0
     at_mask = typed.copy()
     at_mask[list(masked)] = True
-    for array in (at_mask, *cells.arrays.values()):
-        array.setflags(write=False)
     return LogitLens(
         model=head.name,
         tokens=tokens,

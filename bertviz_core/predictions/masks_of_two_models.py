@@ -11,7 +11,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.predictions.masked_lm import mask_id, read_masked, words_of
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.predictions.run import HeadModel, WordHead
-from bertviz_core.predictions.two_models import comparison_notices
+from bertviz_core.predictions.two_models import comparison, numbers_or_nan
 from bertviz_core.text import escape_controls, quoted, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -21,7 +21,6 @@ from bertviz_core.trace.words_in_context import piece_ids
 TOP = 10
 """Number of best words of each model."""
 QUOTED = 40
-"""Most characters of the text in a message."""
 Edit = tuple[int, Span, str]
 """Sequence, characters and their replacement."""
 
@@ -31,13 +30,11 @@ class MaskedPlace:
     """A text with masks as one model reads it, and the position in it that is looked at."""
 
     tokenizer: TextTokenizer
-    """Tokenizer of the model."""
     tokens: Tokens
     """The text before masking."""
     masked: tuple[int, ...]
     """Positions that are masked besides those masked in the text itself."""
     position: int
-    """The position that is looked at."""
 
     @property
     def typed(self) -> tuple[int, ...]:
@@ -53,11 +50,6 @@ def same_place(
 
     Where the other model has exactly one token for the characters of each mask, that token is masked. Otherwise one
     mask of its own takes the place of the characters, however many tokens they are.
-
-    Args:
-        first: the text and the masks of the first model.
-        tokenizer: tokenizer of the second model.
-        read: tokenizes a text and its pair for the second model.
 
     Returns:
         The same for the second model, and a sentence where one mask stands for several tokens; "" otherwise.
@@ -105,42 +97,26 @@ def compared_words(
 
     Words are matched by their row where the vocabularies are equal, otherwise by their spelling at this place; a word
     that is no single token of the other model has no probability there.
-
-    Args:
-        heads: the masked-LM heads.
-        sides: the text, its masks and the position for each model.
-        notice: a notice about the masks.
-        top: number of best words of each model.
     """
     logs, best = zip(*(_words_at(*each, top) for each in zip(heads, sides, strict=True)), strict=True)
     matched = _Matched(sides)
     rows = dict.fromkeys(matched.pairs(best))
     numbers = [
-        np.array([np.nan if ids[side] is None else np.exp(logs[side][ids[side]]) for ids in rows], dtype=np.float32)
+        numbers_or_nan([None if (word := ids[side]) is None else np.exp(logs[side][word]) for ids in rows])
         for side in (0, 1)
     ]
-    for each in numbers:
-        each.setflags(write=False)
-    names = tuple(matched.name(ids) for ids in rows)
     absent = [each.tokenizer.name for side, each in enumerate(sides) if np.isnan(numbers[side]).any()]
     about = [f"A word without a number is no single token of {' or of '.join(absent)}."] if absent else []
     answers = tuple(matched.spelled(side, best[side][0]) for side in (0, 1))
     first, second = heads
-    return PredictionComparison(
-        first=first.name,
-        second=second.name,
-        kind="words",
-        unit="probability",
+    return comparison(
+        "words",
+        (first.name, second.name),
+        list(map(matched.name, rows)),
+        numbers,
+        (answers[0], answers[1]),
+        [*([notice] if notice else []), *about, *first.notices, *second.notices],
         where=place_text(sides[0]),
-        names=names,
-        first_answers=("",) * len(names),
-        second_answers=("",) * len(names),
-        first_numbers=numbers[0],
-        second_numbers=numbers[1],
-        answers=(answers[0], answers[1]),
-        notices=comparison_notices(
-            first.name, second.name, [*([notice] if notice else []), *about, *first.notices, *second.notices]
-        ),
     )
 
 

@@ -8,17 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.text import decimals, quoted
-from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.results import Noticed, OfModel, OfText, OfTwoModels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordPrediction:
+class WordPrediction(OfText):
     """Predictions of a masked-LM head at all or some positions of a text."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text before masking."""
     masked: Bool[np.ndarray, " seq"]
     """Whether the model saw a mask at each position, in the text itself or requested."""
     typed: Bool[np.ndarray, " seq"]
@@ -33,8 +29,6 @@ class WordPrediction:
     """Log-probabilities of the best words, in nats."""
     top_logits: Float[np.ndarray, "seq top"]
     """Logits of the best words."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,6 @@ class ComparedWord:
     word: str
     """The word, as requested."""
     pieces: tuple[str, ...]
-    """Tokens of the word."""
     log_probability: float
     """Sum of the log-probabilities of its pieces, all masked together, in nats."""
     rank: int | None
@@ -54,7 +47,7 @@ class ComparedWord:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordShift:
+class WordShift(Noticed):
     """Effect of an edit of the text on the words predicted at one masked position."""
 
     position: int
@@ -69,22 +62,14 @@ class WordShift:
     """Probability of each word in the edited text."""
     divergence: float
     """KL(p_before || p_after) over the whole vocabulary, in nats."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PseudoLikelihood:
+class PseudoLikelihood(OfText):
     """Surprise of every token of a text when only this token is masked (Salazar et al. 2020)."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text."""
     surprise: Float[np.ndarray, " seq"]
     """-log p(token | all others) in nats; NaN for special tokens, which are not masked."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def mean(self) -> float:
@@ -98,13 +83,9 @@ class PseudoLikelihood:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LogitLens:
+class LogitLens(OfText):
     """Predictions of the masked-LM head from the hidden states of every layer."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text before masking."""
     masked: Bool[np.ndarray, " seq"]
     """Whether the model saw a mask at each position."""
     top_ids: Int[np.ndarray, "states seq top"]
@@ -122,8 +103,6 @@ class LogitLens:
     final_norm: str
     """Normalisation after the last layer that was applied to the states of the other layers, too; "" if there is
     none."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 Scoring = Literal["softmax", "sigmoid", "number"]
@@ -131,13 +110,9 @@ Scoring = Literal["softmax", "sigmoid", "number"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassPrediction:
+class ClassPrediction(OfText):
     """Output of a text classifier."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text or the pair."""
     labels: tuple[str, ...]
     """Name of every output."""
     logits: Float[np.ndarray, " labels"]
@@ -146,8 +121,6 @@ class ClassPrediction:
     """How logits become probabilities."""
     probabilities: Float[np.ndarray, " labels"] | None
     """Probabilities: sum 1 for softmax, each 0 to 1 for sigmoid; None for a regression."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def best(self) -> int:
@@ -183,21 +156,15 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TagPrediction:
+class TagPrediction(OfText):
     """Output of a token classifier."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text."""
     labels: tuple[str, ...]
     """Name of every output."""
     logits: Float[np.ndarray, "seq labels"]
     """Outputs of the head."""
     probabilities: Float[np.ndarray, "seq labels"]
     """Softmax of the logits; each row sums to 1."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,20 +176,16 @@ class AnswerWindow:
     start: int
     """Index of the first character of the context in this window."""
     end: int
-    """Index after the last character."""
     context: Bool[np.ndarray, " seq"]
     """Whether each token belongs to the context."""
     start_logits: Float[np.ndarray, " seq"]
-    """Start logit of every token."""
     end_logits: Float[np.ndarray, " seq"]
-    """End logit of every token."""
 
 
 def answer_log_sums(windows: Sequence[AnswerWindow], begins_special: bool) -> tuple[float, float]:
     """Ln of the sums of exp(start logit) and exp(end logit): what the softmax of answers is over.
 
     Args:
-        windows: windows of one context.
         begins_special: whether the first token stands for "no answer"; it is counted once, in the window where its
             logits are least.
     """
@@ -265,11 +228,9 @@ NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerPrediction:
+class AnswerPrediction(OfModel):
     """Answers to a question in a context."""
 
-    model: str
-    """Name of the model."""
     question: str
     """The question."""
     context: str
@@ -281,8 +242,6 @@ class AnswerPrediction:
     all windows. None if texts do not begin with a special token."""
     windows: tuple[AnswerWindow, ...]
     """Windows of the context, in order."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def is_null(self) -> bool:
@@ -317,21 +276,15 @@ class AnswerPrediction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TermWeights:
+class TermWeights(OfText):
     """A text as a bag of weighted words, computed by a SPLADE head (Formal et al. 2021)."""
 
-    model: str
-    """Name of the model."""
-    tokens: Tokens
-    """The text."""
     ids: Int[np.ndarray, " terms"]
     """Ids of the words with a weight above 0, heaviest first."""
     weights: Float[np.ndarray, " terms"]
     """Weight of each word: max over the tokens of log(1 + ReLU(logit))."""
     positions: Int[np.ndarray, " terms"]
     """Position of the token that each weight comes from."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -356,7 +309,7 @@ LATE_INTERACTION: ScoreName = "late interaction"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+class Ranking(Noticed):
     """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines."""
 
     model: str
@@ -379,8 +332,6 @@ class Ranking:
     """Cosine similarity of the query and each text, -1 to 1."""
     truncated: int
     """Number of texts that were cut, with the query, to the length that the model reads."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def by_tokens(self) -> bool:
@@ -415,11 +366,9 @@ def _ranks(order: Int[np.ndarray, " texts"]) -> Int[np.ndarray, " texts"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LateInteraction:
+class LateInteraction(OfModel):
     """The tokens of a query compared with those of a document."""
 
-    model: str
-    """Name of the model."""
     query: str
     """The query."""
     document: str
@@ -442,8 +391,6 @@ class LateInteraction:
     """Numbers in the vector of a token."""
     trained: bool
     """Whether the checkpoint was trained for late interaction."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def best(self) -> Int[np.ndarray, " query_tokens"]:
@@ -467,13 +414,9 @@ ComparedKind = Literal["classes", "tags", "entities", "answers", "words", "surpr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PredictionComparison:
+class PredictionComparison(OfTwoModels):
     """Predictions of two models for one text, row by row."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     kind: ComparedKind
     """What the rows are."""
     unit: str
@@ -492,8 +435,6 @@ class PredictionComparison:
     """Number of the second model."""
     answers: tuple[str, str]
     """Answer of each model to the whole text: its likeliest class, span or word, or a sum in words."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, " rows"]:

@@ -65,7 +65,6 @@ class HeadModel:
     """A model with a task head; it shares the base model in memory."""
 
     name: str
-    """Name under which it was requested."""
     task: str
     """One of PREDICTED."""
     base: LoadedModel
@@ -76,7 +75,6 @@ class HeadModel:
     """Attribute path of the base model, such as "bert"; "" if the model has own modules that share the base's
     weights."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def model_class(self) -> str:
@@ -297,8 +295,6 @@ def row_outputs(
     Rows of similar length run together if the family supports it; outputs at padding positions are cut off.
 
     Args:
-        rows: tokenized texts.
-        names: names of the outputs in transformers.
         padded: whether rows of different lengths run together, also for a head that reads the whole text.
 
     Yields:
@@ -394,7 +390,6 @@ class WordHead:
 
         Args:
             rows: tokenized texts of one length, or of a family whose outputs do not depend on padding.
-            states: whether to return the hidden states of every layer.
         """
         return run_group(self._head, rows, self.model, output_hidden_states=states)
 

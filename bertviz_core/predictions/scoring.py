@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError, no_progress
 from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import PADDED_TOGETHER
@@ -111,15 +111,11 @@ class PairScores(NamedTuple):
     label: str
     """The class that ranks; "" for a head with one output."""
     score_name: ScoreName
-    """How the logit becomes the score."""
     logits: Float[np.ndarray, " texts"]
-    """Logit of the head, or of the class."""
     scores: Float[np.ndarray, " texts"]
-    """The scores."""
     truncated: int
     """Number of texts that were cut, with the query."""
     notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
 
 def pair_scores(
@@ -130,7 +126,7 @@ def pair_scores(
     query: str,
     texts: Sequence[str],
     label: str = "",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> PairScores:
     """Score the pairs (query, text), run in batches of equal length.
 
@@ -138,10 +134,6 @@ def pair_scores(
     default, of its logit, as sentence-transformers computes it. Of several classes the score is the probability of one.
 
     Args:
-        head: a model with its head for sequence-classification.
-        source: location of the model, with its settings.
-        query: the query, the first text of every pair.
-        texts: the texts, each the second text of a pair.
         label: the class that ranks; "" for "entailment".
     """
     check_task(head, TASK)
@@ -156,8 +148,7 @@ def pair_scores(
     for done, (index, (row,)) in enumerate(row_outputs(head, rows, padded=padded), start=1):
         logits[index] = row[place]
         scores[index] = softmax(row)[place] if score_name == "softmax" else np.nan
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     scores = scores if score_name == "softmax" else activated(logits, score_name)
     for array in (logits, scores):
         array.setflags(write=False)
@@ -191,14 +182,11 @@ def _shortened(tokenizer: TextTokenizer, most: int | None) -> TextTokenizer:
 
 
 def pseudo_likelihood(
-    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress | None = None
+    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, progress: Progress = no_progress
 ) -> PseudoLikelihood:
     """Compute the surprise -log p(token | all others) of every token that is not special (Salazar et al. 2020).
 
     Rows run in batches within a memory budget; the results equal those of single rows.
-
-    Args:
-        progress: called as progress(tokens done, tokens); may raise to cancel.
     """
     word_head = WordHead(head)
     mask = mask_id(tokenizer)
@@ -218,14 +206,11 @@ def pseudo_likelihood(
             ids = torch.tensor(tokens.input_ids[batch[chunk]], device=logits.device)[:, None]
             surprise[batch[chunk]] = -logits.log_softmax(dim=-1).gather(1, ids)[:, 0].cpu().numpy()
         done += len(batch)
-        if progress is not None:
-            progress(done, len(positions))
-    surprise.setflags(write=False)
-    return PseudoLikelihood(head.name, tokens, surprise, (*tokens.notices, *head.notices))
+        progress(done, len(positions))
+    return PseudoLikelihood(head.name, tokens, surprise, notices=(*tokens.notices, *head.notices))
 
 
 def _batches(head: HeadModel, word_head: WordHead, seq: int, positions: list[int]) -> Any:
-    """Group the positions into batches."""
     most = len(positions)
     if not word_head.reads_states:  # the whole model computes the logits of every position
         most = max(1, CHUNK_NBYTES // (4 * seq * word_head.vocab_size))

@@ -1,7 +1,7 @@
 """Answers of two models to one text."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import SupportsFloat
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,7 @@ from bertviz_core.predictions.results import (
     AnswerPrediction,
     AnswerSpan,
     ClassPrediction,
+    ComparedKind,
     Entity,
     LogitLens,
     PredictionComparison,
@@ -54,19 +55,14 @@ def compared_classes(first: ClassPrediction, second: ClassPrediction) -> Predict
     notices = unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
     if first.scoring != second.scoring:
         notices.append(f"{first.model} predicts {KINDS[first.scoring]}, {second.model} {KINDS[second.scoring]}.")
-    return PredictionComparison(
-        first=first.model,
-        second=second.model,
-        kind="classes",
+    return comparison(
+        "classes",
+        (first.model, second.model),
+        names,
+        [[side.get(name) for name in names] for side in sides],
+        (first.labels[first.best], spelling[second.labels[second.best]]),
+        [*notices, *first.notices, *second.notices],
         unit="value" if first.probabilities is None else "probability",
-        where="",
-        names=names,
-        first_answers=("",) * len(names),
-        second_answers=("",) * len(names),
-        first_numbers=_numbers([sides[0].get(name) for name in names]),
-        second_numbers=_numbers([sides[1].get(name) for name in names]),
-        answers=(first.labels[first.best], spelling[second.labels[second.best]]),
-        notices=_notices(first, second, notices),
     )
 
 
@@ -83,19 +79,16 @@ def compared_tags(first: TagPrediction, second: TagPrediction) -> PredictionComp
     others = [_tag(second, word.second) for word in read]
     renamed = tuple(spelling.get(label, "") for label, _ in others)
     notices = unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
-    return PredictionComparison(
-        first=first.model,
-        second=second.model,
-        kind="tags",
-        unit="probability",
-        where="",
-        names=tuple(word.text for word in read),
-        first_answers=tuple(label for label, _ in ones),
-        second_answers=renamed,
-        first_numbers=_numbers([number for _, number in ones]),
-        second_numbers=_numbers([number for _, number in others]),
-        answers=(_tagged([label for label, _ in ones]), _tagged(renamed)),
-        notices=_notices(first, second, [*notices, *unread_parts(first.model, second.model, read)]),
+    notices += [*unread_parts(first.model, second.model, read), *first.notices, *second.notices]
+    labels = tuple(label for label, _ in ones)
+    return comparison(
+        "tags",
+        (first.model, second.model),
+        [word.text for word in read],
+        [[number for _, number in side] for side in (ones, others)],
+        (_tagged(labels), _tagged(renamed)),
+        notices,
+        each=(labels, renamed),
     )
 
 
@@ -104,7 +97,6 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
 
     Args:
         first: answers of the first model, at least SEARCHED_ANSWERS where there are as many.
-        second: answers of the second model to the same question in the same context.
     """
     sides = [{_place(each, prediction): each for each in prediction.answers} for prediction in (first, second)]
     listed = [list(side)[:SHOWN_ANSWERS] for side in sides]
@@ -123,50 +115,27 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
         names = [*names, NO_ANSWER]
         numbers = [[*each, side.null_score] for each, side in zip(numbers, (first, second), strict=True)]
         missing += [each.null_words() for each in (first, second) if not each.is_null]
-    return PredictionComparison(
-        first=first.model,
-        second=second.model,
-        kind="answers",
-        unit="score",
-        where="",
-        names=tuple(names),
-        first_answers=("",) * len(names),
-        second_answers=("",) * len(names),
-        first_numbers=_numbers(numbers[0]),
-        second_numbers=_numbers(numbers[1]),
-        answers=(first.answer.strip(), second.answer.strip()),
-        notices=_notices(first, second, missing),
-    )
+    both, answers = (first.model, second.model), (first.answer.strip(), second.answer.strip())
+    notices = [*missing, *first.notices, *second.notices]
+    return comparison("answers", both, names, numbers, answers, notices, unit="score")
 
 
 def compared_surprise(first: PseudoLikelihood, second: PseudoLikelihood) -> PredictionComparison:
     """Surprise of every part of a text that both models cut into whole tokens: the sum over its tokens, in nats."""
     parts = shared_spans(first.tokens, second.tokens)
     numbers = [
-        _numbers([_sum(result.surprise, positions) for positions in places])
-        for result, places in (
-            (first, [part.first for part in parts]),
-            (second, [part.second for part in parts]),
-        )
+        numbers_or_nan([_sum(first.surprise, part.first) for part in parts]),
+        numbers_or_nan([_sum(second.surprise, part.second) for part in parts]),
     ]
     both = ~np.isnan(numbers[0]) & ~np.isnan(numbers[1])
     totals = [f"{decimals(float(each[both].astype(np.float64).sum()), 3)} nats" for each in numbers]
     notices = list(unread_parts(first.model, second.model, parts))
     if any(len(part.first) != len(part.second) for part in parts):
         notices.append("Where one model has several tokens for the same characters, their surprise is added up.")
-    return PredictionComparison(
-        first=first.model,
-        second=second.model,
-        kind="surprise",
-        unit="nats",
-        where="",
-        names=tuple(part.text for part in parts),
-        first_answers=("",) * len(parts),
-        second_answers=("",) * len(parts),
-        first_numbers=numbers[0],
-        second_numbers=numbers[1],
-        answers=(totals[0], totals[1]),
-        notices=_notices(first, second, notices),
+    notices += [*first.notices, *second.notices]
+    names = [part.text for part in parts]
+    return comparison(
+        "surprise", (first.model, second.model), names, numbers, (totals[0], totals[1]), notices, unit="nats"
     )
 
 
@@ -182,34 +151,62 @@ def compared_lens(
     Rows are the hidden states by number; a model with fewer layers has no word in the last rows.
 
     Args:
-        lenses: the logit lens of both models.
         places: position of the same characters in each.
         words: the best word of every state at that position, of each model.
-        where: the characters of the place.
-        notices: notices about the place.
     """
     count = max(map(len, words))
     answers = [(*side, *("",) * (count - len(side))) for side in words]
     numbers = [
-        _numbers([*np.exp(lens.top_log_probability[:, place, 0]).tolist(), *[None] * (count - len(side))])
+        [*np.exp(lens.top_log_probability[:, place, 0]).tolist(), *[None] * (count - len(side))]
         for lens, place, side in zip(lenses, places, words, strict=True)
     ]
     first, second = lenses
     sizes = [len(side) - 1 for side in words]
     uneven = [] if sizes[0] == sizes[1] else [f"{first.model} has {sizes[0]} layers, {second.model} {sizes[1]}."]
-    return PredictionComparison(
-        first=first.model,
-        second=second.model,
-        kind="lens",
-        unit="probability",
+    return comparison(
+        "lens",
+        (first.model, second.model),
+        list(map(state_name, range(count))),
+        numbers,
+        (words[0][-1], words[1][-1]),
+        [*uneven, *notices, *first.notices, *second.notices],
+        each=(answers[0], answers[1]),
         where=where,
-        names=tuple(state_name(entry) for entry in range(count)),
-        first_answers=answers[0],
-        second_answers=answers[1],
-        first_numbers=numbers[0],
-        second_numbers=numbers[1],
-        answers=(words[0][-1], words[1][-1]),
-        notices=_notices(first, second, [*uneven, *notices]),
+    )
+
+
+def comparison(
+    kind: ComparedKind,
+    models: tuple[str, str],
+    names: Sequence[str],
+    numbers: Iterable[Iterable[SupportsFloat | None]],
+    answers: tuple[str, str],
+    notices: Sequence[str],
+    each: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    unit: str = "probability",
+    where: str = "",
+) -> PredictionComparison:
+    """A comparison of two models, with a notice where both are the same.
+
+    Args:
+        each: answer of each model in every row; None where the name of the row is the answer.
+    """
+    first, second = models
+    first_answers, second_answers = each or [("",) * len(names)] * 2
+    first_numbers, second_numbers = map(numbers_or_nan, numbers)
+    return PredictionComparison(
+        first,
+        second,
+        kind,
+        unit,
+        where,
+        tuple(names),
+        first_answers,
+        second_answers,
+        first_numbers,
+        second_numbers,
+        answers,
+        notices=comparison_notices(first, second, notices),
     )
 
 
@@ -218,14 +215,9 @@ def comparison_notices(first: str, second: str, notices: Sequence[str]) -> tuple
     return tuple(dict.fromkeys((*([SAME_MODEL] if first == second else []), *notices)))
 
 
-def _notices(first: Any, second: Any, notices: Sequence[str]) -> tuple[str, ...]:
-    return comparison_notices(first.model, second.model, [*notices, *first.notices, *second.notices])
-
-
-def _numbers(values: Sequence[float | None]) -> Float[np.ndarray, " rows"]:
-    array = np.array([np.nan if value is None else value for value in values], dtype=np.float32)
-    array.setflags(write=False)
-    return array
+def numbers_or_nan(values: Iterable[SupportsFloat | None]) -> Float[np.ndarray, " rows"]:
+    """An array of float32, with NaN for None."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float32)
 
 
 def _sum(surprise: Float[np.ndarray, " seq"], positions: Sequence[int]) -> float | None:
@@ -276,10 +268,6 @@ def compared_entities(first: Found, second: Found) -> PredictionComparison:
 
     Two entities are the same if they cover the same characters and have the same label, regardless of case where that
     is unambiguous. The number of a row is the entity's score in each model, NaN where a model does not find it.
-
-    Args:
-        first: tags and entities of the first model.
-        second: tags and entities of the second model for the same text, joined by the same strategy.
     """
     (one, ones), (other, others) = first, second
     spelling = label_spelling(one.labels, other.labels)
@@ -289,19 +277,15 @@ def compared_entities(first: Found, second: Found) -> PredictionComparison:
     sides = _placed(one.tokens, ones, {}), _placed(other.tokens, others, short)
     places = sorted({*sides[0], *sides[1]})
     notices = unmatched_labels((one.model, other.model), one.labels, tuple(spelling.values()))
-    return PredictionComparison(
-        first=one.model,
-        second=other.model,
-        kind="entities",
-        unit="probability",
-        where="",
-        names=tuple(_name(one.tokens, place) for place in places),
-        first_answers=tuple(place[3] if place in sides[0] else "" for place in places),
-        second_answers=tuple(place[3] if place in sides[1] else "" for place in places),
-        first_numbers=_entities_numbers(sides[0], places),
-        second_numbers=_entities_numbers(sides[1], places),
-        answers=(number_of_entities(len(ones)), number_of_entities(len(others))),
-        notices=comparison_notices(one.model, other.model, [*notices, *one.notices, *other.notices]),
+    labels = [tuple(place[3] if place in side else "" for place in places) for side in sides]
+    return comparison(
+        "entities",
+        (one.model, other.model),
+        [_name(one.tokens, place) for place in places],
+        [[side.get(place) for place in places] for side in sides],
+        (number_of_entities(len(ones)), number_of_entities(len(others))),
+        [*notices, *one.notices, *other.notices],
+        each=(labels[0], labels[1]),
     )
 
 
@@ -331,9 +315,3 @@ def _name(tokens: Tokens, place: Place) -> str:
     sequence, start, end, _ = place
     where = f"{start}:{end}" if tokens.pair is None else f"{('first', 'second')[sequence]} text, {start}:{end}"
     return f"{text_of(tokens, sequence)[start:end]} ({where})"
-
-
-def _entities_numbers(scores: Mapping[Place, float], places: list[Place]) -> Float[np.ndarray, " rows"]:
-    array = np.array([scores.get(place, np.nan) for place in places], dtype=np.float32)
-    array.setflags(write=False)
-    return array

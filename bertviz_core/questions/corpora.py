@@ -37,7 +37,7 @@ from bertviz_core.predictions.probing.scores import fold_count, probed_layers
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import POOLINGS, MapMethod, Pooling
@@ -172,8 +172,6 @@ def searched(
     """Search for the rows nearest to a text.
 
     Args:
-        opened: the corpus.
-        count: number of rows to return.
         where: restricts the search to rows with a value in a column, COLUMN=VALUE; "" for all.
         index: index for an approximate search; None for an exhaustive one.
     """
@@ -204,7 +202,7 @@ def _map_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_map_cost, figures=("corpus-map",), params=(PLACED, COLOURED), noun="rows")
-def corpus_map(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
+def corpus_map(opened: CorpusSubject, options: Options, job: Job[CorpusMap]) -> Answer[CorpusMap]:
     """All rows in two dimensions, as a density or coloured by a column."""
     method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
     return coloured_map(opened, map_of(opened.corpus.vectors(), method, progress=job), column)
@@ -229,9 +227,7 @@ def _groups_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_groups_cost, figures=("corpus-duplicates",), params=(ALIKE,), noun="blocks")
-def duplicate_groups(
-    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
-) -> Answer[DuplicateGroups]:
+def duplicate_groups(opened: CorpusSubject, options: Options, job: Job[DuplicateGroups]) -> Answer[DuplicateGroups]:
     """Groups of near duplicates."""
 
     def on_partial(groups: DuplicateGroups) -> None:
@@ -248,9 +244,7 @@ def _rows_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_rows_cost, figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST), noun="rows")
-def corpus_clusters(
-    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[CorpusClusters]]
-) -> Answer[CorpusClusters]:
+def corpus_clusters(opened: CorpusSubject, options: Options, job: Job[CorpusClusters]) -> Answer[CorpusClusters]:
     """Clusters of rows, with the most typical text of each if the corpus contains texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
@@ -276,9 +270,7 @@ def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER),
     noun="sentences",
 )
-def head_profiles(
-    opened: CorpusSubject, options: Options, job: AnswerJob[Answer[HeadProfiles]]
-) -> Answer[HeadProfiles]:
+def head_profiles(opened: CorpusSubject, options: Options, job: Job[HeadProfiles]) -> Answer[HeadProfiles]:
     """Attention statistics of every head over a sample of the texts."""
     model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
     column = options.get(PART_COLUMN.key)
@@ -305,7 +297,6 @@ def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 def _labels(options: Options) -> str:
-    """The column with the labels."""
     if column := options.get(LABELS.key):
         return column
     what = "This figure reads labels from a column and none was named; give "
@@ -313,7 +304,7 @@ def _labels(options: Options) -> str:
 
 
 @long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
-def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
+def probe_scores(opened: CorpusSubject, options: Options, job: Job[ProbeScores]) -> Answer[ProbeScores]:
     """How well a linear probe predicts a column from each layer."""
     column, model = _labels(options), _reader(opened, options)
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
@@ -338,7 +329,6 @@ def probe_scores(opened: CorpusSubject, options: Options, job: AnswerJob[Answer[
 
 
 def _reader(opened: CorpusSubject, options: Options) -> Opened:
-    """The model that is run on the texts."""
     name = options.get(READER.key)
     return opened.model.other(name) if name else opened.model
 

@@ -65,6 +65,10 @@ class AnswerJob(Protocol[ShownT]):
         """Report an intermediate answer."""
 
 
+Job = AnswerJob[Answer[T]]
+"""What receives the progress of a question, and its intermediate answers with a result of this type."""
+
+
 class Silent:
     """A job that ignores all reports."""
 

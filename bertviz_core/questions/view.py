@@ -55,6 +55,11 @@ class Metrics:
 
     metrics: Sequence[Metric]
 
+    @classmethod
+    def of(cls, *metrics: Metric) -> "Metrics":
+        """These numbers side by side."""
+        return cls(metrics)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:

@@ -49,10 +49,7 @@ def dimension_curve(
 
     Args:
         sentences: the sentences; of more than MOST_SENTENCES, evenly spaced ones are compared.
-        vectors: their vectors.
-        neighbours: number of nearest sentences to compare; fewer where the list is short.
         dimensions: numbers of dimensions; None for powers of two, those in `trained`, and all.
-        trained: dimensions that the model was trained for.
     """
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(

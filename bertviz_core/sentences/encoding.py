@@ -20,6 +20,7 @@ from bertviz_core.errors import (
     TextError,
     UnsupportedModelError,
     is_out_of_memory,
+    no_progress,
 )
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch, transformers
@@ -63,16 +64,13 @@ class SentenceRow:
     """A tokenized sentence, for bertviz_core.trace.verification.model_inputs."""
 
     input_ids: Int[np.ndarray, " seq"]
-    """Vocabulary index of every token."""
     token_type_ids: Int[np.ndarray, " seq"] | None
     """Token types; None if the tokenizer has none."""
     other_inputs: Mapping[str, np.ndarray]
-    """Further ids per token."""
     truncated: bool
     """Whether tokens were cut off at its end."""
 
     def __len__(self) -> int:
-        """Number of tokens."""
         return len(self.input_ids)
 
 
@@ -163,7 +161,6 @@ def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None 
     models with outputs that depend on the rest of the batch get single texts.
 
     Args:
-        lengths: number of tokens of every sentence.
         max_tokens: maximum number of tokens per batch, padding included; None for the default of the device.
     """
     together = batch_of(loaded)
@@ -241,11 +238,7 @@ class SentenceRun:
     """A model prepared to encode batches of tokenized sentences by one plan."""
 
     def __init__(self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int) -> None:
-        """Convert the weights if another format is requested.
-
-        Args:
-            skipped: number of leading tokens of every sentence that are not pooled.
-        """
+        """Convert the weights if another format is requested."""
         if loaded.dtype != "float32":
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
         self._loaded, self._plan, self._skipped = loaded, plan, skipped
@@ -315,7 +308,6 @@ def plan_vectors(
     The caller must hold RUN_LOCK and have called check_recording on the model.
 
     Args:
-        inputs: inputs of the model's forward (bertviz_core.trace.verification.model_inputs).
         lengths: number of tokens of each row; one number if all are equal.
         skipped: number of leading tokens of every row that are not pooled.
     """
@@ -372,7 +364,7 @@ def sentence_vectors(
     sentences: Sequence[str],
     plan: SentencePlan,
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
     batch_tokens: int | None = None,
 ) -> SentenceVectors:
@@ -382,9 +374,7 @@ def sentence_vectors(
     so that other requests can run. Vectors computed before a cancellation are in the store.
 
     Args:
-        sentences: the texts.
         dtype: number format of the run; one of 16 bits is fast only if fast_formats has it.
-        progress: called as progress(done, total) in distinct sentences; may raise to cancel.
         batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch
             that exceeds the memory is halved, with a notice.
     """
@@ -395,12 +385,11 @@ def sentence_vectors(
     texts = list(dict.fromkeys(sentences))
     stored = ListVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = stored.read()
-    report = progress or _nothing
-    report(len(texts) - len(missing), len(texts))
+    progress(len(texts) - len(missing), len(texts))
     short: tuple[str, ...] = ()
     try:
         if missing:
-            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, report, batch_tokens)
+            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, progress, batch_tokens)
     finally:
         stored.write()
     position_of = {text: position for position, text in enumerate(texts)}
@@ -458,7 +447,7 @@ def _compute(
     dtype: SentenceDtype,
     stored: ListVectors,
     missing: list[int],
-    report: Progress,
+    progress: Progress,
     batch_tokens: int | None,
 ) -> tuple[str, ...]:
     """Encode the texts at some indices, batch by batch; return a notice if batches were halved."""
@@ -466,7 +455,7 @@ def _compute(
     rows: list[SentenceRow] = []
     for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):
         rows += chunk
-        report(before, total)
+        progress(before, total)
     encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
     done = before
     for batch in batches(loaded, [len(row) for row in rows], batch_tokens):
@@ -475,12 +464,8 @@ def _compute(
         made = StoredVectors(encoder.vectors(together), np.array(counts), np.array(truncated))
         stored.add([missing[index] for index in batch], made)
         done += len(batch)
-        report(done, total)
+        progress(done, total)
     return encoder.notices
-
-
-def _nothing(done: int, total: int) -> None:
-    """Ignore the progress."""
 
 
 def _notices(

@@ -29,9 +29,6 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
     lines are dropped, duplicates kept, cells above the limit of characters cut; notices count them.
 
     Args:
-        name: file name, or a substitute ("Pasted text").
-        data: content as bytes or text, or the path of the file.
-        settings: limits of sentences and characters.
         column: the column of a table; None for one called sentence or text, else the first column of text.
     """
     raw = file_bytes(name, data)
@@ -47,8 +44,6 @@ def read_upload(
     """Read an uploaded file like `read_sentences`, in a separate process under limits.
 
     Args:
-        settings: limits of the list and of the process.
-        column: the column of a table; None for the default of `read_sentences`.
         is_needed: polled many times a second; reading is cancelled when it returns False or raises.
     """
     request = msgspec.msgpack.encode(ReadRequest(name, data, _limits(settings), column))
@@ -92,7 +87,6 @@ def _limits(settings: Settings) -> ReadLimits:
 
 
 def _table(name: str, contents: ReadTable) -> SentenceTable:
-    """Build the table from the unpacked result."""
     codes, rows = np.frombuffer(contents.codes, np.int32), np.frombuffer(contents.rows, np.int32).astype(np.int64)
     texts = _expanded(np.array(contents.texts, dtype=object), codes, len(rows))
     rows.setflags(write=False)
@@ -122,7 +116,6 @@ def _series(column: ReadColumn, count: int) -> "pd.Series":
 
 
 def _expanded(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
-    """Return the value of every row."""
     if len(codes) != count or (count and not 0 <= int(codes.min()) <= int(codes.max()) < len(values)):
         raise ValueError("codes that name no value")
     expanded: np.ndarray = values[codes]

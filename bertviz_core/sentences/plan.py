@@ -77,13 +77,9 @@ class SentenceConfig(NamedTuple):
     """The settings of a checkpoint's sentence vectors."""
 
     prompts: Mapping[str, str] | None
-    """Prompts by name."""
     prompt: str
-    """The default prompt."""
     max_seq_length: int | None
-    """Maximum number of tokens of a sentence."""
     lower_case: bool
-    """Whether texts are lowercased."""
     truncate_dim: int | None
     """Number of leading dimensions to keep."""
     similarity: object
@@ -140,8 +136,6 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     otherwise; length, normalisation and prompt stay.
 
     Args:
-        plan: output of `recommended`.
-        pooling: the new pooling.
         layer: entry of hidden_states; None for the last. The index of the last counts as another layer.
         prompt: prefix of every sentence; None for the plan's own.
     """
@@ -182,7 +176,6 @@ def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTO
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Args:
-        folder: the folder with modules.json.
         encoder: the folder of the encoder; None for the same.
         task: what the encoder is run for: vectors, or the scores of a cross-encoder.
     """
@@ -325,7 +318,6 @@ def _encoder_notices(source: ModelSource) -> Iterator[str]:
 
 
 def _prompt_note(prompt: str) -> str:
-    """Describe the prompt in a sentence; "" without one."""
     return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 

@@ -41,7 +41,6 @@ def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT)
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
-        module_folder: subfolder of the layer.
         values: the values that it must map, sentence_embedding or token_embeddings.
     """
     config = read_json(folder, f"{module_folder}/config.json")
@@ -125,11 +124,6 @@ def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) ->
 
     A model without a leading special token (GPT-2, T5) offers no first-token pooling, and one without a pooler no
     pooler output.
-
-    Args:
-        first_token: leading special token of every text; None for none.
-        has_pooler: whether the model has a pooler.
-        own: pooling of the checkpoint, or the mean.
     """
     missing = {"cls": first_token is None, "pooler": not has_pooler}
     offered = [pooling for pooling in POOLINGS if pooling == own or not missing.get(pooling, False)]
@@ -206,8 +200,6 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
 
     Args:
         first: trace of the first sentence, from sentences.batches.sentence_tokens under the plan.
-        second: trace of the second sentence, from the same model.
-        plan: pooling plan of the sentence vectors.
         skipped: number of leading tokens of both that are not pooled (sentences.batches.prompt_tokens).
     """
     _check(first, second, plan)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
@@ -51,7 +52,6 @@ class SentencePlan:
     """Recipe for the vector of a sentence."""
 
     pooling: Pooling
-    """Pooling of the token vectors."""
     layer: int | None = None
     """Pooled entry of hidden_states, 0 for the embedding output; None for the last, which the pooler reads."""
     normalize: bool = False
@@ -85,9 +85,7 @@ class TokenPair:
     first: int
     """Position of the token in the first sentence."""
     second: int
-    """Position of the token in the second sentence."""
     share: float
-    """Contribution of the pair to the cosine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +95,6 @@ class TokenPairShares:
     first_tokens: tuple[str, ...]
     """Tokens of the first sentence, one for each row."""
     second_tokens: tuple[str, ...]
-    """Tokens of the second sentence, one for each column."""
     cells: Float[np.ndarray, "first second"]
     """Contribution of each pair of tokens; they sum to `total`."""
     score: float
@@ -115,15 +112,12 @@ class TokenPairShares:
     first_totals: Float[np.ndarray, " first"]
     """Sums of the rows: contribution of each token of the first sentence."""
     second_totals: Float[np.ndarray, " second"]
-    """Sums of the columns: contribution of each token of the second sentence."""
     first_words: tuple[str, ...]
     """Words of the first sentence in order; special tokens are words of their own."""
     first_word_totals: Float[np.ndarray, " first_words"]
     """Contribution of each word of the first sentence."""
     second_words: tuple[str, ...]
-    """Words of the second sentence."""
     second_word_totals: Float[np.ndarray, " second_words"]
-    """Contribution of each word of the second sentence."""
     word_cells: Float[np.ndarray, "first_words second_words"]
     """Contribution of each pair of words: sums of their tokens' cells."""
     top: tuple[TokenPair, ...]
@@ -221,7 +215,7 @@ MapMethod = Literal["pca", "umap"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceVectors:
+class SentenceVectors(Noticed):
     """One vector per sentence, in the order of the input."""
 
     sentences: tuple[str, ...]
@@ -252,8 +246,6 @@ class SentenceVectors:
     """Number of distinct sentences with cached vectors."""
     seconds: float
     """Total duration in seconds."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
     first_token: str | None = None
     """Leading special token of every sentence, used by "cls"; None for none."""
 
@@ -322,11 +314,9 @@ class SentenceMap:
     """Every sentence as a point in two dimensions."""
 
     points: Float[np.ndarray, "sentences 2"]
-    """Coordinates."""
     explained: Float[np.ndarray, "2"] | None
     """Share of the variance along each axis, 0 to 1; None if the method has no such shares."""
     method: MapMethod
-    """Projection method."""
     note: str
     """Explanation of the map, one sentence."""
 
@@ -336,7 +326,6 @@ class PoolingComparison:
     """The same sentences under every pooling and layer."""
 
     sentences: tuple[str, ...]
-    """The compared sentences."""
     poolings: tuple[Pooling, ...]
     """Poolings of the rows; without the pooler for a model that lacks one."""
     layers: tuple[int, ...]
@@ -351,7 +340,6 @@ class PoolingComparison:
     note: str
     """Explanation of the numbers, one sentence."""
     edges: EdgeTokens = EdgeTokens(None, None)
-    """Special tokens around a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -373,7 +361,6 @@ class SentenceTable:
     blank: int
     """Number of blank rows left out."""
     duplicates: int
-    """Number of repeated sentences."""
     cut: int
     """Number of truncated sentences."""
     notices: tuple[str, ...]
@@ -385,7 +372,6 @@ class CosineRange:
     """Where the cosines of all pairs of different sentences lie."""
 
     mean: float
-    """Mean cosine, -1 to 1."""
     low: float
     """5th percentile."""
     high: float
@@ -393,23 +379,17 @@ class CosineRange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceComparison:
+class SentenceComparison(OfTwoModels):
     """Two models on the same list of sentences."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     sentences: tuple[str, ...]
     """The sentences, at least 3."""
     first_cosines: Float[np.ndarray, "sentences sentences"]
     """Cosines of all pairs in the first model."""
     second_cosines: Float[np.ndarray, "sentences sentences"]
-    """The same in the second model."""
     first_range: CosineRange
     """Mean and percentiles of the cosines of different sentences in the first model."""
     second_range: CosineRange
-    """The same in the second model."""
     neighbours: int
     """Number of nearest sentences that are compared."""
     shared: Float[np.ndarray, " sentences"]
@@ -417,12 +397,9 @@ class SentenceComparison:
     first_nearest: Int[np.ndarray, " sentences"]
     """Index of the sentence nearest to each in the first model."""
     second_nearest: Int[np.ndarray, " sentences"]
-    """The same in the second model."""
     cka: float | None
     """Unbiased linear CKA of the sentence vectors of both models, at most 1; None for fewer than 4 sentences, or if a
     model gives all the same vector."""
-    notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""
 
     @property
     def difference(self) -> Float[np.ndarray, "sentences sentences"]:
@@ -446,7 +423,6 @@ class GoldCosines:
     """Cosines of pairs of sentences in one model, and their correlation with gold similarities."""
 
     model: str
-    """Name of the model."""
     cosines: Float[np.ndarray, " pairs"]
     """Cosine of the two sentences of each pair, -1 to 1."""
     rank_errors: Float[np.ndarray, " pairs"]
@@ -459,19 +435,14 @@ class GoldCosines:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoldPairs:
+class GoldPairs(Noticed):
     """Pairs of sentences with gold similarities, in one or two models."""
 
     first_sentences: tuple[str, ...]
-    """First sentence of each pair."""
     second_sentences: tuple[str, ...]
-    """Second sentence of each pair."""
     gold: Float[np.ndarray, " pairs"]
     """Gold similarity of each pair, on any scale."""
     models: tuple[GoldCosines, ...]
-    """The models."""
-    notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""
 
     @property
     def worst(self) -> Int[np.ndarray, " pairs"]:
@@ -480,11 +451,9 @@ class GoldPairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DimensionCurve:
+class DimensionCurve(OfModel):
     """What the cosines of a list of sentences keep when its vectors are cut to their first dimensions."""
 
-    model: str
-    """Name of the model."""
     sentences: tuple[str, ...]
     """The sentences that are compared, at least 3."""
     dimensions: Int[np.ndarray, " counts"]
@@ -499,5 +468,3 @@ class DimensionCurve:
     """Bytes of a vector of float32 numbers."""
     trained: tuple[int, ...] = ()
     """Dimensions that the settings of the model name as trained; () for none."""
-    notices: tuple[str, ...] = ()
-    """Remarks, one sentence each."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import SentenceRun, batches, edge_tokens, plan_layer, tokenized
@@ -45,7 +45,6 @@ def own_similarity(name: object, normalized: bool) -> tuple[str, ...]:
     """A notice where a checkpoint was made for another similarity than the cosine.
 
     Args:
-        name: similarity_fn_name of the checkpoint.
         normalized: whether its vectors have length 1: then the dot product is the cosine, and distances order alike.
     """
     own = OWN_SIMILARITIES.get(name) if isinstance(name, str) else None
@@ -110,22 +109,16 @@ def closest_pairs(
     vectors: Float[np.ndarray, "sentences dimensions"],
     count: int,
     measure: Measure = "cosine",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ScoredPairs:
-    """Find the most similar pairs in descending order, block by block in bounded memory.
-
-    Args:
-        count: number of pairs.
-        measure: similarity measure.
-    """
+    """Find the most similar pairs in descending order, block by block in bounded memory."""
     rows = unit(vectors) if measure == "cosine" else vectors
     squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
     best: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros(0, int), np.zeros(0, int), np.zeros(0))
     for top in range(0, len(rows), BLOCK_ROWS):
         for left in range(top, len(rows), BLOCK_ROWS):
             best = _better(best, _block(rows, squares, top, left), (top, left), count)
-        if progress is not None:
-            progress(min(top + BLOCK_ROWS, len(rows)), len(rows))
+        progress(min(top + BLOCK_ROWS, len(rows)), len(rows))
     first, second, _ = best
     scores = _exact(vectors, rows, first, second, measure)
     order = np.lexsort((second, first, scores if measure == "euclidean" else -scores))
@@ -353,16 +346,13 @@ def pooling_comparison(
     sentences: Sequence[str],
     layers: Sequence[int] | Literal["all"] = "all",
     max_seq_length: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     own: Pooling = "mean",
 ) -> PoolingComparison:
     """Compute cosines of all pairs under every pooling and layer, without prompt, dense layers, normalisation.
 
     Args:
         sentences: at least two, at most 500.
-        layers: entries of hidden_states; 0 is the embedding output.
-        max_seq_length: maximum number of tokens per sentence; None for the limit of the model.
-        progress: called as progress(done, total) in sentences; may raise to cancel.
         own: the checkpoint's own pooling, an additional row if the model does not offer it.
     """
     if not 2 <= len(sentences) <= MAX_SENTENCES:
@@ -381,8 +371,7 @@ def pooling_comparison(
             vectors = np.empty((*batch_vectors.shape[:2], len(rows), batch_vectors.shape[3]), dtype=np.float32)
         vectors[:, :, batch] = batch_vectors
         done += len(batch)
-        if progress is not None:
-            progress(done, len(rows))
+        progress(done, len(rows))
     return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges)
 
 

@@ -29,15 +29,7 @@ def sentence_comparison(
     cka: float | None = None,
     notices: Sequence[str] = (),
 ) -> SentenceComparison:
-    """Compare two models by their vectors of the same sentences.
-
-    Args:
-        first: vectors of the first model.
-        second: vectors of the second model.
-        neighbours: number of nearest sentences to compare; less than the number of sentences.
-        cka: CKA of the vectors, if known.
-        notices: remarks.
-    """
+    """Compare two models by their vectors of the same sentences."""
     if len(sentences) < LEAST_SENTENCES:
         raise TextError(
             f"Two models are compared on at least {LEAST_SENTENCES} sentences, and {len(sentences) or 'none'} came."
@@ -119,13 +111,7 @@ def gold_cosines(
     second: Float[np.ndarray, "pairs dimensions"],
     gold: Float[np.ndarray, " pairs"],
 ) -> GoldCosines:
-    """Correlate the cosines of pairs with gold similarities.
-
-    Args:
-        first: vectors of the first sentences.
-        second: vectors of the second sentences.
-        gold: gold similarity of each pair.
-    """
+    """Correlate the cosines of pairs with gold similarities."""
     check_gold(gold)
     for vectors in (first, second):
         require_finite(model, vectors)
@@ -160,7 +146,6 @@ def table_pairs(
     """First and second sentences, gold similarities, and notices of a table; incomplete rows are left out.
 
     Args:
-        table: table whose column of texts holds the first sentences.
         second: name of the column of the second sentences.
         score: name of the column of the gold similarities.
     """

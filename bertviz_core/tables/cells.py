@@ -204,12 +204,10 @@ def typed_cells(cells: Cells, decimal_comma: bool = False) -> Cells:
 
 
 def decimal_commas(cells: Cells) -> str:
-    """A cell with a decimal comma, if all cells that are not empty are numbers with or without one; "" if not."""
-    texts = [cells.values[code] for code in set(cells.codes)]
-    words = [text for text in texts if isinstance(text, str) and text]
-    if len(words) < len(texts) - 2 or not all(re.fullmatch(COMMA_TEXT, word) for word in words):
-        return ""
-    return next((word for word in words if "," in word), "")
+    """A cell with a decimal comma, if all cells that are not empty are texts of numbers with or without one, or ""."""
+    texts = [cells.values[code] for code in sorted(set(cells.codes))]
+    are_texts = all(text is None or isinstance(text, str) for text in texts)
+    return comma_cell(pa.array(texts, pa.string())) or "" if are_texts else ""
 
 
 def comma_cell(column: Any) -> str | None:

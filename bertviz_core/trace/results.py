@@ -1,7 +1,7 @@
 """Results of a run: the tokens of a text, and what the model computed for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 import numpy as np
@@ -63,6 +63,58 @@ class Tokens:
         return self.sequence.index(1) if 1 in self.sequence else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Noticed:
+    """A result with remarks; its arrays are read-only."""
+
+    notices: tuple[str, ...] = field(default=(), kw_only=True)
+    """Remarks, one sentence each."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfModel(Noticed):
+    """A result about a model."""
+
+    model: str
+    """Name of the model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfText(OfModel):
+    """A result about a text that a model reads."""
+
+    tokens: Tokens
+    """The text or pair, before any masking."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfTwoModels(Noticed):
+    """A comparison of two models."""
+
+    first: str
+    """Name of the first model."""
+    second: str
+    """Name of the second model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfRun(Noticed):
+    """A result about the checkpoints of a training run."""
+
+    run: str
+    """Name of the folder."""
+    checkpoints: tuple[str, ...]
+    """Names of the checkpoints."""
+    steps: Int[np.ndarray, " checkpoints"]
+    """Step of each checkpoint, ascending."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A token in its text."""
@@ -76,11 +128,9 @@ class Piece:
     spelling: str
     """Its spelling in the vocabulary."""
     token_id: int
-    """Its vocabulary id."""
     special: bool
     """Whether it is a special token, such as [CLS]."""
     unknown: bool
-    """Whether it is the unknown token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +181,9 @@ Mask = Shaped[np.ndarray, "mask_heads seq seq"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class Trace(OfModel):
     """One run of a model on a text; all arrays are read-only float32 (masks may be bool)."""
 
-    model: str
-    """Name of the model."""
     revision: str
     """State of its files: a commit or a digest."""
     model_type: str
@@ -168,8 +216,6 @@ class Trace:
     """Number format of the run; the arrays are always float32."""
     seconds: float
     """Duration of the run, including the conversion to NumPy."""
-    notices: tuple[str, ...]
-    """Remarks about the numbers, one sentence each."""
 
     @property
     def num_hidden_layers(self) -> int:

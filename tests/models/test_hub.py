@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError, UnreachableHubError
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
@@ -118,6 +118,15 @@ def test_a_hub_that_fails_is_named(online: Settings, hub: Hub) -> None:
     hub.status = 500
     with pytest.raises(HubError, match="lab/good"):
         source_ledger(resolve("lab/good", online), online)
+
+
+def test_a_hub_that_breaks_off_is_asked_again_at_once(online: Settings, hub: Hub) -> None:
+    hub.cut = 40
+    with pytest.raises(HubError, match="broke off its answer for 'lab/good'; try again") as refusal:
+        resolve("lab/good", online)
+    assert not isinstance(refusal.value, UnreachableHubError), "which the dashboard remembers for minutes"
+    hub.cut = None
+    assert resolve("lab/good", online).revision == COMMIT
 
 
 def test_a_hub_out_of_reach_is_named(settings: Settings) -> None:

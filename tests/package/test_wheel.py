@@ -17,7 +17,7 @@ from tests.package.conftest import ROOT, packages, ran
 
 DASHBOARD = "bertviz_core/_dashboard"
 PIN = re.compile(r"^[A-Za-z][\w.\[\],-]*==\S+$", re.MULTILINE)
-OF_DASHBOARD = {"streamlit", "starlette", "pyyaml"}
+OF_DASHBOARD = {"streamlit", "starlette", "prometheus-client", "pyyaml"}
 OF_ONE_FEATURE = {"usearch", "scikit-learn", "kaleido", "python-pptx"}
 
 

@@ -123,7 +123,7 @@ def test_a_model_without_the_head_ranks_by_late_interaction_and_says_why() -> No
 
 def test_what_moved_is_counted() -> None:
     scores, cosines = (np.array(each, dtype=np.float32) for each in ([3, 1, 2], [1, 2, 3]))
-    ranking = Ranking("one", "other", "q", ("a", "b", "c"), "", "logit", scores, scores, cosines, 0, ())
+    ranking = Ranking("one", "other", "q", ("a", "b", "c"), "", "logit", scores, scores, cosines, 0)
     assert ranking.rise.tolist() == [2, -1, -1]
     assert [rise_text(rise) for rise in (2, -1, 0)] == ["▲ 2", "▼ 1", "="]
     assert moved_words(ranking) == (

@@ -1,6 +1,6 @@
 """A frame that pandas wrote has the same cells in every format and for every reader of tables.
 
-Covers `bertviz_core/tables/cells.py`, `bertviz_core/tables/text_tables.py`, `bertviz_core/tables/text_tables.py`,
+Covers `bertviz_core/tables/cells.py`, `bertviz_core/tables/text_tables.py`, `bertviz_core/tables/parquet.py`,
 `bertviz_core/corpus/reading.py`.
 """
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow.parquet import write_table
 
 from bertviz_core.corpus.folder import matching, plain_values
 from bertviz_core.corpus.reading import shard_table, survey
@@ -180,3 +181,48 @@ def test_a_name_twice_in_one_object_is_refused(tmp_path: Path, name: str, raw: s
     if name.endswith(".jsonl"):
         with pytest.raises(CorpusError, match="label"):
             survey(str(path), None, 3, 1_000)
+
+
+def two_labels(path: Path) -> Path:
+    """A file of two columns of one name."""
+    table = pa.Table.from_arrays(
+        [pa.array(["a", "b"]), pa.array([1, None]), pa.array([3, 4])], ["text", "label", "label"]
+    )
+    if path.suffix == ".parquet":
+        write_table(table, path)
+    elif path.suffix == ".jsonl":
+        path.write_text('{"text": "a", "label": 1, "label": 3}\n{"text": "b", "label": null, "label": 4}\n')
+    else:
+        path.write_text("text,label,label\na,1,3\nb,,4\n".replace(",", "\t" if path.suffix == ".tsv" else ","))
+    return path
+
+
+@pytest.mark.parametrize("reader", [of_list, of_corpus])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+def test_two_columns_of_one_name_are_said(
+    tmp_path: Path, name: str, reader: Callable[[Path], dict[str, list[str]]]
+) -> None:
+    """Both are read and a notice tells their names, or a sentence with the name refuses them."""
+    path = two_labels(tmp_path / name)
+    if path.suffix == ".jsonl" or (path.suffix == ".parquet" and reader is of_corpus):
+        with pytest.raises((TextError, CorpusError), match="label"):
+            reader(path)
+        return
+    found = reader(path)
+    assert found == {"label": ["1", ""], "label (2)": ["3", "4"]}
+    notices = (
+        read_sentences(name, path, SETTINGS).notices if reader is of_list else survey(str(path), None, 3, 9).notices
+    )
+    assert any("2 columns of the name 'label'" in notice for notice in notices)
+
+
+@pytest.mark.parametrize("reader", [of_list, of_corpus])
+def test_a_table_of_excel_has_the_numbers_that_pandas_reads(
+    tmp_path: Path, reader: Callable[[Path], dict[str, list[str]]]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"sep=;\r\ntext;label;score\r\na;1;0,5\r\nb;;\r\nc;0;-2,25\r\nd;1;3\r\n")
+    frame = pd.read_csv(path, sep=";", decimal=",", skiprows=1)
+    found = reader(path)
+    assert [float(score) for score in found["score"] if score] == frame["score"].dropna().tolist()
+    assert found["label"] == ["" if pd.isna(label) else str(int(label)) for label in frame["label"]]

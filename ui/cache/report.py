@@ -73,8 +73,8 @@ def report_work(
     """
     first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)
-    make = files.report_slides if slides else files.report_file
-    work = partial(make, opened, contents.text, contents.pair, names, theme, first=first, facts=facts)
+    inputs = opened, contents.text, contents.pair, names, theme
+    work = partial(files.report_file, *inputs, first=first, facts=facts, slides=slides)
     return files.slides_steps(names, first) if slides else len(names), work
 
 

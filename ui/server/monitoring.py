@@ -3,18 +3,14 @@
 import asyncio
 import json
 import logging
-import os
 import re
 import sys
 import tempfile
-import time
 import traceback
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import accumulate
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from socket import AF_INET, AF_INET6
 from threading import Lock, Thread
@@ -22,6 +18,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Histogram, MetricsHandler, ProcessCollector, disable_created_metrics
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse
 
 from bertviz_core.checkpoints.values import open_checkpoint
@@ -49,37 +48,7 @@ EVENTS = {
 """Kind of a computation -> description of its histogram."""
 
 
-def sample(name: str, value: float, labels: Mapping[str, str] | None = None) -> str:
-    """A line of Prometheus' text format: name, labels and value."""
-    inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in (labels or {}).items())
-    shown = str(int(value)) if float(value).is_integer() else repr(float(value))
-    return f"{name}{{{inside}}} {shown}" if inside else f"{name} {shown}"
-
-
-def family(name: str, kind: str, description: str, samples: Iterable[str]) -> list[str]:
-    """The lines of a metric: its description, its type and its samples; none without samples."""
-    lines = list(samples)
-    return [f"# HELP {name} {description}", f"# TYPE {name} {kind}", *lines] if lines else []
-
-
-class DurationHistogram:
-    """Number of durations in each bucket, and their sum in seconds."""
-
-    def __init__(self) -> None:
-        """An empty histogram."""
-        self.counts, self.sum_s = [0] * (len(BUCKETS_S) + 1), 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count a duration; a bucket contains its upper bound."""
-        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
-        self.sum_s += seconds
-
-    def lines(self, name: str, labels: Mapping[str, str]) -> list[str]:
-        """Its samples: cumulative counts by bucket, the last equal to the count of all, and the sum."""
-        bounds = [*map(repr, BUCKETS_S), "+Inf"]
-        counted = zip(bounds, accumulate(self.counts), strict=True)
-        buckets = [sample(f"{name}_bucket", count, {**labels, "le": bound}) for bound, count in counted]
-        return [*buckets, sample(f"{name}_sum", self.sum_s, labels), sample(f"{name}_count", sum(self.counts), labels)]
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Durations(logging.Handler):
@@ -88,33 +57,24 @@ class Durations(logging.Handler):
     def __init__(self) -> None:
         """No durations yet."""
         super().__init__()
-        self._histograms: dict[tuple[str, str, str], DurationHistogram] = {}
-        self._counting = Lock()
+        self.registry = CollectorRegistry()
+        self._histograms = {
+            event: Histogram(
+                f"inside_bert_{event}_duration_seconds",
+                description,
+                (event, "outcome"),
+                registry=self.registry,
+                buckets=BUCKETS_S,
+            )
+            for event, description in EVENTS.items()
+        }
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count a record; one without fields is ignored."""
         fields = getattr(record, "fields", None)
-        if fields is None:
-            return
-        key = str(fields["event"]), str(fields["name"]), str(fields["outcome"])
-        with self._counting:
-            self._histograms.setdefault(key, DurationHistogram()).add(float(fields["seconds"]))
-
-    def lines(self) -> list[str]:
-        """The histograms of all kinds of computations in Prometheus' text format."""
-        with self._counting:
-            written: list[str] = []
-            for event, description in EVENTS.items():
-                name = f"inside_bert_{event}_duration_seconds"
-                mine = sorted((key, each) for key, each in self._histograms.items() if key[0] == event)
-                labelled = [({event: key[1], "outcome": key[2]}, each) for key, each in mine]
-                samples = [line for labels, each in labelled for line in each.lines(name, labels)]
-                written += family(name, "histogram", description, samples)
-            return written
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        if fields is not None and fields["event"] in self._histograms:
+            labels = str(fields["name"]), str(fields["outcome"])
+            self._histograms[fields["event"]].labels(*labels).observe(float(fields["seconds"]))
 
 
 READINESS_PATH = "/ready"
@@ -231,12 +191,9 @@ _latest: dict[Settings, tuple[float, dict[str, str]]] = {}
 _lock = Lock()
 
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATH = "/metrics"
 SILENT_S = 10.0
 """Seconds after which a silent connection is closed."""
-STATUS = Path("/proc/self/statm")
-STARTED_AT = time.time()
 DURATIONS = Durations()
 
 
@@ -265,90 +222,78 @@ class MetricsServer(ThreadingHTTPServer):
 
     def __init__(self, settings: Settings) -> None:
         """Bind the address and the port of the settings; raises OSError if they cannot be bound."""
-        self.settings = settings
         self.address_family = AF_INET6 if ":" in settings.metrics_address else AF_INET
-        super().__init__((settings.metrics_address, settings.metrics_port or 0), MetricsRequest)
+        handler = MetricsRequest.factory(metrics(settings))
+        super().__init__((settings.metrics_address, settings.metrics_port or 0), handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore clients that leave; the traceback would be no JSON."""
 
 
-class MetricsRequest(BaseHTTPRequestHandler):
+class MetricsRequest(MetricsHandler):
     """A request to the metrics' port."""
 
-    server: MetricsServer
     timeout = SILENT_S
     server_version, sys_version = "inside-bert", ""
 
-    def do_GET(self) -> None:  # the name that http.server calls
+    def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
         """Answer with the metrics, or 404."""
-        is_known = self.path.partition("?")[0] == PATH
-        body = exposition(self.server.settings).encode() if is_known else b"The metrics are at /metrics.\n"
-        self.send_response(200 if is_known else 404)
-        self.send_header("Content-Type", CONTENT_TYPE if is_known else "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log no requests."""
+        if self.path.partition("?")[0] == PATH:
+            super().do_GET()
+        else:
+            self.send_error(404, "The metrics are at /metrics")
 
 
-def exposition(settings: Settings) -> str:
-    """All metrics of this server in Prometheus' text format."""
-    return "\n".join([*_gauges(settings), *_process(), *DURATIONS.lines()]) + "\n"
+def metrics(settings: Settings) -> CollectorRegistry:
+    """All metrics of this server."""
+    registry = CollectorRegistry()
+    registry.register(ServerState(settings))
+    registry.register(DURATIONS.registry)
+    ProcessCollector(registry=registry)
+    return registry
 
 
-def _gauges(settings: Settings) -> Iterator[str]:
-    version = sample("inside_bert_build_info", 1, {"version": __version__})
-    yield from family("inside_bert_build_info", "gauge", "The version of this server.", [version])
-    ready = sample("inside_bert_ready", is_ready(recent_checks(settings)))
-    yield from family("inside_bert_ready", "gauge", "1 if the server can serve a reader, as /ready.", [ready])
-    sessions = sample("inside_bert_sessions", connected_sessions())
-    yield from family("inside_bert_sessions", "gauge", "Sessions with a connected browser.", [sessions])
-    runs = RUN_LOCK.length
-    states = {"running": min(runs, 1), "waiting": max(runs - 1, 0)}
-    lines = [sample("inside_bert_runs", number, {"state": state}) for state, number in states.items()]
-    yield from family("inside_bert_runs", "gauge", "Runs of a model, of which one runs at a time.", lines)
-    board = jobs.board()
-    lines = [sample("inside_bert_jobs", board.count(each), {"state": each}) for each in ("running", "waiting")]
-    yield from family("inside_bert_jobs", "gauge", "Long computations.", lines)
-    yield from _caches(settings)
+class ServerState(Collector):
+    """Readiness, sessions, runs, jobs and caches at the moment when they are collected."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Limits are those of the settings."""
+        self.settings = settings
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The gauges of the server."""
+        settings, runs, board = self.settings, RUN_LOCK.length, jobs.board()
+        yield _gauge("build_info", "The version of this server.", {__version__: 1}, "version")
+        ready = is_ready(recent_checks(settings))
+        yield _gauge("ready", "1 if the server can serve a reader, as /ready.", {"": ready})
+        yield _gauge("sessions", "Sessions with a connected browser.", {"": connected_sessions()})
+        states = {"running": min(runs, 1), "waiting": max(runs - 1, 0)}
+        yield _gauge("runs", "Runs of a model, of which one runs at a time.", states, "state")
+        yield _gauge(
+            "jobs", "Long computations.", {each: board.count(each) for each in ("running", "waiting")}, "state"
+        )
+        caches: dict[str, ByteCache | TraceCache] = {
+            "models": models.loaded_models(),
+            "results": figures.results(),
+            "traces": models.traces(),
+        }
+        limits = {
+            "models": settings.max_loaded_bytes,
+            "results": settings.max_cache_bytes,
+            "traces": settings.max_trace_bytes,
+        }
+        nbytes = {name: each.nbytes for name, each in caches.items()}
+        yield _gauge("cache_bytes", "Bytes of the values in a cache.", nbytes, "cache")
+        yield _gauge("cache_limit_bytes", "Bytes that the values in a cache may take.", limits, "cache")
+        yield _gauge("cache_entries", "Values in a cache.", {name: len(each) for name, each in caches.items()}, "cache")
 
 
-def _caches(settings: Settings) -> Iterator[str]:
-    caches: dict[str, ByteCache | TraceCache] = {
-        "models": models.loaded_models(),
-        "results": figures.results(),
-        "traces": models.traces(),
-    }
-    limits = {
-        "models": settings.max_loaded_bytes,
-        "results": settings.max_cache_bytes,
-        "traces": settings.max_trace_bytes,
-    }
-    rows = [
-        ("bytes", "Bytes of the values in a cache.", {name: each.nbytes for name, each in caches.items()}),
-        ("limit_bytes", "Bytes that the values in a cache may take.", limits),
-        ("entries", "Values in a cache.", {name: len(each) for name, each in caches.items()}),
-    ]
-    for unit, description, values in rows:
-        name = f"inside_bert_cache_{unit}"
-        lines = [sample(name, value, {"cache": cache}) for cache, value in values.items()]
-        yield from family(name, "gauge", description, lines)
-
-
-def _process() -> Iterator[str]:
-    """The metrics of the process that Prometheus' own clients have, by their names."""
-    spent = os.times()
-    cpu = sample("process_cpu_seconds_total", spent.user + spent.system)
-    yield from family("process_cpu_seconds_total", "counter", "Processor seconds of the process.", [cpu])
-    started = sample("process_start_time_seconds", STARTED_AT)
-    yield from family("process_start_time_seconds", "gauge", "Start of the process, Unix time.", [started])
-    if sys.platform == "linux":
-        nbytes = int(STATUS.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        resident = sample("process_resident_memory_bytes", nbytes)
-        yield from family("process_resident_memory_bytes", "gauge", "Resident memory of the process.", [resident])
+def _gauge(name: str, description: str, values: Mapping[str, float], label: str = "") -> GaugeMetricFamily:
+    """A gauge with a value for each value of its label; without a label, that of ""."""
+    family = GaugeMetricFamily(f"inside_bert_{name}", description, labels=[label] if label else [])
+    for each, value in values.items():
+        family.add_metric([each] if label else [], value)
+    return family
 
 
 LOG = logging.getLogger("inside_bert")

@@ -98,7 +98,6 @@ class Result(Generic[Data]):
         return self._source.table(self._chosen(name), options)
 
     def _chosen(self, name: str | None) -> str:
-        """The name of a figure of this result."""
         if name and name not in self.figures:
             raise no_figure(name, self.figures, " of this result")
         return name or self.figures[0]

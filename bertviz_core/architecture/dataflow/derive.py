@@ -265,7 +265,6 @@ class _Reader:
         )
 
     def _starts(self, stack: str) -> list[tuple[Value, Value]]:
-        """The inputs of the layers of a stack."""
         firsts = [first for (each, _), (first, _) in self.ends.items() if each == stack]
         return [self.flow.entries[first] for first in firsts if first in self.flow.entries]
 
@@ -321,7 +320,6 @@ class _Reader:
         )
 
     def _part(self, path: str) -> str:
-        """Part of the layer that a module belongs to."""
         return self.parts.get(path, "")
 
     def _blocks(self, left: Value, start: Value, from_start: set[int], stack: str) -> tuple[Block, ...]:
@@ -436,7 +434,6 @@ class _Reader:
         return next((call for call in self.calls.attention if id(call.module) in inside), None)
 
     def _window(self, call: AttentionCall | None, stack: str, layer: int) -> Window | None:
-        """The window of the mask of a call."""
         sizes = self.dry.model.config.to_dict().get("attention_window")  # Beltagy et al. 2020, section 3.1: half a side
         if sizes and stack == "encoder":
             size = sizes if isinstance(sizes, int) else sizes[layer]
@@ -461,7 +458,6 @@ class BuildOutcome(msgspec.Struct, frozen=True):
     facts: ModelFacts | None
     """Derived facts; None if it cannot be run without weights."""
     refusal: str = ""
-    """Why it cannot be run."""
 
 
 def answered(request: bytes) -> bytes:

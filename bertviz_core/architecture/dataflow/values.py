@@ -38,15 +38,12 @@ class Value:
     parents: "tuple[Value, ...]" = ()
     """Operands."""
     sources: frozenset[str] = frozenset()
-    """Sources."""
     name: str = ""
     """Path of the module or name of the parameter."""
     factor: float = 1.0
     """Factor of "scale"."""
     shape: tuple[int, ...] = ()
-    """Size of every axis."""
     window: Window | None = None
-    """Window of a mask."""
 
 
 @dataclass(slots=True, eq=False)
@@ -158,7 +155,6 @@ def _is_tensor(value: Any) -> bool:
 def _value_of(
     flow: Flow, op: str, args: Any, kwargs: Mapping[str, Any], tensor: "torch.Tensor", parents: tuple[Value, ...]
 ) -> Value:
-    """The value of the result of an operation."""
     op = op.removesuffix("_") if not op.startswith("_") else op
     shape = tuple(tensor.shape)
     union = frozenset[str]().union(*(parent.sources for parent in parents))
@@ -283,19 +279,14 @@ class AttentionCall(NamedTuple):
     """One call of the exchangeable attention function."""
 
     module: "torch.nn.Module"
-    """The module that calls it."""
     queries: int
-    """Number of queries."""
     keys: int
-    """Number of keys."""
     scaling: float
     """Factor of the product of query and key."""
     mask: "torch.Tensor | None"
-    """Mask."""
     plain: bool
     """Whether it has no unsupported arguments, such as a soft cap, so that it can be recorded."""
     sinks: bool
-    """Whether heads have attention sinks."""
 
 
 class Calls(NamedTuple):

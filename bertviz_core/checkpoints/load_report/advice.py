@@ -85,7 +85,6 @@ def _wrong_shapes(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
 
 
 def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
-    """Describe the likely cause of mismatched shapes."""
     head = [row for row in rows if row.component == "task head" and row.checkpoint_shape]
     if len(head) == len(rows) and report.num_labels is not None:
         labels = head[-1].checkpoint_shape or (0,)
@@ -198,10 +197,6 @@ def best_repair(
     It must fill parts of the base model, and as many tensors as half of the unmatched keys, or half of the missing
     tensors. A change other than stripping must fill half of the model, since the parts of different heads can share an
     ending.
-
-    Args:
-        match: match of the unchanged keys.
-        files: names of the checkpoint's files.
     """
     lost = {key for keys in match.unused.values() for key in keys}
     if not lost or not (match.missing or match.mismatched):

@@ -151,7 +151,6 @@ class KeyMatcher:
             result.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
 
     def _rule(self, attribute: str, name: str) -> str:
-        """Return the class's rule for ignoring a name."""
         patterns = sorted(getattr(self.model, attribute, None) or ())
         rule = next((pattern for pattern in patterns if re.search(pattern, name)), None)
         if rule is not None:

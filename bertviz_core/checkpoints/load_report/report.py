@@ -58,8 +58,6 @@ def key_rows(
     """List every name of the model in its order, then every unmatched key of the file, by name.
 
     Args:
-        match: result of the matching.
-        ledger: the model's parameters and their components.
         repair: change of names that assigns unmatched keys to components.
     """
     components = {row.name: row.component for row in ledger.parameters}
@@ -254,7 +252,6 @@ def report_of(
     """Compare a header with the class of a task.
 
     Args:
-        header: the header of its file.
         folder: the folder with that file, of which only tied tensors that are stored twice are compared; None if it is
             not at hand.
     """

@@ -17,7 +17,6 @@ class KeyRow(msgspec.Struct, frozen=True):
     name: str
     """Name in the model; for an unused key, its name in transformers' report."""
     status: KeyStatus
-    """Status of the name."""
     stored_names: tuple[str, ...]
     """Names in the file that fill it or correspond to it; () if the file has none."""
     model_shape: tuple[int, ...] | None
@@ -31,7 +30,6 @@ class KeyRow(msgspec.Struct, frozen=True):
     tied_to: str | None
     """Name of the parameter that it is tied to and counted with."""
     buffer: bool
-    """Whether it is a buffer."""
     note: str
     """Why it is ignored or how it was filled; "" if the status suffices."""
 
@@ -41,7 +39,6 @@ class Mismatch:
     """A name with different shapes in file and model."""
 
     name: str
-    """Name in the model."""
     checkpoint: tuple[int, ...]
     """Shape in the file."""
     model: tuple[int, ...]
@@ -76,19 +73,16 @@ class PrefixRepair:
     """A change of prefix with which the file fills more tensors."""
 
     action: Action
-    """Kind of change."""
     old: str
     """Prefix to remove; "" for an addition."""
     new: str
     """Prefix to add; "" for mere stripping."""
     keys: int
-    """Number of renamed keys."""
     before: int
     """Number of tensors of the model that the unchanged file fills."""
     after: int
     """Number of tensors of the model that the renamed file fills."""
     expected: int
-    """Number of tensors of the model."""
     code: str
     """Python code that writes the repaired file."""
 
@@ -178,7 +172,6 @@ class HeadNode:
     """One line of the module tree of a class with a task head, compared with the base model."""
 
     mark: HeadMark
-    """Relation to the base model."""
     depth: int
     """Depth below the model, which has 0."""
     name: str
@@ -198,13 +191,9 @@ class HeadDifference:
     """Parameters that a task head adds to the base model, and parameters of the base that its class leaves out."""
 
     model: str
-    """Name under which the model was requested."""
     task: str
-    """The task."""
     architecture: str
-    """Class of the task."""
     base_architecture: str
-    """Class of the base model."""
     num_labels: int | None
     """Labels of the classification head; None for a task without labels."""
     base_total: int

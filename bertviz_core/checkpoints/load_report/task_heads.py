@@ -47,8 +47,6 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
 
 
 class _Descendants:
-    """Descendants of each module of the class with the head."""
-
     def __init__(self, ledger: Ledger, known: Mapping[str, str]) -> None:
         self.rows = {row.name: row for row in ledger.parameters}
         self.added = [row for row in ledger.parameters if row.tied_to is None and row.name not in known]

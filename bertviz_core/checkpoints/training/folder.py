@@ -38,7 +38,6 @@ class MergedWeights:
     """The weights of an adapter merged into its base; nothing is written, and updated matrices are computed."""
 
     base: Checkpoint
-    """The base."""
     adapter: FittedAdapter
     """The adapter, matched to the base."""
 
@@ -96,7 +95,6 @@ def read_checkpoint(
     """Open a checkpoint of a run: a model, or an adapter with its base; headers are checked, no value is read.
 
     Args:
-        settings: limits for its config.
         bases: the bases that were opened before, by name; one that is opened is added.
     """
     source = folder_source(name, folder, settings)
@@ -133,11 +131,7 @@ LEAST_STEPS, MOST_STEPS = 3, 1_000
 
 
 def require_one_model(run: str, checkpoints: Sequence[RunCheckpoint]) -> None:
-    """Check that all checkpoints are of one model, and all adapters of one base.
-
-    Args:
-        run: name of the run.
-    """
+    """Check that all checkpoints are of one model, and all adapters of one base."""
     _require_one_base(run, checkpoints)
     first = checkpoints[0]
     shapes = {tensor.name: tensor.shape for tensor in first.checkpoint.header.tensors}
@@ -275,9 +269,7 @@ class TrainingRun:
     """The checkpoints of a folder at one moment."""
 
     name: str
-    """Name of the folder."""
     folder: Path
-    """The folder."""
     checkpoints: tuple[RunCheckpoint, ...]
     """Whole checkpoints of one model, by step; the final model last."""
     notices: tuple[str, ...]
@@ -318,10 +310,6 @@ def training_run(name: str, folder: Path, settings: Settings) -> TrainingRun:
     A checkpoint that cannot be read, for example since the trainer is still writing it, is left out with a sentence.
     The step of checkpoint-N is N. That of a folder of another name is the global_step in its trainer_state.json,
     otherwise the number at the end of its name, which may also count epochs.
-
-    Args:
-        name: name of the run.
-        settings: limits for the configs.
     """
     found: list[RunCheckpoint] = []
     bases: dict[str, Checkpoint] = {}
@@ -436,7 +424,6 @@ def _has_model(folder: Path) -> bool:
 
 
 def _read(run: str, folder: Path, place: str, settings: Settings, bases: dict[str, Checkpoint]) -> RunCheckpoint:
-    """Open one checkpoint."""
     inside = folder / place
     name = f"{run}/{place}" if place else run
     try:

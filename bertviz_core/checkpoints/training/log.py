@@ -82,20 +82,13 @@ def newest_state(places: Sequence[tuple[str, Path]]) -> tuple[str, TrainerState 
 def log_of(
     run: str, checkpoints: Sequence[str], steps: Sequence[int], places: Sequence[tuple[str, Path]]
 ) -> TrainingLog:
-    """Read the log of a run from its newest trainer_state.json; empty with a notice if none can be read.
-
-    Args:
-        run: name of the folder.
-        checkpoints: names of its checkpoints.
-        steps: their steps.
-        places: where a state may be, as for newest_state.
-    """
+    """Read the log of a run from its newest trainer_state.json; empty with a notice if none can be read."""
     name, state, left_out = newest_state(places)
     at = np.array(steps, dtype=np.int64)
     if state is None:
         none = f"No {STATE_FILE} is in the folder, so there is no log; transformers.Trainer writes it."
         nothing = f"No {STATE_FILE} could be read, so the log is empty." if left_out else none
-        return TrainingLog(run, "", (), (), tuple(checkpoints), at, (*left_out, nothing))
+        return TrainingLog(run, tuple(checkpoints), at, "", (), (), notices=(*left_out, nothing))
     entries = sorted((entry for each in state.history if (entry := _entry(each))), key=lambda entry: entry.step)
     notices = [*left_out]
     if len(entries) < len(state.history):
@@ -107,7 +100,7 @@ def log_of(
         entries = [_only(entry, frozenset(metrics)) for entry in entries]
     notices += _first_not_finite(entries)
     source = f"{name}/{STATE_FILE}" if name else STATE_FILE
-    return TrainingLog(run, source, tuple(entries), metrics, tuple(checkpoints), at, tuple(notices))
+    return TrainingLog(run, tuple(checkpoints), at, source, tuple(entries), metrics, notices=tuple(notices))
 
 
 def _entry(row: object) -> LogEntry | None:

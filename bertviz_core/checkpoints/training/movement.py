@@ -60,10 +60,7 @@ def checkpoint_sums(
     """Sum the squared differences of one checkpoint to the first and to the previous one, tensor by tensor.
 
     Args:
-        start: the first of the run's states.
         before: the previous one; `start` for the second, and for the first itself.
-        now: the checkpoint.
-        progress: called for each piece; may raise to cancel.
         known: sums of `start`, with which a tensor in the same file as there, as the base's are, is not read again.
     """
     tensors, _ = moved_tensors(start.checkpoint)
@@ -186,7 +183,6 @@ def indices_by_place(tensors: Sequence[TensorLocation], places: Sequence[str], p
     """Group the tensors of a part by place, in one pass.
 
     Args:
-        places: place of each tensor.
         part: one of MOVED_PARTS; all but the first are parts of layers.
 
     Returns:

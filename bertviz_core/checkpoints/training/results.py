@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.checkpoints.results import TensorLocation
+from bertviz_core.trace.results import OfRun
 
 Broken = Literal["NaN", "infinity", "blew up"]
 FINAL = "final model"
@@ -31,7 +32,6 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Numbers that the trainer logged at one step."""
 
     step: int
-    """Step of the optimizer."""
     epoch: float | None
     """Passes over the training data; None if it was not logged."""
     values: Mapping[str, float]
@@ -39,23 +39,15 @@ class LogEntry(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainingLog:
+class TrainingLog(OfRun):
     """The log of a training run."""
 
-    run: str
-    """Name of the folder."""
     source: str
     """File that it was read from, relative to the folder."""
     entries: tuple[LogEntry, ...]
     """Logged numbers, by step."""
     metrics: tuple[str, ...]
     """Names of all logged numbers, in the order in which they first occur."""
-    checkpoints: tuple[str, ...]
-    """Names of the whole checkpoints in the folder."""
-    steps: Int[np.ndarray, " checkpoints"]
-    """Step of each checkpoint, ascending."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +59,8 @@ class CheckpointSums:
     from_previous: Float[np.ndarray, " tensors"]
     """Sum of the squared differences to the previous checkpoint."""
     squares: Float[np.ndarray, " tensors"]
-    """Sum of squares."""
     nan: Int[np.ndarray, " tensors"]
-    """Number of NaN values."""
     infinite: Int[np.ndarray, " tensors"]
-    """Number of infinite values."""
 
 
 class BrokenTensor(msgspec.Struct, frozen=True):
@@ -80,19 +69,17 @@ class BrokenTensor(msgspec.Struct, frozen=True):
     checkpoint: str
     """Name of the first such checkpoint."""
     step: int
-    """Its step."""
     name: str
     """Name in the checkpoint file."""
     place: str
     """Layer or component of the model."""
     what: Broken
-    """What is wrong with it."""
     numel: int
     """Number of values with NaN or infinity; all values of a tensor that blew up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainingMovement:
+class TrainingMovement(OfRun):
     """How far the weights moved in a training run; buffers are left out.
 
     Where the checkpoints are adapters, these are the weights merged into the base, and the base takes the place of the
@@ -103,12 +90,6 @@ class TrainingMovement:
     checkpoints: 0 for equal values, infinity if all values were zero before, NaN if a value is not finite.
     """
 
-    run: str
-    """Name of the folder."""
-    checkpoints: tuple[str, ...]
-    """Names of the checkpoints."""
-    steps: Int[np.ndarray, " checkpoints"]
-    """Step of each checkpoint, ascending."""
     places: tuple[str, ...]
     """Layers and components of the model, in the order of the data flow: "embeddings", "layer 0", ..."""
     parts: tuple[str, ...]
@@ -137,28 +118,20 @@ class TrainingMovement:
     """Tensors with NaN or infinity, or that blew up (see BROKEN), by step."""
     unread: tuple[str, ...]
     """Names of the tensors in formats that cannot be decoded."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
     base: str = ""
     """Name of the base of adapters, from which their movement is measured; "" for the first checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FollowedText:
+class FollowedText(OfRun):
     """What every checkpoint of a training run that can be run computes for a text or a pair."""
 
-    run: str
-    """Name of the folder."""
     text: str
     """The text."""
     pair: str | None
     """The second text; None for a single text."""
     task: str
     """Task of the head; "" for a model without one."""
-    checkpoints: tuple[str, ...]
-    """Names of the checkpoints."""
-    steps: Int[np.ndarray, " checkpoints"]
-    """Step of each checkpoint, ascending."""
     answers: tuple[str, ...]
     """Answer of the head at each checkpoint: a class, tagged words, a span, or words at masks; "" where it has none."""
     scores: Float[np.ndarray, " checkpoints"]
@@ -171,8 +144,6 @@ class FollowedText:
     """Mean surprise of the tokens when each is masked, in nats; None without a masked-LM head, or with a mask."""
     cosine: Float[np.ndarray, " checkpoints"] | None
     """Cosine of the two texts, each embedded by itself as the checkpoint specifies; None for a single text."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
     waiting: int = 0
     """Number of checkpoints that have not been run yet."""
 
@@ -184,15 +155,9 @@ class FollowedText:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FollowedLabels:
+class FollowedLabels(OfRun):
     """Answers of every checkpoint of a training run that can be run to texts with gold labels, and their scores."""
 
-    run: str
-    """Name of the folder."""
-    checkpoints: tuple[str, ...]
-    """Names of the checkpoints."""
-    steps: Int[np.ndarray, " checkpoints"]
-    """Step of each checkpoint, ascending."""
     texts: tuple[str, ...]
     """The texts."""
     pairs: tuple[str, ...] | None
@@ -205,8 +170,6 @@ class FollowedLabels:
     """Share of the texts with a gold label whose answer is this label."""
     macro_f1: Float[np.ndarray, " checkpoints"]
     """Mean F1 of the classes that occur among gold labels or answers."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
     waiting: int = 0
     """Number of checkpoints that have not been run yet."""
 
@@ -218,23 +181,15 @@ class FollowedLabels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FollowedStates:
+class FollowedStates(OfRun):
     """Hidden states and attention of every checkpoint of a training run that can be run, over a list of texts."""
 
-    run: str
-    """Name of the folder."""
     texts: int
     """Number of texts."""
-    checkpoints: tuple[str, ...]
-    """Names of the checkpoints; CKA is computed with the first of them."""
-    steps: Int[np.ndarray, " checkpoints"]
-    """Step of each checkpoint, ascending."""
     cka: Float[np.ndarray, "checkpoints states"]
     """CKA of each hidden state with the same one of the first checkpoint; entry 0 is the output of the embeddings."""
     entropy: Float[np.ndarray, "checkpoints layers heads"] | None
     """Mean entropy of the attention of each head, over all tokens and then over all texts, in nats; None for a model
     whose attention cannot be recorded."""
-    notices: tuple[str, ...]
-    """Remarks, one sentence each."""
     waiting: int = 0
     """Number of checkpoints that have not been run yet."""

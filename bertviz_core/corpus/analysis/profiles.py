@@ -13,7 +13,7 @@ from bertviz_core.corpus.analysis.duplicates import column_values
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.corpus.analysis.row_samples import sampled_rows, texts_of
 from bertviz_core.corpus.folder import Corpus, plain_values
-from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.errors import CorpusError, Progress, no_progress
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.probing.reading import LEAST_TEXTS, MAX_TEXTS, checked
 from bertviz_core.predictions.probing.results import LabelledTexts, ProbeScores
@@ -126,7 +126,7 @@ def corpus_probe_scores(
     pooling: Pooling = "mean",
     texts: int = TEXTS,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     on_partial: Callable[[ProbeScores], None] | None = None,
 ) -> ProbeScores:
     """Score linear probes that predict the values of a column from each layer's vectors of sampled texts.

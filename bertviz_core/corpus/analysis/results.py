@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.sentences.results import MapMethod
+from bertviz_core.trace.results import Noticed
 
 ClusterMethod = Literal["HDBSCAN", "k-means"]
 CLUSTER_METHODS: tuple[ClusterMethod, ...] = ("k-means", "HDBSCAN")
@@ -24,7 +25,6 @@ class CorpusMap:
     axes: Float[np.ndarray, "2 dimensions"] | None
     """Directions of the two axes, unit vectors; None if the method has none."""
     method: MapMethod
-    """Projection method."""
     fitted: int
     """Number of fitted rows; the others were transformed by the fitted method."""
     note: str
@@ -36,13 +36,9 @@ class MapWindow:
     """A rectangular part of a map."""
 
     left: float
-    """Minimum first coordinate."""
     right: float
-    """Maximum first coordinate."""
     bottom: float
-    """Minimum second coordinate."""
     top: float
-    """Maximum second coordinate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +46,9 @@ class MapDensity:
     """Counts of points in each cell of a grid over a window of a map."""
 
     window: MapWindow
-    """The covered part of the map."""
     counts: Int[np.ndarray, "down across"]
     """Number of points of each cell; the first row is the lowest."""
     total: int
-    """Number of points in the window."""
     values: tuple[str, ...]
     """Values of the colour column, most frequent first, the rest combined; () for none."""
     value_counts: Int[np.ndarray, " values"]
@@ -69,11 +63,9 @@ class MapPoints:
     """Points in a window of a map, or a sample of them."""
 
     window: MapWindow
-    """The part of the map."""
     rows: Int[np.ndarray, " points"]
     """Row of each point, ascending."""
     points: Float[np.ndarray, "points 2"]
-    """Coordinates of the points."""
     total: int
     """Number of points in the window, which may exceed the listed sample."""
     seed: int
@@ -116,11 +108,9 @@ class CorpusClusters:
     """Assignment of every row of a corpus to a cluster, or to none."""
 
     method: ClusterMethod
-    """Clustering method."""
     labels: Int[np.ndarray, " rows"]
     """Cluster of every row, 0 for the largest; -1 for noise (HDBSCAN)."""
     sizes: Int[np.ndarray, " clusters"]
-    """Number of rows of every cluster."""
     centres: Float[np.ndarray, "clusters dimensions"]
     """Mean direction of every cluster's fitted rows, unit vectors."""
     typical: Int[np.ndarray, "clusters examples"]
@@ -142,7 +132,6 @@ class HeadProfile:
     name: str
     """Column value of these sentences; "" for all sentences."""
     sentences: int
-    """Number of sentences."""
     mean: Float[np.ndarray, "measures layers heads"]
     """Mean of each measure over the sentences, in its own unit."""
     spread: Float[np.ndarray, "measures layers heads"]
@@ -150,19 +139,16 @@ class HeadProfile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeadProfiles:
+class HeadProfiles(Noticed):
     """Profiles of every head on a sample of a corpus, over all of it and for each value of a column."""
 
     corpus: str
     """Name of the corpus' folder."""
     model: str
-    """Name of the model."""
     revision: str
-    """Revision of its files."""
     measures: tuple[HeadMeasure, ...]
     """Measures, in the order of the profiles' first axis."""
     overall: HeadProfile
-    """Profile of all sentences of the sample."""
     column: str
     """Column of the parts; "" for none."""
     parts: tuple[HeadProfile, ...]
@@ -171,5 +157,3 @@ class HeadProfiles:
     """Rows of the sample, ascending."""
     seed: int
     """Seed of the sample."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""

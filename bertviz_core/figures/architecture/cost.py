@@ -13,6 +13,7 @@ from bertviz_core.architecture.results import (
     Crossover,
     MultiplyAdds,
 )
+from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.marks import add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
@@ -121,7 +122,7 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
     for row, cells in enumerate(words):
         for column, text in enumerate(cells):
             share = (powers[row, column] - ends[0]) / (ends[1] - ends[0]) if known[row, column] else 0.0
-            colour = text_on(_between(scale, float(share))) if known[row, column] else theme.muted
+            colour = text_on(colour_at(scale, float(share))) if known[row, column] else theme.muted
             font = {"size": 11 if theme.narrow else TEXT_SIZE, "color": colour}
             text = text.replace(" ", "<br>") if theme.narrow else text
             notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})
@@ -129,15 +130,6 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
     figure.update_xaxes(title_text="tokens of each text", tickvals=columns, ticktext=[f"{n:,}" for n in memory.lengths])
     figure.update_yaxes(title_text="texts in a batch", tickvals=rows, ticktext=[f"{n:,}" for n in memory.batches])
     return figure.update_layout(height=150 + 56 * len(rows), annotations=notes)
-
-
-def _between(scale: list[list[float | str]], share: float) -> str:
-    """Return the colour at a share of an evenly spaced scale."""
-    place = share * (len(scale) - 1)
-    first = min(int(place), len(scale) - 2)
-    ends = [[int(str(scale[step][1])[at : at + 2], 16) for at in (1, 3, 5)] for step in (first, first + 1)]
-    mixed = [round(low + (high - low) * (place - first)) for low, high in zip(*ends, strict=True)]
-    return "#" + "".join(f"{each:02X}" for each in mixed)
 
 
 def binary_bytes(value: int) -> str:
@@ -153,7 +145,6 @@ def binary_bytes(value: int) -> str:
 
 
 def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
-    """The curves as a table."""
     return pd.DataFrame(
         {
             "tokens": costs.lengths,
@@ -194,7 +185,6 @@ def cost_figure(
 
 
 def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
-    """A row per batch, a column per length."""
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     return frame

@@ -313,7 +313,6 @@ def _near(side: int | None) -> int:
 
 
 def _design_frame(class_ledger: Ledger) -> pd.DataFrame:
-    """A row per component."""
     rows = [(part.name, part.total, part.total / class_ledger.total) for part in class_ledger.components]
     return pd.DataFrame(rows, columns=["component", "parameters", "share"])
 

@@ -30,9 +30,7 @@ class Fitted:
     text: str
     """Text with plotly markup."""
     size: int
-    """Font size."""
     lines: int
-    """Number of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,6 @@ def broken(text: str, room: float, size: float) -> list[str]:
 
 
 def _rounded(left: float, top: float, right: float, bottom: float) -> str:
-    """Return the path of a box with rounded corners."""
     r = RADIUS
     return (
         f"M {left + r},{top} L {right - r},{top} Q {right},{top} {right},{top + r} L {right},{bottom - r} "

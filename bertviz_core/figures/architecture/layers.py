@@ -27,6 +27,7 @@ from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MOST_EXTRAS = 2
 UNUSED = "not used for this text,"
+FUSED = {"query_key_value": "query, key, value"}
 
 
 def flow_rows(flow: LayerFlow) -> list[Row]:
@@ -165,7 +166,7 @@ def _projection_row(steps: Sequence[FlowStep]) -> Row:
     order = ("query", "query_key_value", "key", "value")
     projections = sorted((step for step in steps if step.kind == "projection"), key=lambda step: order.index(step.part))
     extras = [step for step in steps if step.kind in ("attention_other", "norm")]
-    boxes = [Box(_projection_name(step), _sizes(step), step.part) for step in projections]
+    boxes = [Box(FUSED.get(step.part, step.part), _sizes(step), step.part) for step in projections]
     if extras:
         names = [step.name.rpartition(".")[2].replace("_", " ") for step in extras]
         more = f" and {len(names) - MOST_EXTRAS} more" if len(names) > MOST_EXTRAS else ""
@@ -200,12 +201,7 @@ def _words(step: FlowStep) -> str:
     return step.name.rpartition(".")[2].replace("_", " ")
 
 
-def _projection_name(step: FlowStep) -> str:
-    return "query, key, value" if step.part == "query_key_value" else step.part
-
-
 def _sizes(step: FlowStep) -> str:
-    """Return input and output width."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
     axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
@@ -448,7 +444,6 @@ def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -
 def _unordered_rows(
     architecture: Architecture, count: LayerCount, layer_facts: LayerFacts | None, group: str
 ) -> list[Row]:
-    """Return the rows of a layer's contents without an order."""
     gated = layer_facts or LayerFacts(count.component, count.layer, (), None, gated=False)
     parts = (
         (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
@@ -490,7 +485,6 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 
 def _path_words(path: str) -> str:
-    """Return the name of a module in words."""
     names = [name for name in path.split(".") if not name.isdecimal()]
     return names[-1].replace("_", " ") if names else "model"
 

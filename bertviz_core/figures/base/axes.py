@@ -341,7 +341,6 @@ def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
 
 
 def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether two boxes (left, bottom, right, top) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
@@ -398,5 +397,4 @@ def mark_second_text(
 
 
 def _has_bar(trace: Any) -> bool:
-    """Return whether a trace has its own colour bar beside the plot."""
     return trace.type == "heatmap" and bool(trace.colorbar.to_plotly_json())

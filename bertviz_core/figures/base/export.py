@@ -331,7 +331,6 @@ def slide_words(caption: Caption) -> tuple[str, str]:
 
 
 def _text(lines: Sequence[str], size: int, high: int, top: float, theme: Theme) -> str:
-    """Lines of text below a place."""
     spans = "".join(
         f'<tspan x="{EDGE}" y="{top + high * (index + 1):g}">{html.escape(line)}</tspan>'
         for index, line in enumerate(lines)
@@ -383,7 +382,6 @@ def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
 
 
 def _size(svg: str) -> tuple[float, float]:
-    """Width and height of a captioned drawing in pixels."""
     size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
     if size is None:
         raise ValueError("the picture states no size")

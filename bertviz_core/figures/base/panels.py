@@ -27,9 +27,7 @@ class Panel:
     hover: str
     """Hover text in HTML."""
     cells: Float[np.ndarray, "layers heads"]
-    """The numbers."""
     scale: Sequence[Sequence[float | str]]
-    """Colour scale."""
     ends: tuple[float, float]
     """Numbers at the ends of the scale."""
     unit: str
@@ -63,7 +61,6 @@ class PanelGrid:
     edges: int
     """Pixels beside all maps."""
     margin: Mapping[str, int]
-    """Pixels around the plot."""
     every_line_named: bool = False
     """Whether the axis of heads has a title below each row of maps, or only below the last."""
     hung: bool = False
@@ -96,7 +93,6 @@ def _add_map(
     grid: PanelGrid,
     theme: Theme,
 ) -> None:
-    """Add one map with colour bar, cell numbers and name."""
     number, (left, bottom, width) = _number(index), place
     bar = {
         **{"x": left + width, "xanchor": "left", "len": grid.tall, "lenmode": "fraction"},
@@ -125,7 +121,6 @@ def _add_map(
 def _axes(
     panel: Panel, index: int, place: tuple[float, float, float], tall: float, named: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the axes of heads and layers."""
     number, (left, bottom, width), (layers, heads) = _number(index), place, panel.cells.shape
     return {
         f"xaxis{number}": {

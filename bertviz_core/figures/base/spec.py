@@ -111,7 +111,6 @@ def _make_room_beside(figure: go.Figure) -> None:
 
 
 def _several(texts: Any) -> list[Any]:
-    """Return the texts of a trace as a list."""
     return [] if texts is None else list(texts)
 
 
@@ -124,7 +123,6 @@ def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[s
 
 
 def _tools_width(figure: go.Figure) -> float:
-    """Return the width of the tool bar in pixels."""
     return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
 
 
@@ -196,12 +194,10 @@ def _names_width(figure: go.Figure) -> float:
 
 
 def _standing_bars(figure: go.Figure) -> list[Any]:
-    """Return the colour bars beside the plot."""
     return [bar for bar in _bars(figure) if bar.orientation != "h"]
 
 
 def _bars(figure: go.Figure) -> list[Any]:
-    """Return all colour bars."""
     axes = [figure.layout[name] for name in figure.layout if name.startswith("coloraxis")]
     used = [axis for axis in axes if axis.showscale is not False and axis.colorscale is not None]
     own = [trace for trace in figure.data if trace.type in ("heatmap", "contour")]
@@ -326,7 +322,6 @@ def _units(axis: Any) -> float:
 
 
 def _share(axis: Any) -> float:
-    """Return the share of the figure along which an axis runs."""
     low, high = axis.domain or (0, 1)
     return float(high - low)
 
@@ -357,9 +352,7 @@ class FigureSpec:
     """A figure of a page, file or command, drawn separately for each theme."""
 
     title: str
-    """Title of the figure."""
     alt: str
-    """Alternative text."""
     draw: Callable[[Theme], go.Figure]
     """Draws the figure; colours come only from the theme."""
     caption: str = ""

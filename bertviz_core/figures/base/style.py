@@ -44,7 +44,6 @@ class Theme:
     muted: str
     """Secondary text and axis lines."""
     grid: str
-    """Grid lines."""
     neutral: str
     """Surface without a colour of its own, such as a module that spans several parts."""
     edge: str

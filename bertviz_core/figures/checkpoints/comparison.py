@@ -116,7 +116,6 @@ def token_cosine_map(
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper outline of a histogram as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
@@ -167,7 +166,6 @@ def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
 
 
 SCORES_HEIGHT = 360
-"""Pixels."""
 MEASURES = ("accuracy", "macro-F1")
 BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
 """Shares of the height of the plot."""
@@ -282,7 +280,6 @@ def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
 CKA, SHARED = "CKA", "nearest texts shared"
 LAYER_MEASURES = (CKA, SHARED)
 LINES_HEIGHT = 330
-"""Pixels."""
 MOST_TICKS = 25
 
 

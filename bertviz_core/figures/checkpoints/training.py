@@ -122,7 +122,6 @@ def _with_checkpoints(figure: go.Figure, log: TrainingLog, panels: int, height: 
 
 
 def _add_step_line(figure: go.Figure, step: float, theme: Theme, **settings: Any) -> None:
-    """Add a dotted line through all plots at a step."""
     line, ends = {"color": theme.muted, "width": 1, "dash": "dot"}, {"x0": step, "x1": step, "y0": 0, "y1": 1}
     figure.add_shape(type="line", **ends, xref="x", yref="paper", line=line, **settings)
 

@@ -212,7 +212,6 @@ def tensor_map(
 
 
 def _names_width(names: Sequence[str], theme: Theme) -> float:
-    """Return the width in pixels beside an axis of these names."""
     return 16 + max((label_width(name, NAME_SIZE) for name in _row_names(names, theme)), default=0.0)
 
 
@@ -254,7 +253,6 @@ def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
 
 
 def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
-    """Return an axis with a name at every row, the first on top."""
     return {**row_axis(_row_names(names, theme)), "domain": domain}
 
 

@@ -73,7 +73,6 @@ def chain_steps(cell: CellBreakdown) -> int:
 
 
 def _spot(place: float, row: float, down: bool) -> tuple[float, float]:
-    """Return the position of a step of the chain."""
     return (1 - row, -place) if down else (place, row)
 
 
@@ -261,7 +260,6 @@ def signs(values: np.ndarray, theme: Theme) -> list[str]:
 
 
 def _cell_frame(cell: CellBreakdown) -> pd.DataFrame:
-    """The products of query and key."""
     score = cell.score
     return pd.DataFrame(
         {"number": range(len(score.query)), "q": score.query, "k": score.key, "product": score.products}

@@ -300,7 +300,6 @@ LONGEST_IN_TITLE = 18
 
 
 def _matrix_frame(projections: HeadProjections, block: Block) -> pd.DataFrame:
-    """The whole matrix."""
     matrix = projections.matrix(block)
     return pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
 

@@ -177,7 +177,6 @@ WORDS = {
 
 
 def _values_frame(trace: Trace, state: int, first_dimension: int, window: int) -> pd.DataFrame:
-    """A row per token, a column per dimension."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     frame = pd.DataFrame(values, columns=[f"{first_dimension + index}" for index in range(values.shape[1])])
     frame.insert(0, "token", list(trace.tokens.tokens))
@@ -198,7 +197,6 @@ def _measures_frame(token_measures: Float[np.ndarray, "rows seq"], trace: Trace,
 def _similarity_frame(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> pd.DataFrame:
-    """A row and a column per token."""
     tokens = trace.tokens.tokens[first_token : first_token + token_cosines.shape[1]]
     columns = [f"{first_token + place} {token}" for place, token in enumerate(tokens)]
     frame = pd.DataFrame(token_cosines[state], columns=columns)

@@ -116,7 +116,6 @@ def embedding_norms(
 
 
 def _input_colour(part: str, theme: Theme) -> str:
-    """Return the colour of a part of the input."""
     owner, share = INPUT_COLOURS["after layer norm" if part.startswith("after ") else part]  # after any class of norm
     return colour_at([[0, theme.colours[owner]], [1, theme.text if share > 0 else theme.paper]], abs(share))
 
@@ -169,13 +168,11 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
 
 
 def _word_frame(word_comparison: WordComparison) -> pd.DataFrame:
-    """A row per hidden state."""
     names = state_names(len(word_comparison.cosine))
     return pd.DataFrame({"hidden state": names, "cosine": word_comparison.cosine})
 
 
 def _paths_frame(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> pd.DataFrame:
-    """A row per token and hidden state."""
     names = state_names(len(token_paths.points))
     rows = [
         (position, trace.tokens.tokens[position], name, *token_paths.points[entry, place].tolist())
@@ -191,7 +188,6 @@ def _input_frame(
     first_token: int,
     embedding_sum: EmbeddingSum,
 ) -> pd.DataFrame:
-    """A row per token."""
     shown = slice(first_token, first_token + len(next(iter(input_lengths.values()))))
     columns = {f"{name}, length": values for name, values in input_lengths.items()}
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
@@ -202,7 +198,6 @@ def _input_frame(
 
 
 def _pooler_frame(pooler_check: PoolerCheck) -> pd.DataFrame:
-    """A row per dimension."""
     numbers = {"linear": pooler_check.linear, "tanh": pooler_check.output}
     frame = pd.DataFrame({"dimension": range(len(pooler_check.output)), **numbers})
     if len(pooler_check.cls) == len(frame):

@@ -57,21 +57,18 @@ def _effects_frame(effect_comparison: EffectComparison) -> pd.DataFrame:
 
 
 def _patched_frame(values: Float[np.ndarray, "layers columns"] | None, names: Sequence[str]) -> pd.DataFrame:
-    """A row for each layer."""
     frame = pd.DataFrame(values, columns=list(names), dtype=float)
     frame.insert(0, "layer", np.arange(len(frame)))
     return frame
 
 
 def _states_frame(patches: ActivationPatching) -> pd.DataFrame:
-    """A column for each position."""
     pairs = enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
     names = [f"{place} {one}" if one == other else f"{place} {one} / {other}" for place, (one, other) in pairs]
     return _patched_frame(patches.states, names)
 
 
 def _heads_frame(patches: ActivationPatching) -> pd.DataFrame:
-    """A column for each head."""
     return _patched_frame(patches.heads, [f"head {head}" for head in range(patches.heads.shape[1])])
 
 

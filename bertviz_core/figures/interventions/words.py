@@ -272,7 +272,6 @@ LEAST, MOST = 300, 760
 
 
 def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
-    """Every pair of tokens with its share."""
     ledger = pair_attributions
     rows, columns = ledger.shares.shape
     return pd.DataFrame(

@@ -57,11 +57,8 @@ class Ending:
     """The number at the end of the drawing, and its attribution."""
 
     title: str
-    """Title of the number."""
     value: float
-    """The number."""
     unit: str = ""
-    """Unit of the number."""
     layers: Float[np.ndarray, " layers"] | None = None
     """Change of the number without each layer."""
     heads: Float[np.ndarray, "layers heads"] | None = None
@@ -302,7 +299,6 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
 
 
 def _colours(theme: Theme) -> dict[str, Any]:
-    """Return all colours of the drawing."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
         "name": theme.name,

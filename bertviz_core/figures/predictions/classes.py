@@ -414,7 +414,6 @@ def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFram
 
 
 def _finders(compared: PredictionComparison) -> list[str]:
-    """Which model finds each entity."""
     sides = zip(np.isnan(compared.first_numbers), np.isnan(compared.second_numbers), strict=True)
     return ["only the second" if not_one else "only the first" if not_other else "both" for not_one, not_other in sides]
 

@@ -203,13 +203,11 @@ def _add_mark(
 
 
 def _outline(figure: go.Figure, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, **look: Any) -> None:
-    """Draw a rectangle around neighbouring words of a row."""
     ends = {"x0": min(box.left for box in boxes) - PAD, "x1": max(box.left + box.width for box in boxes) + PAD}
     figure.add_shape(type="rect", **ends, y0=tops[boxes[0].row], y1=tops[boxes[0].row] + tall, **look)
 
 
 def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: float, theme: Theme) -> None:
-    """Add the words, labels and headings, and hover texts."""
     x, y = ([box.left - ANCHOR for box in rows.boxes], [tops[box.row] + tall / 2 for box in rows.boxes])
     add_words(figure, x, y, [escape(box.text) for box in rows.boxes], rows.size, theme.text)
     firsts = [next(group) for _, group in itertools.groupby(rows.boxes, key=lambda box: box.stretch)]

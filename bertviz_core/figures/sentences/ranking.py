@@ -187,7 +187,6 @@ def interaction_map(result: LateInteraction, title: str, theme: Theme) -> go.Fig
 
 
 def _frames(result: LateInteraction, theme: Theme) -> list[dict[str, Any]]:
-    """A frame around the largest cell of each row."""
     line = {"color": theme.text, "width": 2}
     return [
         {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5, "line": line}

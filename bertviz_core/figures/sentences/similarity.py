@@ -429,7 +429,6 @@ def sentence_map_figure(
 
 
 DIMENSIONS_HEIGHT = 380
-"""Pixels."""
 
 
 def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figure:

@@ -52,9 +52,7 @@ class CatalogueEntry:
     name: str
     """Short name: the last part of its Hub id."""
     hub_id: str
-    """Its repository on the Hub."""
     title: str
-    """Display name."""
     aliases: tuple[str, ...]
     """Other short names."""
     licence: str
@@ -76,7 +74,6 @@ class TypeFacts:
     """Facts about a model type in transformers, collected by `bertviz_core.models.catalog.generate`."""
 
     model_type: str
-    """The model_type in transformers."""
     base_class: str
     """Class of the model without a task head; "" if there is none."""
     prefix: str
@@ -114,7 +111,6 @@ class ClassFacts:
     prefix: str
     """Attribute that holds the base model."""
     renames: tuple[Mapping[str, Any], ...]
-    """Renames between file and module."""
     unsaved: tuple[str, ...] = ()
     """Parameters that are computed and never saved: sinusoidal tables (Marian)."""
 
@@ -233,9 +229,7 @@ class BundledModel:
     package: str
     """Package with its files; never imported."""
     folder: str
-    """Folder in the package."""
     hub_id: str | None
-    """Its repository on the Hub, if it has one."""
     parameters: int
     """Number of parameters without a task head, tied ones counted once."""
     digests: Mapping[str, str]
@@ -333,7 +327,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
     """Verify the SHA-256 of the files of a bundled model.
 
     Args:
-        name: the model.
         files: the files to verify; None for all.
     """
     expected = BUNDLED[name].digests
@@ -395,11 +388,7 @@ def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizErr
 
 
 def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> BertvizError:
-    """The error with a suggestion, if a similar name exists.
-
-    Args:
-        name: the name that was not found.
-    """
+    """The error with a suggestion, if a similar name exists."""
     known = {known_name.lower(): known_name for known_name in (*local, *names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))

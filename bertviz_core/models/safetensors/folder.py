@@ -96,8 +96,6 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
     """The entries of a header, checked, in the order of their values.
 
     Args:
-        file: name of the file, for error messages.
-        raw: the JSON of the header.
         payload: bytes after the header; None if unknown.
     """
     _check_signs(file, raw)
@@ -181,7 +179,6 @@ def _not_counts(file: str, name: str) -> str:
 
 
 def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry]]:
-    """The entries in the order of their values."""
     return sorted(entries.items(), key=lambda item: item[1].data_offsets)
 
 
@@ -290,7 +287,6 @@ def other_format(names: Sequence[str], model_class: str = "AutoModel") -> str:
 
     Args:
         names: names of the files of a checkpoint, with the folder of those in one.
-        model_class: class of the model, with its head.
     """
     listed = [name for name in names if name not in ("training_args.bin", "optimizer.pt", "scheduler.pt")]
     kinds = (PICKLE_SUFFIXES, KERAS_SUFFIXES, (ONNX,), (GGUF,))

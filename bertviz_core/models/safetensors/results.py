@@ -18,7 +18,6 @@ class StoredTensor(msgspec.Struct, frozen=True, gc=False):
     dtype: str
     """Number format in torch, such as "float32"."""
     nbytes: int
-    """Size of its values in bytes."""
     file: str
     """Name of its file (shard)."""
     begin: int = 0

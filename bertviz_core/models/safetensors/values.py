@@ -85,12 +85,7 @@ def raw_values(folder: Path) -> Iterator[tuple[StoredTensor, UInt8[np.ndarray, "
 
 
 def write_tensors(path: Path, shapes: Mapping[str, Sequence[int]], values: Iterator[Float[np.ndarray, "..."]]) -> None:
-    """Write a safetensors file of float32, one tensor at a time.
-
-    Args:
-        shapes: name of each tensor -> its shape.
-        values: the tensors, in the order of the names.
-    """
+    """Write a safetensors file of float32, one tensor at a time."""
     entries, begin = {}, 0
     for name, shape in shapes.items():
         end = begin + 4 * math.prod(shape)

@@ -13,7 +13,6 @@ class AdapterUpdate:
     name: str
     """Name of the matrix in the files of the base."""
     shape: tuple[int, ...]
-    """Its shape."""
     rank: int
     """Number of rows of A, the largest rank that the update can have."""
     scale: float

@@ -24,13 +24,7 @@ def merged_header(base: CheckpointHeader, fit: FittedAdapter) -> CheckpointHeade
 
 
 def same_merged(fit: FittedAdapter, base: Path, first: StoredTensor, second: StoredTensor) -> bool:
-    """Whether two tensors of a merged header have the same values once the adapter is merged.
-
-    Args:
-        base: the folder with the files of the base.
-        first: one tensor.
-        second: the other.
-    """
+    """Whether two tensors of a merged header have the same values once the adapter is merged."""
     if any(stored.name in (first.name, second.name) for stored, _ in fit.updates):
         return False
     one, other = (fit.adapter.folder if each.name in fit.replaced() else base for each in (first, second))
@@ -38,11 +32,7 @@ def same_merged(fit: FittedAdapter, base: Path, first: StoredTensor, second: Sto
 
 
 def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Parameter]:
-    """The rows of the merged model, frozen but for saved tensors, and after each changed matrix its A and B.
-
-    Args:
-        rows: the rows of the merged model.
-    """
+    """The rows of the merged model, frozen but for saved tensors, and after each changed matrix its A and B."""
     updates = {stored.name: update for stored, update in fit.updates}
     saved = {name for name, each in fit.saved if each.is_trained}
     listed = []
@@ -55,11 +45,7 @@ def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Paramete
 
 
 def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
-    """A sentence about what the adapter adds to its base.
-
-    Args:
-        ledger: the ledger with both.
-    """
+    """A sentence about what the adapter adds to its base."""
     matrices = f"{len(fit.updates):,} {'matrix' if len(fit.updates) == 1 else 'matrices'} of {quoted(base)}"
     share = 100 * ledger.trainable / max(ledger.total, 1)
     whole = f" and replaces {counted(len(fit.saved), 'tensor')} as a whole" if fit.saved else ""

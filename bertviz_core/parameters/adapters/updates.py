@@ -52,7 +52,6 @@ def singular_values(
 
     Args:
         second: B.
-        scale: factor of the product.
     """
     if not (np.isfinite(second).all() and np.isfinite(first).all()):
         return np.full(1, np.nan, np.float32)

@@ -19,7 +19,6 @@ from bertviz_core.predictions.probing.scores import MAX_CONFUSED, class_places, 
 from bertviz_core.text import counted, escape_controls, quoted, shortened
 
 RESAMPLES = 5_000
-"""Number of bootstrap samples."""
 COVERED = 95
 """Percent of the bootstrap samples that an interval covers."""
 BLOCK_CELLS = 2**22
@@ -37,8 +36,6 @@ def answer_comparison(
     the agreement.
 
     Args:
-        first: answers of the first model.
-        second: answers of the second model to the same texts.
         gold: gold label of each text, "" for none; None to compare only the answers with each other.
     """
     if first.texts != second.texts:
@@ -189,8 +186,6 @@ def unmatched_labels(models: tuple[str, str], first: Sequence[str], second: Sequ
     """Notices on labels that only one of two models has.
 
     Args:
-        models: names of both models.
-        first: labels of the first.
         second: labels of the second in the spelling of the first.
     """
     notices = []

@@ -22,7 +22,6 @@ EXAMPLE_SET = "topics"
 MAX_TEXTS = 2_000
 """Maximum number of texts: their vectors of all layers of BERT-large take 200 MB, a fit some seconds per layer."""
 MAX_CLASSES = 100
-"""Maximum number of classes."""
 LEAST_TEXTS = 2
 """Minimum number of texts per class: one for training and one for testing."""
 LABEL_COLUMNS = ("label", "labels", "class", "category", "gold", "target", "topic", "intent", "sentiment")
@@ -46,11 +45,7 @@ def example_sets() -> tuple[LabelledTexts, ...]:
 
 
 def fitting_set(classes: Sequence[str]) -> LabelledTexts | None:
-    """Return the labelled texts whose labels are all classes of a head, in its spelling; None if there are none.
-
-    Args:
-        classes: names of the classes, whose case does not matter.
-    """
+    """Return the labelled texts whose labels are all classes of a head, in its spelling; None if there are none."""
     spelling = {name.casefold(): name for name in reversed(classes)}
     for labelled in example_sets():
         if {label.casefold() for label in labelled.labels} <= spelling.keys():
@@ -65,11 +60,7 @@ def config_classes(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def typed_labels(lines: SentenceTable) -> LabelledTexts:
-    """Parse lines of the form label, tab, text.
-
-    Args:
-        lines: typed lines, or the lines of a text file.
-    """
+    """Parse lines of the form label, tab, text."""
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
         label, tab, text = line.partition("\t")

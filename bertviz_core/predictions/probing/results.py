@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.sentences.results import Pooling
+from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 LEAST = 10
 """Fewest compared texts of a slice with an interval: samples of fewer hardly differ from one another."""
@@ -19,9 +20,7 @@ class LabelledTexts:
     name: str
     """Name of the example set or the file, or a name for typed texts."""
     texts: tuple[str, ...]
-    """The texts."""
     labels: tuple[str, ...]
-    """The class of each."""
     notices: tuple[str, ...] = ()
     """Omissions and changes, one sentence each."""
 
@@ -32,21 +31,16 @@ class LabelledTexts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProbeScores:
+class ProbeScores(OfModel):
     """Scores of linear probes on the vectors of each layer, on held-out texts."""
 
-    model: str
-    """Name of the model."""
     revision: str
-    """Its revision."""
     texts: str
     """Name of the labelled texts."""
     classes: tuple[str, ...]
-    """Names of the classes."""
     counts: Int[np.ndarray, " classes"]
     """Number of texts per class."""
     pooling: Pooling
-    """Pooling of the token vectors."""
     layers: tuple[int, ...]
     """Entries of hidden_states; 0 is the embedding output."""
     seed: int
@@ -57,8 +51,6 @@ class ProbeScores:
     """Macro-averaged F1 on the held-out texts, 0 to 1."""
     control_accuracy: Float[np.ndarray, "layers folds"]
     """Accuracy of a probe fitted and evaluated on shuffled labels (control task, Hewitt & Liang 2019)."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def majority(self) -> float:
@@ -82,19 +74,14 @@ class Probe:
     """A linear classifier of frozen vectors of a model: probabilities = softmax(vector @ weight.T + bias)."""
 
     model: str
-    """Name of the model."""
     revision: str
-    """Its revision."""
     pooling: Pooling
-    """Pooling of the token vectors."""
     layer: int
     """Entry of hidden_states that is pooled."""
     classes: tuple[str, ...]
-    """The classes."""
     weight: Float[np.ndarray, "classes hidden"]
     """Weight matrix, one row per class."""
     bias: Float[np.ndarray, " classes"]
-    """Bias of each class."""
     texts: str
     """Name of the labelled texts of the fit."""
     count: int
@@ -119,15 +106,12 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextPredictions:
+class TextPredictions(OfModel):
     """One answer for each of several texts."""
 
-    model: str
-    """Name of the model."""
     task: str
     """The head's task, or "probe"."""
     texts: tuple[str, ...]
-    """The texts."""
     pairs: tuple[str, ...] | None
     """Second text, or context, of each text; None for single texts."""
     answers: tuple[str, ...]
@@ -138,8 +122,6 @@ class TextPredictions:
     """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None
     """Probability of each class; None if there are none."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def are_numbers(self) -> bool:
@@ -148,7 +130,7 @@ class TextPredictions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoldScores:
+class GoldScores(Noticed):
     """Scores of predicted answers against gold labels."""
 
     classes: tuple[str, ...]
@@ -165,8 +147,6 @@ class GoldScores:
     """Indices of the texts that have a gold label."""
     gold: tuple[str, ...]
     """Gold label of every text, in the spelling of the classes; "" if there is none."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def macro_f1(self) -> float:
@@ -186,7 +166,6 @@ class ScorePair:
     low: float
     """Lower end of the 95 % interval of the difference, -1 to 1."""
     high: float
-    """Upper end of the interval."""
 
     @property
     def difference(self) -> float:
@@ -219,13 +198,9 @@ class GoldComparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerComparison:
+class AnswerComparison(OfTwoModels):
     """Answers of two models to the same texts."""
 
-    first: str
-    """Name of the first model."""
-    second: str
-    """Name of the second model."""
     texts: tuple[str, ...]
     """The texts."""
     pairs: tuple[str, ...] | None
@@ -242,8 +217,6 @@ class AnswerComparison:
     """Indices of the texts with different answers, in the order of the texts."""
     gold: GoldComparison | None
     """Comparison with gold labels; None without them."""
-    notices: tuple[str, ...]
-    """Notices, one sentence each."""
 
     @property
     def agreement(self) -> float:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
-from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError
+from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
@@ -44,10 +44,6 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
 
     Labels match classes regardless of case. If none is a class name, 2, 2.0 and LABEL_2 are taken as the index of a
     class, as in many data sets, and True and False as those of two classes.
-
-    Args:
-        predictions: one answer for each text.
-        gold: gold label of each text; "" for none.
     """
     if len(gold) != len(predictions.texts):
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
@@ -191,7 +187,7 @@ def layer_vectors(
     tokenizer: TextTokenizer,
     texts: Sequence[str],
     pooling: Pooling,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Float[np.ndarray, "layers texts hidden"]:
     """Compute pooled vectors of texts at every hidden state in one run; for the pooler at the last one only."""
     layers = probed_layers(loaded, pooling)
@@ -204,8 +200,7 @@ def layer_vectors(
             vectors = np.empty((len(layers), len(texts), batch_vectors.shape[2]), dtype=np.float32)
         vectors[:, batch] = batch_vectors
         done += len(batch)
-        if progress is not None:
-            progress(done, len(texts))
+        progress(done, len(texts))
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError(
             f"Some vectors of {loaded.name!r} are NaN or infinite, so nothing can be computed from them."
@@ -225,7 +220,7 @@ def probe_scores(
     pooling: Pooling,
     vectors: Float[np.ndarray, "layers texts hidden"],
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     on_partial: Callable[[ProbeScores], None] | None = None,
 ) -> ProbeScores:
     """Score a probe on each layer by stratified cross-validation: accuracy and macro-F1, beside its control task.
@@ -234,11 +229,7 @@ def probe_scores(
     memorisation, and accuracy minus control accuracy is the selectivity.
 
     Args:
-        labelled: the texts and their classes.
-        pooling: the pooling of the vectors.
         vectors: output of layer_vectors.
-        seed: seed of the folds and of the shuffled labels.
-        progress: called as progress(fits done, fits); may raise to cancel.
     """
     places = {label: place for place, label in enumerate(labelled.classes)}
     gold = np.array([places[label] for label in labelled.labels])
@@ -250,8 +241,6 @@ def probe_scores(
         accuracy, macro_f1, control = (
             np.array([getattr(each, name) for each in done], dtype=np.float64) for name in _LayerScores._fields[:3]
         )
-        for array in (accuracy, macro_f1, control):
-            array.setflags(write=False)
         return ProbeScores(
             model=loaded.name,
             revision=loaded.revision,
@@ -312,10 +301,8 @@ def _layer_scores(
     return _LayerScores(accuracy, macro_f1, control, unfinished)
 
 
-def _report(progress: Progress | None, before: int, total: int, done: int) -> None:
-    """Report the fits of a layer as fits of all layers."""
-    if progress is not None:
-        progress(before + done, total)
+def _report(progress: Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
 
 
 def fitted_probe(
@@ -403,7 +390,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def probe_predictions(
-    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
+    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress = no_progress
 ) -> tuple[ClassPrediction, ...]:
     """Classify texts with a probe; each prediction names the data that the probe was fitted on."""
     check_model(probe, loaded)
@@ -411,8 +398,6 @@ def probe_predictions(
     vectors = sentence_vectors(loaded, tokenizer, texts, plan, progress=progress)
     logits = vectors.vectors @ probe.weight.T + probe.bias
     probabilities = softmax(logits)
-    for array in (logits, probabilities):
-        array.setflags(write=False)
     return tuple(
         ClassPrediction(
             model=f"{probe.model} + probe ({shortened(escape_controls(probe.texts), 40)})",

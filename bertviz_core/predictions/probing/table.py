@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError, no_progress
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
@@ -42,16 +42,9 @@ def text_predictions(
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     strategy: Strategy = "simple",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> TextPredictions:
-    """Predict one answer per text; texts run in batches of similar length.
-
-    Args:
-        head: a model with a task head.
-        texts: texts, or questions.
-        pairs: second text, or context, of each; None for single texts.
-        strategy: aggregation strategy of tags.
-    """
+    """Predict one answer per text; texts run in batches of similar length."""
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
         raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
@@ -72,7 +65,7 @@ def text_predictions(
 
 
 def probe_table(
-    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress | None = None
+    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, texts: Sequence[str], progress: Progress = no_progress
 ) -> TextPredictions:
     """Classify each text with a probe."""
     predictions = probe_predictions(probe, loaded, tokenizer, texts, progress)
@@ -127,9 +120,8 @@ def _table(
     scores: np.ndarray,
     notices: Sequence[str],
 ) -> TextPredictions:
-    return TextPredictions(
-        head.name, head.task, tuple(texts), pairs, tuple(answers), scores, (), None, _once([*head.notices, *notices])
-    )
+    about = _once([*head.notices, *notices])
+    return TextPredictions(head.name, head.task, tuple(texts), pairs, tuple(answers), scores, (), None, notices=about)
 
 
 def _once(notices: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +129,7 @@ def _once(notices: Sequence[str]) -> tuple[str, ...]:
 
 
 def _mask_words(
-    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], progress: Progress | None
+    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], progress: Progress
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """Return the likeliest word at each mask of each text, and the product of their probabilities."""
     word_head, answers = WordHead(head), [""] * len(texts)
@@ -155,8 +147,7 @@ def _mask_words(
                 logits = word_head.logits(output, states[group.index(index)][places[index].tolist()])
                 answers[index], scores[index] = _best_words(logits, tokenizer)
         done += len(group)
-        if progress is not None:
-            progress(done, len(texts))
+        progress(done, len(texts))
     notices = [notice for tokens in texts for notice in tokens.notices]
     if without := sum(not len(each) for each in places):
         notices.append(
@@ -178,7 +169,7 @@ def _best_words(logits: "torch.Tensor", tokenizer: TextTokenizer) -> tuple[str, 
 
 
 def _entities(
-    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], strategy: Strategy, progress: Progress | None
+    head: HeadModel, tokenizer: TextTokenizer, texts: Sequence[Tokens], strategy: Strategy, progress: Progress
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """Return the entities of each text with their tags, and the lowest of their scores."""
     predictions = tag_predictions(head, texts, progress)
@@ -199,7 +190,7 @@ def _spans(
     tokenizer: TextTokenizer,
     questions: Sequence[str],
     contexts: Sequence[str],
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """Return the best answer to each question in its context, and its score."""
     answers: list[str] = []
@@ -210,8 +201,7 @@ def _spans(
         answers.append(prediction.answer)
         scores.append(prediction.score)
         notices += prediction.notices
-        if progress is not None:
-            progress(place + 1, len(questions))
+        progress(place + 1, len(questions))
     return answers, np.array(scores, dtype=np.float32), notices
 
 
@@ -230,7 +220,6 @@ def sliced_answers(
     """Score the answers of two models on parts of the texts.
 
     Args:
-        compared: the answers, with or without gold labels.
         by: "length" for the number of words (of both texts of a pair), "word:" with a word that texts contain or not,
             or "column".
     """
@@ -247,11 +236,7 @@ def sliced_answers(
 
 
 def check_division(by: str, count: int, values: Sequence[str] | None) -> None:
-    """Check a division of texts before they are answered.
-
-    Args:
-        by: as in `sliced_answers`.
-    """
+    """Check a division of texts before they are answered."""
     if by.startswith(WORD) and not by.removeprefix(WORD).strip():
         raise TextError("A word is missing; give ", Named("slices"), "=word:not, with the word that you look for.")
     if (by == COLUMN) != (values is not None) or not (by in (LENGTH, COLUMN) or by.startswith(WORD)):

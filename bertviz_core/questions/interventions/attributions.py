@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -58,7 +59,7 @@ from bertviz_core.questions.interventions.targets import MEASURE, TARGET, all_cl
 from bertviz_core.questions.models.checkpoints import OTHER, second_model
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, after, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Job, Question, after, long_question
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.pieces import text_pieces
@@ -149,9 +150,7 @@ def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_shares_cost, figures=("word-shares", "word-bars"), params=(TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
-def word_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[WordAttributions]]
-) -> Answer[WordAttributions]:
+def word_attributions(opened: Opened, options: Options, job: Job[WordAttributions]) -> Answer[WordAttributions]:
     """Contribution of each word to the target."""
     number = target(opened, options)
     shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)], _replacement(options), job)
@@ -164,9 +163,7 @@ def _classes_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_classes_cost, figures=("word-classes",), params=(TARGET, CLASSES, POSITION, MEASURE, UNITS, IN_PLACE))
-def class_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[ClassAttributions]]
-) -> Answer[ClassAttributions]:
+def class_attributions(opened: Opened, options: Options, job: Job[ClassAttributions]) -> Answer[ClassAttributions]:
     """Contribution of each word to each of several classes of a classifier or probe."""
     text, probe = options.text(), chosen_probe(opened, options)
     if probe is not None:
@@ -187,7 +184,7 @@ def _curves_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_curves_cost, figures=("word-curves",), params=(TARGET, MEASURE, COMPARED, UNITS))
-def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurves]]) -> Answer[WordCurves]:
+def word_curves(opened: Opened, options: Options, job: Job[WordCurves]) -> Answer[WordCurves]:
     """The target without the strongest words, and with only these, for each method."""
     number = target(opened, options)
     shares = [_shares(opened, options, number.result, method, "mask", job) for method in _compared(options)]
@@ -196,7 +193,6 @@ def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurv
 
 
 def _compared(options: Options) -> tuple[ShareMethod, ...]:
-    """The methods to compare, in their default order."""
     names = options.names(COMPARED.key) or list(BY_NAME)[:2]
     for name in names:
         if name not in BY_NAME:
@@ -214,9 +210,7 @@ def _pairs_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_pairs_cost, figures=("word-pairs",), params=(LAYER,))
-def pair_attributions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[PairAttributions]]
-) -> Answer[PairAttributions]:
+def pair_attributions(opened: Opened, options: Options, job: Job[PairAttributions]) -> Answer[PairAttributions]:
     """The cosine similarity of two texts as a sum over pairs of tokens."""
     text, pair, layer = options.text(), options.pair, _state(opened, options)
     if pair is None:
@@ -293,10 +287,6 @@ def second_options(opened: Opened, second: Opened, options: Options) -> Options:
     """Options for the target of the first model in the second, without the name of the second.
 
     Without a named target it is the answer of the first model, in both.
-
-    Args:
-        second: the second model.
-        options: options of the comparison.
     """
     single = first_options(options)
     number = target(opened, single).result
@@ -330,7 +320,6 @@ def _require_head(second: Opened, task: str | None, number: Target) -> None:
 
 
 def _named(number: Target, second: Opened, single: Options) -> str:
-    """Name of a target of the first model in the second."""
     named = single.get(TARGET.key)
     spec = parse_target(named or number.name, has_pair=True)
     if spec.kind == "answer":  # without tokens it is the best answer of the first model
@@ -343,7 +332,6 @@ def _named(number: Target, second: Opened, single: Options) -> str:
 
 
 def _placed(spec: TargetSpec, number: Target, second: Opened) -> str:
-    """Name of a target at tokens of the first model."""
     read = number.tokens
     there = second.tokens(read.text, read.pair)
     if spec.kind == "answer":
@@ -433,14 +421,12 @@ def _two_models_compared(
     return Answer(compared, models, answers[0].texts, notices, drawn)
 
 
-def _words_cost(opened: Opened, options: Options) -> AnswerCost:
-    return _cost(word_attributions, opened, options)
-
-
-@long_question(_words_cost, figures=("words-compared",), params=(OTHER, TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
-def compared_words(
-    opened: Opened, options: Options, job: AnswerJob[Answer[AttributionComparison]]
-) -> Answer[AttributionComparison]:
+@long_question(
+    partial(_cost, word_attributions),
+    figures=("words-compared",),
+    params=(OTHER, TARGET, MEASURE, METHOD, UNITS, IN_PLACE),
+)
+def compared_words(opened: Opened, options: Options, job: Job[AttributionComparison]) -> Answer[AttributionComparison]:
     """Contribution of each word to the same target in two models, with the difference."""
     both = _both(word_attributions, opened, options, job)
     whole_words = options.choice(UNITS) == UNITS.options[0]
@@ -448,19 +434,13 @@ def compared_words(
     return _two_models_compared(compared, both, compared.notices, attribution_comparison=compared)
 
 
-def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
-    return _cost(zero_effects, opened, options)
-
-
-@long_question(_effects_cost, figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
-def compared_effects(
-    opened: Opened, options: Options, job: AnswerJob[Answer[TwoModelEffects]]
-) -> Answer[TwoModelEffects]:
+@long_question(partial(_cost, zero_effects), figures=("effects-compared",), params=(OTHER, TARGET, MEASURE))
+def compared_effects(opened: Opened, options: Options, job: Job[TwoModelEffects]) -> Answer[TwoModelEffects]:
     """Effect of taking away each head on the same target in two models, with the difference."""
     both = _both(zero_effects, opened, options, job)
     first, other = (each.result for each in both)
     sizes = [f"{each.heads.shape[0]} layers of {each.heads.shape[1]} heads" for each in (first, other)]
     uneven = [f"{first.model} has {sizes[0]} and {other.model} {sizes[1]}, so their heads have no difference."]
     about = [*([] if sizes[0] == sizes[1] else uneven), *first.notices, *other.notices]
-    compared = TwoModelEffects(first, other, comparison_notices(first.model, other.model, about))
+    compared = TwoModelEffects(first, other, notices=comparison_notices(first.model, other.model, about))
     return _two_models_compared(compared, both, compared.notices, effects_of_two=compared)

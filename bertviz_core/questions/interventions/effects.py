@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.interventions.ablation import RANDOM_ORDERS, accuracy_steps, all_effects, gradient_nbytes
 from bertviz_core.interventions.ablation import ablation_curves as curves_of
@@ -37,7 +36,6 @@ from bertviz_core.predictions.probing.reading import config_classes, drawn, exam
 from bertviz_core.predictions.probing.results import LabelledTexts, Probe
 from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.run import HeadModel
 from bertviz_core.questions.interventions.targets import (
     MEASURE,
     TARGET,
@@ -48,9 +46,10 @@ from bertviz_core.questions.interventions.targets import (
     target,
     target_of,
 )
+from bertviz_core.questions.models.checkpoints import ModelVariant
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace
@@ -69,7 +68,6 @@ IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
 """Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
 Place = tuple[int, int]
-"""Layer and head."""
 
 
 def _removable(opened: Opened, options: Options) -> tuple[int, int, int]:
@@ -97,11 +95,7 @@ def mean_activations(opened: Opened, options: Options) -> Answer[MeanActivations
 
 
 def cached_mean_activations(opened: Opened, progress: Progress) -> MeanActivations:
-    """Mean activations over the default reference set, cached by model.
-
-    Args:
-        progress: called with texts done and their number.
-    """
+    """Mean activations over the default reference set, cached by model."""
     return opened.get_or_compute(
         (__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, progress=progress)
     )
@@ -119,7 +113,7 @@ def ablation_effects(opened: Opened, options: Options) -> Answer[AblationEffects
     kind: EffectKind = options.choice(KIND, EFFECT_KINDS)
     number, limits = target(opened, options), opened.settings
     means = cached_mean_activations(opened, SILENT) if kind == "mean" else None
-    effects = effects_of(number.result, kind, means, None, limits.max_batch_bytes, limits.max_gradient_bytes)
+    effects = effects_of(number.result, kind, means, SILENT, limits.max_batch_bytes, limits.max_gradient_bytes)
     return number.of(effects, effects.notices)
 
 
@@ -129,7 +123,7 @@ def _zero_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_zero_cost, params=(TARGET, MEASURE))
-def zero_effects(opened: Opened, options: Options, job: AnswerJob[Answer[AblationEffects]]) -> Answer[AblationEffects]:
+def zero_effects(opened: Opened, options: Options, job: Job[AblationEffects]) -> Answer[AblationEffects]:
     """Effects of all parts by zero ablation; `effects` does not measure them again."""
     number, limits = target(opened, options), opened.settings
     effects = _cached_effects(opened, options)(
@@ -146,7 +140,7 @@ def _cached_effects(
 
 
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
-def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
+def effects(opened: Opened, options: Options, job: Job[EffectComparison]) -> Answer[EffectComparison]:
     """Effects of all parts by zero and mean ablation, and a gradient estimate if memory permits."""
     number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
     before = len(reference_texts())
@@ -189,7 +183,7 @@ def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
-def joint_ablation(opened: Opened, options: Options, job: AnswerJob[Answer[JointAblation]]) -> Answer[JointAblation]:
+def joint_ablation(opened: Opened, options: Options, job: Job[JointAblation]) -> Answer[JointAblation]:
     """Effect of removing heads together, and each alone."""
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
@@ -219,7 +213,7 @@ def _removal_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
-def ablation_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Removal]]) -> Answer[Removal]:
+def ablation_curves(opened: Opened, options: Options, job: Job[Removal]) -> Answer[Removal]:
     """The target as heads are removed in several orders, and the joint ablation of the greedy order."""
     number, limits, before = target(opened, options), opened.settings, means_steps(options)
     runs = InterventionRuns(number.result, limits.max_batch_bytes)
@@ -259,7 +253,7 @@ def _patches_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
-def patches(opened: Opened, options: Options, job: AnswerJob[Answer[ActivationPatching]]) -> Answer[ActivationPatching]:
+def patches(opened: Opened, options: Options, job: Job[ActivationPatching]) -> Answer[ActivationPatching]:
     """Activation patching: each state and head output of the text is copied into a run of the second text."""
     other = options.pair
     if other is None:
@@ -286,7 +280,7 @@ def classes_without(opened: Opened, options: Options) -> Answer[tuple[ClassPredi
 T = TypeVar("T")
 
 
-class ChangedModel(Opened):
+class ChangedModel(ModelVariant):
     """An opened model whose every run has one change; its answers are cached apart from those without it."""
 
     def __init__(self, opened: Opened, change: Change, heads: int, means: MeanActivations | None) -> None:
@@ -295,40 +289,20 @@ class ChangedModel(Opened):
         Args:
             change: a masked token, or an ablated head or layer.
         """
-        self._opened, self._change, self._heads, self._means = opened, change, heads, means
-
-    name = property(lambda self: self._opened.name)
-    settings = property(lambda self: self._opened.settings)
-    source = property(lambda self: self._opened.source)
-    tokenizer = property(lambda self: self._opened.tokenizer)
+        super().__init__(opened)
+        self._change, self._heads, self._means = change, heads, means
 
     @cached_property
     def loaded(self) -> LoadedModel:
         """The model in memory, with the change in its runs."""
-        plain = self._opened.loaded
+        plain = self._original.loaded
         return plain if self._change.kind == "mask" else ablated_model(plain, self._change, self._heads, self._means)
-
-    def rounded(self, rounding: Rounding) -> LoadedModel:
-        """A copy of the unchanged model with rounded weights."""
-        return self._opened.rounded(rounding)
-
-    def head(self, task: str | None) -> HeadModel:
-        """The unchanged model with the head of a task."""
-        return self._opened.head(task)
-
-    def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe of a target "probe:FILE", and the class in it."""
-        return self._opened.probe(argument)
-
-    def tokens(self, text: str, pair: str | None) -> Tokens:
-        """Tokenize a text or pair; no token is masked yet."""
-        return self._opened.tokens(text, pair)
 
     def trace(self, tokens: Tokens) -> Trace:
         """Run the model on tokens, with the change."""
         if self._change.kind == "mask":
-            return self._opened.trace(masked_tokens(self.tokenizer, tokens, self._change.at))
-        plain, change = self._opened.loaded, self._change
+            return self._original.trace(masked_tokens(self.tokenizer, tokens, self._change.at))
+        plain, change = self._original.loaded, self._change
         return self.get_or_compute(
             (__name__, "trace", *tokens.identity),
             lambda: ablated_trace(plain, tokens, change, self._heads, self._means),
@@ -336,14 +310,14 @@ class ChangedModel(Opened):
 
     def other(self, name: str) -> Opened:
         """Open another model with the same settings, without the change."""
-        return self if name == self.name else self._opened.other(name)
+        return self if name == self.name else self._original.other(name)
 
     def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the changed model, or compute it."""
         change = self._change
         named = (__name__, "changed", change.kind, change.at, change.head, self._means is not None, key)
         # In a tuple, since the cache of a server would put the unchanged run into an answer that contains the run.
-        return self._opened.get_or_compute(named, lambda: (make(),))[0]
+        return self._original.get_or_compute(named, lambda: (make(),))[0]
 
 
 OF_LISTS = ("cosine", "late-interaction", "class", "probe")
@@ -360,7 +334,7 @@ def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
-def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
+def effect_spread(opened: Opened, options: Options, job: Job[EffectSpread]) -> Answer[EffectSpread]:
     """Mean and spread of the effect of every head over a list of texts; intermediate results cover the first texts."""
     pair, listed = options.pair, listed_texts(opened, options)
     texts = listed.texts
@@ -394,7 +368,7 @@ def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_accuracy_cost, figures=("accuracy",), params=(TARGET, COUNT, TEXTS_DRAWN, REMOVED_FOR))
 def accuracy_curves(
-    opened: Opened, options: Options, job: AnswerJob[Answer[tuple[AblationCurve, ...]]]
+    opened: Opened, options: Options, job: Job[tuple[AblationCurve, ...]]
 ) -> Answer[tuple[AblationCurve, ...]]:
     """Accuracy of the head of the model, or of a probe, as heads are removed."""
     texts, labels = _labelled(opened, options)
@@ -444,7 +418,6 @@ def list_classes(opened: Opened, options: Options) -> tuple[str, ...]:
 
 
 def _labelled(opened: Opened, options: Options) -> tuple[list[str], list[str]]:
-    """The texts with a label, and their labels."""
     listed = listed_texts(opened, options)
     pairs = [pair for pair in zip(listed.texts, listed.labels, strict=True) if pair[1]]
     if not pairs:

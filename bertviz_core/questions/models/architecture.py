@@ -164,13 +164,11 @@ class Cost:
     """Multiply-adds of a model class for a text, and by length."""
 
     terms: OperationTerms
-    """The formula."""
     tokens: int
     """Number of tokens of the text, or the default."""
     of_text: MultiplyAdds
     """Multiply-adds for this length; empty if counting them would take too long."""
     costs: MultiplyAdds
-    """Multiply-adds by length."""
     counts: MultiplyAdds
     """Counts of PyTorch for some lengths."""
     by_formula: bool

@@ -37,7 +37,6 @@ from bertviz_core.figures.checkpoints.weights import (
     statistic_numbers,
 )
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.parameters.adapters.updates import adapter_updates as measured_updates
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
@@ -47,14 +46,13 @@ from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.settings import Settings
 from bertviz_core.text import bytes_text, escape_controls, quoted
 from bertviz_core.trace.isolated.file_tokenizer import receipt_sentence
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
-from bertviz_core.trace.tokenization import TextTokenizer
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
@@ -117,7 +115,7 @@ def _statistics_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_statistics_cost, noun="MiB")
 def checkpoint_statistics(
-    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointStatistics]]
+    opened: Opened, options: Options, job: Job[CheckpointStatistics]
 ) -> Answer[CheckpointStatistics]:
     """Mean, spread, extremes, zeros and NaN of every tensor, and signs of untrained or broken weights."""
     statistics = statistics_of(opened, _reading(job))
@@ -155,14 +153,15 @@ def _comparison_cost(opened: Opened, options: Options) -> AnswerCost:
 
 @long_question(_comparison_cost, params=(OTHER,), noun="MiB")
 def checkpoint_comparison(
-    opened: Opened, options: Options, job: AnswerJob[Answer[CheckpointComparison]]
+    opened: Opened, options: Options, job: Job[CheckpointComparison]
 ) -> Answer[CheckpointComparison]:
     """Comparison of two checkpoints: tensors added, removed and resized, and the change of the others."""
-    compared, other = comparison_of(opened, options, _reading(job)), other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    counts = (f"{each.name}: {notice}" for each in both for notice in count_notices(each))
+    compared = comparison_of(opened, options, _reading(job))
+    counts = (f"{each.name}: {notice}" for each in both_models(opened, options) for notice in count_notices(each))
     notices = tuple(dict.fromkeys((*compared.notices, *counts)))
-    return Answer(compared, _names(*both_checkpoints(opened, options)), notices=notices)
+    first, second = both_checkpoints(opened, options)
+    models = tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
+    return Answer(compared, models, notices=notices)
 
 
 @question(figures=("changes",), params=(OTHER, SCALE, ORDER))
@@ -195,7 +194,7 @@ def _behaviours_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_behaviours_cost, params=(OTHER,), noun="layers")
-def behaviours(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour]]) -> Answer[Behaviour]:
+def behaviours(opened: Opened, options: Options, job: Job[Behaviour]) -> Answer[Behaviour]:
     """Comparison of two models on a text: cosines of hidden states, divergence of attention."""
     read, other = require_same_text(opened, options), other_name(options)
     first = opened.trace(read)
@@ -203,11 +202,9 @@ def behaviours(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour
         second = trace(opened.rounded(COPIES[other]), read)
     else:
         second = opened.other(other).trace(opened.other(other).tokens(options.text(), options.pair))
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    measured = behaviour(first, second, job)
-    names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    measured, models = behaviour(first, second, job), names_of(*both_models(opened, options))
     drawn = {"device": first.device, "dtype": first.dtype}
-    return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices, drawn)
+    return Answer(measured, models, (measured.tokens.text, measured.tokens.pair), measured.notices, drawn)
 
 
 def require_same_text(opened: Opened, options: Options) -> Tokens:
@@ -267,11 +264,7 @@ def statistics_of(opened: Opened, progress: Tell | None = None) -> CheckpointSta
 
 
 def comparison_of(opened: Opened, options: Options, progress: Tell | None = None) -> CheckpointComparison:
-    """Compare two checkpoints, which reads all weights of both.
-
-    Args:
-        options: contain the name of the other.
-    """
+    """Compare two checkpoints, which reads all weights of both."""
     first, second = both_checkpoints(opened, options)
     return opened.get_or_compute(read_key(first, second), lambda: compare_checkpoints(first, second, progress))
 
@@ -300,15 +293,22 @@ def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Chec
     return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
 
 
+def both_models(opened: Opened, options: Options) -> tuple[Opened, ...]:
+    """Both models; the opened one alone where the other is a rounded copy of it."""
+    other = other_name(options)
+    return (opened,) if other in COPIES else (opened, opened.other(other))
+
+
+def names_of(*models: Opened) -> tuple[tuple[str, str], ...]:
+    """Name and revision of each of these models."""
+    return tuple(dict.fromkeys((each.source.name, each.source.revision) for each in models))
+
+
 def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     answer = checkpoint_comparison(opened, Options(values={OTHER.key: other_name(options)}))
     if not answer.result.tensors:
         raise TextError(f"{opened.name!r} and {other_name(options)!r} have no tensor of one name and shape.")
     return answer
-
-
-def _names(first: Checkpoint, second: Checkpoint) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
 
 
 def _tensor_name(options: Options, param: Param, names: Sequence[str], default: str) -> str:
@@ -337,12 +337,7 @@ def adapter_updates(opened: Opened, options: Options) -> Answer[AdapterUpdates]:
 
 
 def update_grid(opened: Opened, updates: AdapterUpdates, measure: str) -> TensorGrid:
-    """Arrange one number of every update by modules and layers.
-
-    Args:
-        opened: the adapter.
-        measure: one of UPDATE_MEASURES.
-    """
+    """Arrange one number of every update by modules and layers."""
     places = opened.get_or_compute(
         (__name__, "places"), lambda: locations(open_checkpoint(opened.source, opened.settings))
     )
@@ -363,42 +358,54 @@ def _notices(updates: AdapterUpdates) -> tuple[str, ...]:
 T = TypeVar("T")
 
 
-class RoundedModel(Opened):
+class ModelVariant(Opened):
+    """A model that takes from an opened model whatever it does not change."""
+
+    def __init__(self, original: Opened) -> None:
+        """Refer to the opened model, which stays as it is."""
+        self._original = original
+
+    name = property(lambda self: self._original.name)
+    settings = property(lambda self: self._original.settings)
+    source = property(lambda self: self._original.source)
+    tokenizer = property(lambda self: self._original.tokenizer)
+
+    def rounded(self, rounding: Rounding) -> LoadedModel:
+        """A copy of the original with rounded weights."""
+        return self._original.rounded(rounding)
+
+    def head(self, task: str | None) -> HeadModel:
+        """The original with the head of a task."""
+        return self._original.head(task)
+
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe of a target "probe:FILE", and the class in it."""
+        return self._original.probe(argument)
+
+    def tokens(self, text: str, pair: str | None) -> Tokens:
+        """Tokenize a text or pair."""
+        return self._original.tokens(text, pair)
+
+    def other(self, name: str) -> Opened:
+        """Open another model with the same settings."""
+        return self._original.other(name)
+
+
+class RoundedModel(ModelVariant):
     """A model whose weights are rounded to a number format; tokenizer, settings and cache are those of the original."""
 
     def __init__(self, original: Opened, rounding: Rounding) -> None:
         """Refer to the copy without loading it."""
-        self._original, self._rounding = original, rounding
+        super().__init__(original)
+        self._rounding = rounding
         self._heads: dict[str, HeadModel] = {}
 
-    @property
-    def name(self) -> str:
-        """Name of the original with the number format."""
-        return copy_name(self._original.name, self._rounding)
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of the original."""
-        return self._original.settings
-
-    @property
-    def source(self) -> ModelSource:
-        """The files of the original."""
-        return self._original.source
+    name = property(lambda self: copy_name(self._original.name, self._rounding))
 
     @property
     def loaded(self) -> LoadedModel:
         """The copy in memory."""
         return self._original.rounded(self._rounding)
-
-    def rounded(self, rounding: Rounding) -> LoadedModel:
-        """The original rounded to another format."""
-        return self._original.rounded(rounding)
-
-    @property
-    def tokenizer(self) -> TextTokenizer:
-        """Tokenizer of the original."""
-        return self._original.tokenizer
 
     def head(self, task: str | None) -> HeadModel:
         """The copy with the head of a task, loaded once."""
@@ -407,21 +414,9 @@ class RoundedModel(Opened):
             self._heads[known] = self._original.rounded_head(known, self._rounding)
         return self._heads[known]
 
-    def probe(self, argument: str) -> tuple[Probe, str]:
-        """The probe of the original."""
-        return self._original.probe(argument)
-
-    def tokens(self, text: str, pair: str | None) -> Tokens:
-        """Tokenize a text or pair."""
-        return self._original.tokens(text, pair)
-
     def trace(self, tokens: Tokens) -> Trace:
         """Run the copy on tokens."""
         return trace(self.loaded, tokens)
-
-    def other(self, name: str) -> Opened:
-        """Open another model."""
-        return self._original.other(name)
 
     def get_or_compute(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of the copy, or compute it."""
@@ -456,13 +451,11 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("layer-similarity", "text-cosines"), params=(OTHER, LAYER_MEASURE), noun="texts")
-def layer_similarity(
-    opened: Opened, options: Options, job: AnswerJob[Answer[LayerSimilarity]]
-) -> Answer[LayerSimilarity]:
+def layer_similarity(opened: Opened, options: Options, job: Job[LayerSimilarity]) -> Answer[LayerSimilarity]:
     """CKA and shared neighbours of all layers of two models over many texts, and the mean cosine of the texts."""
     texts, other = compared_texts(opened.settings, options), other_name(options)
     measure, total = options.choice(LAYER_MEASURE), 2 * len(texts)
-    second = opened if other in COPIES else opened.other(other)
+    second = both_models(opened, options)[-1]
     sides = []
     for place, (subject, rounding) in enumerate(((opened, None), (second, COPIES.get(other)))):
         loaded = subject.loaded if rounding is None else subject.rounded(rounding)
@@ -470,5 +463,5 @@ def layer_similarity(
         sides.append((loaded.name, layer_vectors(loaded, subject.tokenizer, texts, "mean", done)))
     (first_name, first), (second_name, vectors) = sides
     compared = compared_layers((first_name, second_name), first, vectors)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
+    models = names_of(opened, second)
     return Answer(compared, models, (), compared.notices, {"layer_similarity": compared, "layer_measure": measure})

@@ -23,7 +23,7 @@ from bertviz_core.figures.checkpoints.training import MOVED_FROM
 from bertviz_core.questions.models.checkpoints import SCALE, SCALES
 from bertviz_core.questions.opened import ANSWERS_NBYTES, OpenedSubject, Store
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question, shows_answers
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
 from bertviz_core.resources import ByteCache
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -94,7 +94,7 @@ def training_log(opened: TrainingSubject, options: Options) -> Answer[TrainingLo
     run = opened.run
     names, steps = [each.name for each in run.checkpoints], [each.step for each in run.checkpoints]
     log = log_of(run.name, names, steps, run.state_places)
-    return Answer(log, _names(run), (), log.notices, {"training_log": log})
+    return Answer(log, last_model(run), (), log.notices, {"training_log": log})
 
 
 def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
@@ -103,7 +103,7 @@ def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 @long_question(_cost, figures=("training-movement",), params=(FROM, PART, SCALE), noun="checkpoints")
 def training_movement(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[TrainingMovement]]
+    opened: TrainingSubject, options: Options, job: Job[TrainingMovement]
 ) -> Answer[TrainingMovement]:
     """The movement of every layer at every checkpoint, and tensors that never moved or broke.
 
@@ -140,10 +140,10 @@ def _answer(run: TrainingRun, sums: list[CheckpointSums], options: Options) -> A
     drawn = {"moved_from": options.choice(FROM), "moved_part": options.choice(PART)}
     logarithmic = options.choice(SCALE) == SCALES[0]
     figures = {"training_movement": movement, "movement_logarithmic": logarithmic, **drawn}
-    return Answer(movement, _names(run), (), movement.notices, figures)
+    return Answer(movement, last_model(run), (), movement.notices, figures)
 
 
-def _names(run: TrainingRun) -> tuple[tuple[str, str], ...]:
+def last_model(run: TrainingRun) -> tuple[tuple[str, str], ...]:
     """Name and revision of the last checkpoint."""
     last = run.checkpoints[-1].checkpoint
     return ((last.name, last.revision),)

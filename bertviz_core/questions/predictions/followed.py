@@ -24,12 +24,12 @@ from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.models.checkpoints import compared_texts
-from bertviz_core.questions.models.training import TrainingSubject
+from bertviz_core.questions.models.training import TrainingSubject, last_model
 from bertviz_core.questions.opened import ModelCopy, OpenedModel
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.predictions.labelled_texts import PAIRED
 from bertviz_core.questions.predictions.two_models import WITH_GOLD, answered_columns
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question, shows_answers
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question, shows_answers
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_vectors
@@ -145,21 +145,11 @@ def checkpoint_key(each: RunCheckpoint) -> tuple[str, str]:
 
 
 def follow_cost(opened: TrainingSubject, count: int, nbytes: int = 0) -> AnswerCost:
-    """Cost of running every checkpoint on a number of texts.
-
-    Args:
-        nbytes: bytes of the texts.
-    """
+    """Cost of running every checkpoint on a number of texts."""
     checkpoints = opened.run.checkpoints
     read = sum(each.checkpoint.nbytes for each in checkpoints)
     slow = f"{counted(len(checkpoints), 'checkpoint')} with {read / GIB:.1f} GiB are loaded, one after another."
     return AnswerCost(count * len(checkpoints), slow=slow if read > SLOW_NBYTES else "", nbytes=nbytes)
-
-
-def model_of(opened: TrainingSubject) -> tuple[tuple[str, str], ...]:
-    """Name and revision of the last checkpoint."""
-    last = opened.run.checkpoints[-1].checkpoint
-    return ((last.name, last.revision),)
 
 
 def _followed(done: list[tuple[RunCheckpoint, T]], notices: list[str], waiting: int) -> Followed[T]:
@@ -200,9 +190,7 @@ def _text_cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_text_cost, figures=("training-text",), noun="checkpoints")
-def followed_text(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedText]]
-) -> Answer[FollowedText]:
+def followed_text(opened: TrainingSubject, options: Options, job: Job[FollowedText]) -> Answer[FollowedText]:
     """The answer of every checkpoint to a text or a pair: class, surprise, and the cosine of the two texts."""
     text, pair = options.text(), options.pair
     if not text.strip():
@@ -210,7 +198,7 @@ def followed_text(
 
     def answer(series: Followed[_TextAnswer]) -> Answer[FollowedText]:
         followed = _followed_text(opened.run.name, text, pair, series)
-        return Answer(followed, model_of(opened), (text, pair), followed.notices, {"followed_text": followed})
+        return Answer(followed, last_model(opened.run), (text, pair), followed.notices, {"followed_text": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _TextAnswer:
         return _text_answer(model, text, pair, options.task)
@@ -300,9 +288,7 @@ def _labels_cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_labels_cost, figures=("training-scores",), params=(PAIRED, WITH_GOLD), noun="answers")
-def followed_labels(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedLabels]]
-) -> Answer[FollowedLabels]:
+def followed_labels(opened: TrainingSubject, options: Options, job: Job[FollowedLabels]) -> Answer[FollowedLabels]:
     """Accuracy and macro-F1 of every checkpoint on texts with gold labels, and how many answers changed."""
     texts, pairs, gold, _ = answered_columns(options, opened.run.checkpoints[-1].checkpoint.config)
     tables = opened.run.tables
@@ -311,7 +297,7 @@ def followed_labels(
 
     def answer(series: Followed[_ScoredAnswers]) -> Answer[FollowedLabels]:
         followed = _followed_labels(opened.run.name, texts, pairs, series)
-        return Answer(followed, model_of(opened), (), followed.notices, {"followed_labels": followed})
+        return Answer(followed, last_model(opened.run), (), followed.notices, {"followed_labels": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _ScoredAnswers:
         head = model.head(options.task)
@@ -391,9 +377,7 @@ def _cost(opened: TrainingSubject, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("training-cka",), noun="runs")
-def followed_states(
-    opened: TrainingSubject, options: Options, job: AnswerJob[Answer[FollowedStates]]
-) -> Answer[FollowedStates]:
+def followed_states(opened: TrainingSubject, options: Options, job: Job[FollowedStates]) -> Answer[FollowedStates]:
     """CKA of every layer of every checkpoint with the first, and the mean attention entropy of every head."""
     texts = compared_texts(opened.settings, options)
     count = 2 * len(texts)
@@ -401,7 +385,7 @@ def followed_states(
 
     def answer(series: Followed[_States]) -> Answer[FollowedStates]:
         followed = _followed_states(opened.run.name, len(texts), series)
-        return Answer(followed, model_of(opened), (), followed.notices, {"followed_states": followed})
+        return Answer(followed, last_model(opened.run), (), followed.notices, {"followed_states": followed})
 
     def compute(model: OpenedModel, progress: Progress) -> _States:
         is_first = first is not None and first.key == (str(model.source.folder), model.source.revision)

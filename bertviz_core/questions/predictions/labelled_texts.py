@@ -22,7 +22,7 @@ from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice, flag, joined_names
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
@@ -53,13 +53,7 @@ class FittedProbes:
 
 
 def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
-    """What training probes takes, in two sentences: the texts that are run, and the fits.
-
-    Args:
-        texts: number of texts.
-        layers: number of hidden states with a probe.
-        folds: number of parts on each of which a probe is tried.
-    """
+    """What training probes takes, in two sentences: the texts that are run, and the fits."""
     where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
     return (
         f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {2 * layers * folds:,} linear probes are "
@@ -75,7 +69,7 @@ def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
-def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[FittedProbes]]) -> Answer[FittedProbes]:
+def fitted_probes(opened: Opened, options: Options, job: Job[FittedProbes]) -> Answer[FittedProbes]:
     """Linear probes on every layer with their scores, fitted on the texts; on the example set by default."""
     labelled, pooling = _labelled_set(opened, options), _pooling(options)
     model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
@@ -125,7 +119,7 @@ def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
-def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPredictions]]) -> Answer[TextPredictions]:
+def text_answers(opened: Opened, options: Options, job: Job[TextPredictions]) -> Answer[TextPredictions]:
     """Predictions of a task head or probe for many texts."""
     texts, pairs = _texts_and_pairs(options)
     if TARGET.key in options.values:
@@ -207,7 +201,6 @@ def column_scores(
 
     Args:
         options: task, and a second text for all texts.
-        table: the texts.
         gold: name of the column with the labels.
         strategy: how tags are merged into entities.
     """
@@ -231,5 +224,4 @@ def _pooling(options: Options) -> Pooling:
 
 
 def _lines(opened: Opened, options: Options) -> SentenceTable:
-    """The texts as a table with one text per line."""
     return read_sentences("The list", "\n".join(options.texts), opened.settings)

@@ -33,7 +33,7 @@ from bertviz_core.predictions.run import HeadModel
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.pieces import text_pieces
@@ -123,7 +123,7 @@ def _surprise_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_surprise_cost, figures=("surprise",), noun="tokens masked")
-def surprise(opened: Opened, options: Options, job: AnswerJob[Answer[PseudoLikelihood]]) -> Answer[PseudoLikelihood]:
+def surprise(opened: Opened, options: Options, job: Job[PseudoLikelihood]) -> Answer[PseudoLikelihood]:
     """Surprise of every token when only this token is masked."""
     read = tokens(opened, options)
     result = pseudo_likelihood(opened.head(TASK), opened.tokenizer, read.result, job)
@@ -235,7 +235,6 @@ def _term_count(opened: Opened, options: Options) -> int:
 
 
 def _typed(opened: Opened, read: Tokens) -> list[int]:
-    """Positions of mask tokens in the text."""
     return np.flatnonzero(read.input_ids == mask_id(opened.tokenizer)).tolist()
 
 
@@ -272,7 +271,6 @@ def _first_position(opened: Opened, read: Tokens, masked: list[int]) -> int:
 
 
 def _shown(options: Options, count: int) -> int:
-    """Number of terms to draw."""
     most = min(count, MOST_TERMS)
     if most == 0:
         raise TextError("No term of the vocabulary has a weight here, so nothing can be drawn; give other texts.")

@@ -1,6 +1,7 @@
 """Questions about what a head answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
@@ -22,7 +23,7 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import pseudo_likelihood
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.masked_lm import own_weights
 from bertviz_core.questions.question import Answer, question
@@ -42,7 +43,6 @@ Prediction = (
 )
 """Result of a head: one type for each task, and for each view of a masked-LM head."""
 TextAndPair = tuple[str, str | None]
-"""A text, and its second text or None."""
 VIEWS = ("words", "surprise", "lens", "terms")
 VIEW = choice("view", VIEWS, "what to compute with a masked-LM head")
 TOP = Param("top", "whole", "words, terms or answers that are listed")
@@ -125,10 +125,8 @@ def _unknown(param: Param, value: str) -> TextError:
 
 
 def _answer(opened: Opened, result: Prediction, tokens: Tokens, **drawn: object) -> Answer[Prediction]:
-    """The answer for one text."""
     notices: tuple[str, ...] = getattr(result, "notices", ())
-    models = ((opened.source.name, opened.source.revision),)
-    return Answer(result, models, (tokens.text, tokens.pair), notices, drawn)
+    return replace(answered(opened, result, notices, **drawn), texts=(tokens.text, tokens.pair))
 
 
 def _words(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int], top: int) -> Answer[Prediction]:
@@ -151,14 +149,17 @@ def _terms(opened: Opened, head: HeadModel, text: str, pair: str | None, top: in
     ledger = term_ledger(first, second)
     drawn |= {"first": first, "second": second, "pair_spelled": opened.tokenizer.spelled(second.ids[:top].tolist())}
     drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())
-    models, texts = ((opened.source.name, opened.source.revision),), (first.tokens.text, second.tokens.text)
-    return Answer(ledger, models, texts, (*first.notices, *second.notices), drawn)
+    answer: Answer[Prediction] = answered(opened, ledger, (*first.notices, *second.notices), **drawn)
+    return replace(answer, texts=(first.tokens.text, second.tokens.text))
 
 
 def _answers(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
-    prediction = predicted_answers(head, opened.tokenizer, text, pair or "", top)
-    models, texts = ((opened.source.name, opened.source.revision),), (prediction.question, prediction.context)
-    return Answer(prediction, models, texts, prediction.notices)
+    return _of_spans(opened, predicted_answers(head, opened.tokenizer, text, pair or "", top))
+
+
+def _of_spans(opened: Opened, prediction: AnswerPrediction) -> Answer[Any]:
+    texts = (prediction.question, prediction.context)
+    return replace(answered(opened, prediction, prediction.notices), texts=texts)
 
 
 T = TypeVar("T")
@@ -285,9 +286,10 @@ def _tags(opened: Opened, options: Options, text: str, pair: str | None) -> Answ
 
 def _task_heads_answers(opened: Opened, options: Options, text: str, context: str | None) -> Answer[AnswerPrediction]:
     head, longest = opened.head(options.task), _longest(options)
-    prediction = predicted_answers(head, opened.tokenizer, text, context or "", max_answer_tokens=longest)
-    texts = (prediction.question, prediction.context)
-    return Answer(prediction, ((opened.source.name, opened.source.revision),), texts, prediction.notices)
+    made: Answer[AnswerPrediction] = _of_spans(
+        opened, predicted_answers(head, opened.tokenizer, text, context or "", max_answer_tokens=longest)
+    )
+    return made
 
 
 def _longest(options: Options) -> int:

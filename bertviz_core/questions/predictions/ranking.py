@@ -14,9 +14,10 @@ from bertviz_core.predictions.late_interaction_plan import InteractionPlan, inte
 from bertviz_core.predictions.results import LATE_INTERACTION, LateInteraction, Ranking
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
+from bertviz_core.questions.models.checkpoints import names_of
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question, question
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
@@ -162,7 +163,6 @@ def default_beside(opened: Opened) -> str:
 
 
 def _query_and_texts(options: Options) -> tuple[str, tuple[str, ...]]:
-    """The query and the texts."""
     query = repair_surrogates(options.get(QUERY.key)).strip()
     if options.pair is not None:
         raise TextError("The second text of each pair is a text of the list; leave out ", Named("pair"), ".")
@@ -204,7 +204,7 @@ def _scores(opened: Opened, options: Options, query: str, texts: tuple[str, ...]
 
 
 @long_question(_cost, figures=("ranking",), params=(QUERY, RANKED_BY, LABEL, BESIDE), noun="texts")
-def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) -> Answer[Ranking]:
+def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Ranking]:
     """Texts in the order of a head or of late interaction for a query, beside the order by a sentence model."""
     query, texts = _query_and_texts(options)
     beside, total = sentence_model(opened, options), 2 * len(texts) + 1
@@ -230,5 +230,4 @@ def ranked(opened: Opened, options: Options, job: AnswerJob[Answer[Ranking]]) ->
         truncated=scored.truncated,
         notices=tuple(dict.fromkeys(notices)),
     )
-    models = dict.fromkeys((each.source.name, each.source.revision) for each in (opened, beside))
-    return Answer(result, tuple(models), tuple(texts), result.notices, {"ranking": result})
+    return Answer(result, names_of(opened, beside), tuple(texts), result.notices, {"ranking": result})

@@ -24,7 +24,7 @@ from bertviz_core.predictions.two_models import (
     compared_surprise,
     compared_tags,
 )
-from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
@@ -49,7 +49,7 @@ from bertviz_core.questions.question import (
     SILENT,
     Answer,
     AnswerCost,
-    AnswerJob,
+    Job,
     PartOfJob,
     after,
     long_question,
@@ -116,27 +116,23 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
     noun="steps",
 )
 def compared_predictions(
-    opened: Opened, options: Options, job: AnswerJob[Answer[PredictionComparison]]
+    opened: Opened, options: Options, job: Job[PredictionComparison]
 ) -> Answer[PredictionComparison]:
     """Predictions of two models for the same text, with what changed from the first to the second."""
     second = second_model(opened, options)
     task = compared_task(opened, second, options)
     single = Options((options.text(),), options.pair, task, options.values)
     compared = BY_TASK[task](opened, second, single, job)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
-    drawn = {"prediction_comparison": compared}
-    return Answer(compared, models, (single.text(), single.pair), compared.notices, drawn)
+    texts, drawn = (single.text(), single.pair), {"prediction_comparison": compared}
+    return Answer(compared, names_of(opened, second), texts, compared.notices, drawn)
 
 
-Job = AnswerJob[Answer[PredictionComparison]]
-
-
-def _classes(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _classes(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     return compared_classes(classes(opened, plain).result, classes(second, plain).result)
 
 
-def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _tags(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     first, other = tagged_tokens(opened, plain).result, tagged_tokens(second, plain).result
     if options.choice(VIEW) != ENTITIES:
@@ -147,7 +143,7 @@ def _tags(opened: Opened, second: Opened, options: Options, _: Job) -> Predictio
     )
 
 
-def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> PredictionComparison:
+def _answers(opened: Opened, second: Opened, options: Options, _: Job[PredictionComparison]) -> PredictionComparison:
     longest = options.whole(LONGEST.key, LONGEST_ANSWER + 1, MAX_ANSWER_TOKENS) or 1
     if options.pair is None:
         raise TextError("Answers need a context; give it as the second text, with ", Named("pair"), ".")
@@ -160,7 +156,7 @@ def _answers(opened: Opened, second: Opened, options: Options, _: Job) -> Predic
     return compared_spans(first, other)
 
 
-def _words(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+def _words(opened: Opened, second: Opened, options: Options, job: Job[PredictionComparison]) -> PredictionComparison:
     view = options.choice(VIEW)
     if view == ENTITIES:
         raise TextError(
@@ -177,7 +173,7 @@ def _words(opened: Opened, second: Opened, options: Options, job: Job) -> Predic
     return compared_words(heads, (first, other), notice)
 
 
-def _surprise(opened: Opened, second: Opened, options: Options, job: Job) -> PredictionComparison:
+def _surprise(opened: Opened, second: Opened, options: Options, job: Job[PredictionComparison]) -> PredictionComparison:
     plain = options.only(task=options.task)
     half = int((~opened.tokens(options.text(), options.pair).special).sum())
     first = surprise(opened, plain, after(job, 0, 2 * half)).result
@@ -216,7 +212,7 @@ def _written(side: MaskedPlace) -> str:
     return ",".join(map(str, side.masked)) or NO_MASK
 
 
-BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job], PredictionComparison]] = {
+BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job[PredictionComparison]], PredictionComparison]] = {
     "masked-lm": _words,
     "sequence-classification": _classes,
     "next-sentence": _classes,
@@ -264,11 +260,7 @@ def labelled_columns(
     task: str | None = None,
     values: Sequence[str] | None = None,
 ) -> Options:
-    """Options for answers to texts, each followed by its second text, its gold label and its value.
-
-    Args:
-        values: value of each, for slices by a column; None without.
-    """
+    """Options for answers to texts, each followed by its second text, its gold label and its value."""
     columns = [each for each in (texts, pairs, gold, values) if each is not None]
     present = {PAIRED.key: "true"} if pairs is not None else {}
     present |= {WITH_GOLD.key: "true"} if gold is not None else {}
@@ -276,22 +268,19 @@ def labelled_columns(
 
 
 def _compared_answers_cost(opened: Opened, options: Options) -> AnswerCost:
-    texts, other = answered_columns(options, opened.source.config).texts, other_name(options)
+    texts = answered_columns(options, opened.source.config).texts
     _ = opened.head(_task(opened, options))  # load before the work begins
-    if other not in COPIES:
-        second = opened.other(other)
+    for second in both_models(opened, options)[1:]:
         _ = second.head(_task(second, options))
     return AnswerCost(2 * len(texts), nbytes=retained_nbytes(options.texts))
 
 
 @long_question(_compared_answers_cost, figures=("answers-compared",), params=PARAMS, noun="texts")
-def compared_answers(
-    opened: Opened, options: Options, job: AnswerJob[Answer[AnswerComparison]]
-) -> Answer[AnswerComparison]:
+def compared_answers(opened: Opened, options: Options, job: Job[AnswerComparison]) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
     texts, pairs, gold, _ = answered_columns(options, opened.source.config)
     other, total = other_name(options), 2 * len(texts)
-    second = opened if other in COPIES else opened.other(other)
+    second = both_models(opened, options)[-1]
     first = _compared_answers_answers(opened, options, texts, pairs, after(job, 0, total))
     done = after(job, len(texts), total)
     if other in COPIES:
@@ -300,8 +289,7 @@ def compared_answers(
     else:
         answers = _compared_answers_answers(second, options, texts, pairs, done)
     compared = answer_comparison(first, answers, gold)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in (opened, second)))
-    return Answer(compared, models, (), compared.notices, {"answer_comparison": compared})
+    return Answer(compared, names_of(opened, second), (), compared.notices, {"answer_comparison": compared})
 
 
 @question(figures=("scores-compared",), params=PARAMS)
@@ -350,12 +338,7 @@ class TextColumns(NamedTuple):
 
 
 def answered_columns(options: Options, config: Mapping[str, Any]) -> TextColumns:
-    """Texts, second texts, gold labels and values; by default those of the example set that fits the head.
-
-    Args:
-        options: the texts.
-        config: config of the model with the head.
-    """
+    """Texts, second texts, gold labels and values; by default those of the example set that fits the head."""
     if not options.texts:
         examples = fitting_set(config_classes(config)) or example_set()
         return TextColumns(examples.texts, None, examples.labels, None)

@@ -22,7 +22,7 @@ from bertviz_core.questions.report.sections import (
 from bertviz_core.questions.report.slide_pictures import slide_pictures
 from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
 
-__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "report_slides", "slides_of_report", "slides_steps"]
+__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "slides_of_report", "slides_steps"]
 PPTX = ".pptx"
 NO_FACTS: Mapping[str, str] = {}
 
@@ -46,77 +46,44 @@ def report_file(
     progress: Progress | None = None,
     first: Sequence[ReportSection] = (),
     facts: Mapping[str, str] = NO_FACTS,
+    slides: bool = False,
 ) -> bytes:
-    """Create the report as an HTML file.
+    """Create the report as an HTML file, or as a PPTX file with a slide for each figure.
+
+    Progress counts the figures, and for slides their pictures, too: `slides_steps` if all can be drawn.
 
     Args:
         text: the input; "" for a report on the model alone.
-        figures: names of the figures, in order.
-        first: sections before these figures.
         facts: further facts for the head of the report.
     """
-    made = _report(opened, text, pair, figures, theme, progress, first, facts)
-    return report_page(made, theme).encode("utf-8", "replace")
+    if slides:
+        require_slides()
+        if figures or any(each.is_drawn for each in first):
+            require_browser(PPTX)  # a missing one is reported before figures are drawn for a minute
 
-
-def report_slides(
-    opened: Opened,
-    text: str,
-    pair: str | None,
-    figures: Sequence[str],
-    theme: Theme,
-    progress: Progress | None = None,
-    first: Sequence[ReportSection] = (),
-    facts: Mapping[str, str] = NO_FACTS,
-) -> bytes:
-    """Create the report as a PPTX file, a slide for each figure; the arguments are those of `report_file`.
-
-    Progress counts the figures and their pictures, which are `slides_steps` if all can be drawn.
-    """
-    require_slides()
-    if figures or any(each.is_drawn for each in first):
-        require_browser(PPTX)  # a missing one is reported before figures are drawn for a minute
-    steps = slides_steps(figures, first)
-
-    def figures_drawn(done: int, _: int) -> None:
+    def figures_drawn(done: int, total: int) -> None:
         if progress is not None:
-            progress(done, steps)
+            progress(done, slides_steps(figures, first) if slides else total)
 
     def pictures_drawn(done: int, total: int) -> None:
         if progress is not None:
             progress(len(figures) + done, len(figures) + total)
 
-    made = _report(opened, text, pair, figures, theme, figures_drawn, first, facts)
-    return slides_of_report(made, theme, pictures_drawn)
+    options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
+    names = known_figures(figures) if figures or not first else ()
+    made = report_of(opened, options, names, theme, figures_drawn, first)
+    made = replace(made, facts={**made.facts, **facts})
+    return (
+        slides_of_report(made, theme, pictures_drawn) if slides else report_page(made, theme).encode("utf-8", "replace")
+    )
 
 
 def slides_steps(figures: Sequence[str], first: Sequence[ReportSection] = ()) -> int:
-    """Number of figures and pictures of `report_slides`; fewer where a figure cannot be drawn."""
+    """Number of figures and pictures of slides; fewer where a figure cannot be drawn."""
     return 2 * len(figures) + sum(each.is_drawn for each in first)
 
 
 def slides_of_report(made: Report, theme: Theme, progress: Progress | None = None) -> bytes:
-    """Write a report as a PPTX file, a slide for each figure.
-
-    Args:
-        made: facts and figures, drawn in this theme.
-        theme: colours of the slides.
-    """
+    """Write a report as a PPTX file, a slide for each figure."""
     pictures = slide_pictures(made.sections, theme, progress)
     return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)
-
-
-def _report(
-    opened: Opened,
-    text: str,
-    pair: str | None,
-    figures: Sequence[str],
-    theme: Theme,
-    progress: Progress | None,
-    first: Sequence[ReportSection],
-    facts: Mapping[str, str],
-) -> Report:
-    options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
-    names = known_figures(figures) if figures or not first else ()
-    made = report_of(opened, options, names, theme, progress, first)
-    return replace(made, facts={**made.facts, **facts})

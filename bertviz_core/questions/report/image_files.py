@@ -73,7 +73,6 @@ def file_content(
 
     Args:
         ending: one of ENDINGS.
-        picture: the figure.
         width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
         height: height of the figure without the caption; defaults to that of the figure.
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
@@ -93,7 +92,6 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
     """What a browser draws: the content of a file, or several.
 
     Args:
-        ending: ending of the file, for messages.
         draw: gives the coroutine that draws it, which runs in a thread of its own: a caller that has an event loop,
             such as a notebook, cannot start another one in its thread.
     """
@@ -112,11 +110,7 @@ def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> D
 
 
 def require_browser(ending: str) -> None:
-    """Look for a browser, so that a missing one is reported before figures are computed; none is started.
-
-    Args:
-        ending: ending of the file, for the message.
-    """
+    """Look for a browser, so that a missing one is reported before figures are computed; none is started."""
     with _kaleido(ending):
         from choreographer.browsers import Chromium
     path = Chromium.find_browser(skip_local=False)

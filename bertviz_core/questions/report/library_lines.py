@@ -167,6 +167,13 @@ def library_lines(
     return f"{opening_lines(opened, options.task, _has_probe(options))}{call_lines(question, options)}"
 
 
+def explained(
+    words: str, question: Question[Any, Any], opened: Opened | CorpusSubject | TrainingSubject, options: Options
+) -> dict[str, str]:
+    """How the numbers of a figure are computed: in words, and by the library."""
+    return {"explanation": words, "code": library_lines(question, opened, options)}
+
+
 def opening_lines(
     opened: Opened | CorpusSubject | TrainingSubject, task: str | None = None, by_name: bool = False
 ) -> str:
@@ -202,7 +209,6 @@ def figure_line(name: str, question: Question[Any, Any], subject: str, options: 
     """Code that opens a model, corpus or training run and draws a figure; one line unless it is long.
 
     Args:
-        question: the question that it visualizes.
         subject: name of the model, or folder of the corpus or training run.
         options: texts and parameters, as short as they stand in the code.
     """

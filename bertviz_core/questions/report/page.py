@@ -49,7 +49,6 @@ def report_page(report: Report, theme: Theme) -> str:
     """Render facts, contents, and each figure with its caption and the command that draws it.
 
     Args:
-        report: facts and figures, drawn in this theme.
         theme: colours and typeface; with "print" the figures are static.
     """
     style = STYLE.format(
@@ -107,7 +106,6 @@ def _section(section: ReportSection, theme: Theme) -> str:
 
 
 def _table(table: "pd.DataFrame") -> str:
-    """The first rows of a table, with numbers formatted as on a page."""
     head = "".join(f"<th>{_text(str(name))}</th>" for name in table.columns)
     rows = "".join(
         f"<tr>{''.join(_cell(cell) for cell in row)}</tr>"

@@ -142,7 +142,6 @@ def report_of(
 
     Args:
         options: texts, and options of the figures.
-        names: names of the figures, from `figure --list`.
         first: sections before these figures, such as those of the current page.
     """
     sections = list(first)
@@ -196,7 +195,6 @@ def made_facts() -> dict[str, str]:
 
 
 def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple[ReportSection, tuple[str, ...]]:
-    """A figure, and remarks on it."""
     spec, answer = drawn_by(name, opened, options)
     figure = spec.drawn(theme)
     texts = () if name in OF_WEIGHTS else answer.texts

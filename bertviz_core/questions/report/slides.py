@@ -95,12 +95,7 @@ def slides_file(
     """Write the slides as a PPTX file, in their order: one for each picture or table, or for a note alone.
 
     Args:
-        slides: titles, notes and sections.
         pictures: name of a section -> its picture; sections without one are tables or texts.
-        theme: colours of paper and text.
-        title: title of the file.
-        author: its author; may be empty.
-        about: a text about the whole, in the properties of the file.
     """
     deck = require_slides()()
     _widen(deck)

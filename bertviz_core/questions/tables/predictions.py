@@ -489,7 +489,6 @@ def listed_texts(compared: AnswerComparison, part: str) -> list[int]:
     Mended texts come first, then broken ones, by the confidence of the second model; others keep their order.
 
     Args:
-        compared: the comparison.
         part: "changed" for the texts with different answers, "all", or a kind of text.
     """
     first = [] if compared.gold is None else [*compared.gold.mended.tolist(), *compared.gold.broken.tolist()]

@@ -75,7 +75,6 @@ def _last(followed: FollowedText | FollowedStates) -> str:
 
 
 def _course(what: str, unit: str, values: np.ndarray, followed: FollowedText | FollowedLabels) -> str:
-    """A sentence about the first and the last of some numbers."""
     first, last = (f"{decimals(float(values[at]), 3)}{unit}" for at in (0, -1))
     if len(values) == 1:
         return f"{what} is {first}."
@@ -153,7 +152,6 @@ def _cell(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    """An answer or name, escaped for a terminal and cut."""
     return shortened(escape_controls(text), MOST_CHARACTERS)
 
 

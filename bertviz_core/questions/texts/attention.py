@@ -21,7 +21,7 @@ from bertviz_core.attention.results import (
     Weights,
 )
 from bertviz_core.attention.value_zeroing import value_zeroing
-from bertviz_core.errors import CheckpointError, Progress
+from bertviz_core.errors import CheckpointError, Progress, no_progress
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice, flag
@@ -110,13 +110,13 @@ def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progre
 
     def drawn() -> AttentionAtlas:
         norms = layer_maps = None
-        reported, layers = progress, range(trace.num_hidden_layers)
+        reported, layers = progress or no_progress, range(trace.num_hidden_layers)
         if reading.weights == "value-weighted":
             norms = np.stack([layer_value_norms(opened, trace, layer) for layer in layers])
         elif reading.weights == "rollout":
             layer_maps = _rollout(opened, trace)
         elif reading.weights == "value-zeroing":
-            layer_maps, reported = _zeroed_layers(opened, trace, progress), None
+            layer_maps, reported = _zeroed_layers(opened, trace, reported), no_progress
         return _finite(attention_atlas(trace, reading, norms, progress=reported, layer_maps=layer_maps), trace.model)
 
     return opened.get_or_compute((__name__, "atlas_of", *trace.tokens.identity, reading), drawn)
@@ -143,17 +143,17 @@ def _rollout(opened: Opened, trace: Trace) -> np.ndarray:
     return opened.get_or_compute((__name__, "rollout", *trace.tokens.identity), lambda: attention_rollout(trace))
 
 
-def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress | None = None) -> np.ndarray:
+def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress = no_progress) -> np.ndarray:
     key = (__name__, "zeroed", *trace.tokens.identity, layer)
     return opened.get_or_compute(key, lambda: value_zeroing(opened.loaded, trace.tokens, layer, progress))
 
 
-def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress | None) -> np.ndarray:
+def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress) -> np.ndarray:
     """Value zeroing of all layers; progress counts values of all layers."""
     layers, seq = trace.num_hidden_layers, len(trace.tokens)
 
-    def reported(layer: int) -> Progress | None:
-        return progress and (lambda done, _: progress(layer * seq + done, layers * seq))
+    def reported(layer: int) -> Progress:
+        return lambda done, _: progress(layer * seq + done, layers * seq)
 
     return np.stack([_zeroed(opened, trace, layer, reported(layer)) for layer in range(layers)])
 
@@ -180,6 +180,5 @@ def reading_of(options: Options) -> MapOptions:
 
 
 def _place(opened: Opened, options: Options, trace: Trace) -> tuple[int, int]:
-    """The selected layer and head."""
     layer = options.numbered("layer", trace.num_hidden_layers, 0, opened.name)
     return layer, options.numbered("head", trace.num_attention_heads, 0, opened.name)

@@ -162,7 +162,6 @@ def _entry(opened: Opened, options: Options, made: Trace) -> int:
 
 
 def _picked(options: Options, made: Trace) -> list[int]:
-    """Positions of the tokens with paths."""
     value, count = options.get(PICKED.key), len(made.tokens)
     if not value:
         return first_tokens(made.tokens)

@@ -79,7 +79,7 @@ def journey_of(opened: Opened, trace: Trace) -> Journey:
         token_entropy(trace) if known else None,
         strips_of(trace, BINS[(count > FEW) + (count > SEVERAL)]),
         trace.num_attention_heads if known else 0,
-        (*trace.tokens.notices, *trace.notices, *([] if known else [trace.attention_note])),
+        notices=(*trace.tokens.notices, *trace.notices, *([] if known else [trace.attention_note])),
         attention_note="" if known else trace.attention_note,
         words=_words_of_several_tokens(trace.tokens),
     )
@@ -207,7 +207,7 @@ def _without_run(opened: Opened, options: Options, missing: str) -> Answer[Journ
     labels = () if read is None else tuple(readable(read, position) for position in range(len(read)))
     model, revision = opened.source.name, opened.source.revision
     heads = sizes.num_attention_heads or 0
-    known = Journey(model, title, revision, read, labels, stages, None, None, None, None, heads, (), missing)
+    known = Journey(model, title, revision, read, labels, stages, None, None, None, None, heads, missing)
     return answered(opened, known)
 
 

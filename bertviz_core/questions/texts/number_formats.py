@@ -24,7 +24,7 @@ from bertviz_core.questions.models.architecture import count_notices
 from bertviz_core.questions.models.checkpoints import comparison_of, copied_from, opened_checkpoint
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, PartOfJob, after, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question
 from bertviz_core.questions.texts.sentences import option_sentences, own_plan, sentence_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.two_models import LEAST_SENTENCES, require_finite, sentence_comparison
@@ -58,7 +58,6 @@ def formats_options(texts: Sequence[str] = (), formats: Sequence[str] | None = N
     """Options for the comparison of number formats.
 
     Args:
-        texts: texts that are run; () for none.
         formats: names of the formats; None for the usual ones.
         examples: whether the example set is run, where no texts are given.
     """
@@ -105,7 +104,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("number-formats",), params=(NUMBER_FORMATS, ROUNDED_FOR, ROUNDED_BY))
-def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[NumberFormats]]) -> Answer[NumberFormats]:
+def number_formats(opened: Opened, options: Options, job: Job[NumberFormats]) -> Answer[NumberFormats]:
     """Error and bytes of a model's weights in formats of fewer bits, and what vectors and answers of texts keep."""
     formats, texts, parts = chosen_formats(options), _texts(opened, options), options.choice(ROUNDED_BY)
     checkpoint, total = opened_checkpoint(opened), _steps(opened, options)
@@ -138,9 +137,8 @@ def number_formats(opened: Opened, options: Options, job: AnswerJob[Answer[Numbe
         rows = [each.with_texts(one) for each, one in zip(rows, agreement, strict=True)]
         plan = own_plan(opened)
         notices += [*(() if plan.from_checkpoint else (plan.reason,)), *own.notices]
-    result = NumberFormats(
-        opened.source.name, tuple(rows), texts, pooling, nbytes, unread, tuple(dict.fromkeys(notices))
-    )
+    about = tuple(dict.fromkeys(notices))
+    result = NumberFormats(opened.source.name, tuple(rows), texts, pooling, nbytes, unread, notices=about)
     drawn = {"number_formats": result, "rounded_by": parts}
     return answered(opened, result, result.notices, **drawn)
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError, no_progress
 from bertviz_core.figures.sentences.poolings import Unit, pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors as encoded
@@ -153,9 +153,7 @@ def _vectors_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_vectors_cost, params=VECTORS, noun="sentences")
-def sentence_vectors(
-    opened: Opened, options: Options, job: AnswerJob[Answer[SentenceVectors]]
-) -> Answer[SentenceVectors]:
+def sentence_vectors(opened: Opened, options: Options, job: Job[SentenceVectors]) -> Answer[SentenceVectors]:
     """Embeddings of the sentences."""
     dtype: SentenceDtype = "bfloat16" if options.flag(BFLOAT16) else "float32"
     return encoded_sentences(opened, options, option_sentences(options), dtype, job, opened.vector_store)
@@ -174,7 +172,6 @@ def vector_options(opened: Opened, options: Options) -> Options:
 
 
 def _vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
-    """The vectors of the sentences, computed once for all questions about them."""
     return sentence_vectors(opened, vector_options(opened, options))
 
 
@@ -183,7 +180,7 @@ def encoded_sentences(
     options: Options,
     sentences: Sequence[str],
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
     """Embed other sentences than those of the options, such as those of a file.
@@ -201,7 +198,7 @@ def encoded_by(
     plan: SentencePlan,
     sentences: Sequence[str],
     dtype: SentenceDtype = "float32",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     store: SentenceStore | None = None,
 ) -> Answer[SentenceVectors]:
     """Embed sentences according to a plan."""
@@ -231,7 +228,7 @@ def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
 @long_question(
     lambda opened, options: AnswerCost(len(options.texts), short=AT_ONCE), params=(*VECTORS, MEASURE), noun="sentences"
 )
-def closest_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[ScoredPairs]]) -> Answer[ScoredPairs]:
+def closest_pairs(opened: Opened, options: Options, job: Job[ScoredPairs]) -> Answer[ScoredPairs]:
     """The most similar pairs of sentences, in descending order."""
     made, measure = _vectors(opened, options), options.choice(MEASURE, MEASURES)
     return made.of(most_alike(made.result.vectors, LISTED_PAIRS, measure, job))
@@ -296,7 +293,7 @@ def _pair_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_pair_cost, figures=("pair",), params=(*PLAN, CELLS), noun="sentences")
-def token_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[TokenPairShares]]) -> Answer[TokenPairShares]:
+def token_pairs(opened: Opened, options: Options, job: Job[TokenPairShares]) -> Answer[TokenPairShares]:
     """The cosine similarity of two sentences as a sum over pairs of tokens."""
     sentences, plan, tokenizer = _two_sentences(options), sentence_plan(opened, options), opened.tokenizer
     runs = []

@@ -15,10 +15,10 @@ from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.two_models import comparison_notices
-from bertviz_core.questions.models.checkpoints import OTHER, other_name, second_model
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.questions.texts.attention import MAP, WEIGHTS, attending_run, attention_map
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER, run
 from bertviz_core.questions.texts.sentences import PLAN, encoded_sentences, option_sentences, own_plan, sentence_plan
@@ -52,9 +52,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, figures=("sentences-compared", "pair-cosines"), params=(OTHER, *PLAN), noun="sentences")
-def two_models(
-    opened: Opened, options: Options, job: AnswerJob[Answer[SentenceComparison]]
-) -> Answer[SentenceComparison]:
+def two_models(opened: Opened, options: Options, job: Job[SentenceComparison]) -> Answer[SentenceComparison]:
     """Cosines of the same sentences in two models, their range, and which sentences are nearest in each."""
     chosen, total = compared_sentences(options), len(option_sentences(options))
     sides = vectors_of_both(opened, options, chosen, job)
@@ -71,22 +69,17 @@ def two_models(
     notices += [*sides[0].notices, *sides[1].notices, *about_cka]
     neighbours = max(1, min(NEIGHBOURS, (len(chosen) - 1) // 2))
     compared = sentence_comparison(names, chosen, first, second, neighbours, cka, tuple(dict.fromkeys(notices)))
-    return Answer(compared, models_of(opened, options), chosen, compared.notices, {"sentence_comparison": compared})
+    models = names_of(*both_models(opened, options))
+    return Answer(compared, models, chosen, compared.notices, {"sentence_comparison": compared})
 
 
 def gold_options(pairs: tuple[Sequence[str], Sequence[str], Sequence[float]], values: Mapping[str, str]) -> Options:
-    """Options for pairs of sentences with gold similarities.
-
-    Args:
-        pairs: first sentences, second sentences and gold similarities.
-        values: the other model, pooling, layer and prompt.
-    """
+    """Options for pairs of sentences with gold similarities."""
     rows = zip(*pairs, strict=True)
     return Options(tuple(cell for one, other, score in rows for cell in (one, other, repr(score))), values=values)
 
 
 def _pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, " pairs"]]:
-    """First and second sentences and gold similarities."""
     texts = options.texts
     if not texts or len(texts) % 3:
         raise TextError(f"Pairs are given as sentence, sentence, similarity, one after the other; {len(texts)} came.")
@@ -108,13 +101,13 @@ def _gold_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_gold_cost, figures=("gold-cosines",), params=(OTHER, *PLAN), noun="sentences")
-def gold_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[GoldPairs]]) -> Answer[GoldPairs]:
+def gold_pairs(opened: Opened, options: Options, job: Job[GoldPairs]) -> Answer[GoldPairs]:
     """Cosines of pairs of sentences beside their gold similarities, in one model or in two, and the correlations."""
     firsts, seconds, gold = _pairs(options)
     sentences, count = (*firsts, *seconds), len(firsts)
     sides: tuple[SentenceVectors, ...]
     if options.get(OTHER.key):
-        sides, models = vectors_of_both(opened, options, sentences, job), models_of(opened, options)
+        sides, models = vectors_of_both(opened, options, sentences, job), names_of(*both_models(opened, options))
         notices = plan_notices(opened, options)
     else:
         made = encoded_sentences(opened, options, sentences, progress=job)
@@ -122,7 +115,7 @@ def gold_pairs(opened: Opened, options: Options, job: AnswerJob[Answer[GoldPairs
     found = tuple(gold_cosines(each.model, each.vectors[:count], each.vectors[count:], gold) for each in sides)
     notices += [notice for each in sides for notice in each.notices]
     notices += [f"All cosines of {each.model} are equal." for each in found if not np.isfinite(each.pearson)]
-    result = GoldPairs(firsts, seconds, gold, found, tuple(dict.fromkeys(notices)))
+    result = GoldPairs(firsts, seconds, gold, found, notices=tuple(dict.fromkeys(notices)))
     return Answer(result, models, sentences, result.notices, {"gold_pairs": result})
 
 
@@ -148,17 +141,8 @@ def vectors_of_both(
 
 def plan_notices(opened: Opened, options: Options) -> list[str]:
     """For each model whose checkpoint says nothing about sentence vectors, how they are made all the same."""
-    other = other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    plans = [(each.source.name, own_plan(each)) for each in both]
+    plans = [(each.source.name, own_plan(each)) for each in both_models(opened, options)]
     return [f"{name}: {plan.reason}" for name, plan in plans if not plan.from_checkpoint]
-
-
-def models_of(opened: Opened, options: Options) -> tuple[tuple[str, str], ...]:
-    """Name and revision of both models; of one, if the other is a rounded copy."""
-    other = other_name(options)
-    both = (opened,) if other in COPIES else (opened, opened.other(other))
-    return tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
 
 
 OTHER_LAYER = Param("other_layer", "layer", "the layer of the second model, by default at the same relative depth")
@@ -227,7 +211,7 @@ def _heads_cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_heads_cost, figures=("attention-changed",), params=(OTHER,), noun="layers")
-def changed_heads(opened: Opened, options: Options, job: AnswerJob[Answer[Behaviour]]) -> Answer[Behaviour]:
+def changed_heads(opened: Opened, options: Options, job: Job[Behaviour]) -> Answer[Behaviour]:
     """Jensen-Shannon divergence of the attention of every head in two models."""
     compared = compared_heads(*_attending_runs(opened, options), job)
     return _answer(opened, options, compared, comparison_notices(compared.first, compared.second, compared.notices))
@@ -249,7 +233,6 @@ def _attending_runs(opened: Opened, options: Options) -> tuple[Trace, Trace]:
 
 def _answer(opened: Opened, options: Options, compared: Behaviour, notices: tuple[str, ...]) -> Answer[Behaviour]:
     compared = replace(compared, notices=notices)
-    both = opened, second_model(opened, options)
-    models = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    models = names_of(opened, second_model(opened, options))
     texts = compared.tokens.text, compared.tokens.pair
     return Answer(compared, models, texts, notices, {"run_comparison": compared})

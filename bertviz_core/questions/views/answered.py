@@ -180,15 +180,13 @@ def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Ite
 def _scores(compared: AnswerComparison, gold: GoldComparison) -> Iterator[Part]:
     accuracy, macro_f1 = gold.accuracy, gold.macro_f1
     p_value = p_value_text(gold.mcnemar_p).removeprefix("= ")
-    yield Metrics(
-        [
-            Metric("Accuracy", f"{accuracy.first:.1%} → {accuracy.second:.1%}", "Of the first → of the second."),
-            Metric("Macro-F1", f"{macro_f1.first:.1%} → {macro_f1.second:.1%}", "Mean F1 of the classes."),
-            Metric("Mended", f"{len(gold.mended):,}", "The first model is wrong, the second right."),
-            Metric("Broken", f"{len(gold.broken):,}", "The first model is right, the second wrong."),
-            Metric("McNemar's p", p_value, "Exact test of equal accuracy."),
-            Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts, right or wrong."),
-        ]
+    yield Metrics.of(
+        Metric("Accuracy", f"{accuracy.first:.1%} → {accuracy.second:.1%}", "Of the first → of the second."),
+        Metric("Macro-F1", f"{macro_f1.first:.1%} → {macro_f1.second:.1%}", "Mean F1 of the classes."),
+        Metric("Mended", f"{len(gold.mended):,}", "The first model is wrong, the second right."),
+        Metric("Broken", f"{len(gold.broken):,}", "The first model is right, the second wrong."),
+        Metric("McNemar's p", p_value, "Exact test of equal accuracy."),
+        Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts, right or wrong."),
     )
     yield Text(f"Accuracy changes by **{interval_words(accuracy)}**. {verdict(gold)}")
 
@@ -206,7 +204,6 @@ def verdict(gold: GoldComparison) -> str:
 def _sliced(
     compared: AnswerComparison, listed: TextList, other: str, opened: Opened, ask: Ask, options: Options
 ) -> Iterator[Part]:
-    """The slices that the reader chooses, and the list."""
     divided, word = options.get(BY.key), options.get(BY_THIS.key)
     slices: dict[str, set[int]] = {}
     if divided != TOGETHER and (divided != BY_WORD or word):

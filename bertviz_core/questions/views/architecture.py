@@ -211,17 +211,13 @@ def _cost_metrics(costs: MultiplyAdds, typed: bool, by_formula: bool) -> Iterato
         ("Scores and mixing", costs.attention, ""),
         ("The rest", costs.other, " Task head, pooler, projections of embeddings and of tables of distances."),
     )
-    yield Metrics(
-        [
-            Metric("Your text" if typed else "A text", f"{here:,} tokens", "Special tokens included."),
-            Metric("Multiply-adds", short_count(total), words),
-            *(
-                Metric(
-                    label, f"{int(values[0]) / total:.1%}" if total else "", f"{int(values[0]):,} multiply-adds.{of}"
-                )
-                for label, values, of in parts
-            ),
-        ]
+    yield Metrics.of(
+        Metric("Your text" if typed else "A text", f"{here:,} tokens", "Special tokens included."),
+        Metric("Multiply-adds", short_count(total), words),
+        *(
+            Metric(label, f"{int(values[0]) / total:.1%}" if total else "", f"{int(values[0]):,} multiply-adds.{of}")
+            for label, values, of in parts
+        ),
     )
 
 
@@ -248,7 +244,6 @@ def layer_words(flow: LayerFlow, design: Design) -> str:
 
 
 def _attention_words(flow: LayerFlow, design: Design) -> list[str]:
-    """The layer's attention pattern and its positions."""
     lines = []
     if design.kind == "decoder" and not design.mixes:
         lines.append("Its attention is causal: a token sees itself and those before it, the rest of a row is 0.")
@@ -429,7 +424,6 @@ def tree_lines(opened: Opened, model_class: str, tokens: int, way: DryWay | None
 
 
 def _layer_lines(opened: Opened, model_class: str, flow: LayerFlow) -> str:
-    """Code for the parameters of one layer and their sum."""
     return (
         f"{_model_lines(opened, model_class)}"
         f"parts = [model.get_submodule(path) for path in {list(flow.paths)!r}]\n"
@@ -504,7 +498,6 @@ def _memory_lines(opened: Opened, options: Options, model_class: str, sizes: Act
 
 
 def _design_lines(opened: Opened, model_class: str) -> str:
-    """Code for the evidence of the design: config, attention modules and layers."""
     return (
         f"{_model_lines(opened, model_class)}"
         'print(config.is_encoder_decoder, getattr(config, "is_decoder", None))\n'
@@ -525,7 +518,6 @@ def _model_lines(opened: Opened, model_class: str, way: DryWay | None = None, op
 
 
 def _stepwise_lines(opened: Opened, model_class: str, way: DryWay) -> str:
-    """Lines that build the class with stepwise attention."""
     return _model_lines(opened, model_class, way, ', attn_implementation="eager"')
 
 

@@ -30,7 +30,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines
 from bertviz_core.questions.report.model_lines import model_lines
 from bertviz_core.questions.tables.two_models.runs import attention_that_changed, heads_that_changed
 from bertviz_core.questions.texts import attention, hidden_states, two_models
@@ -380,8 +380,7 @@ def compared_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         attention_compared_figure,
         answer,
         below=below,
-        explanation=COMPARED,
-        code=library_lines(compared_attention, opened, options),
+        **explained(COMPARED, compared_attention, opened, options),
     )
 
 
@@ -400,8 +399,7 @@ def changed_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"changed heads {' '.join(dict.fromkeys((compared.first, compared.second)))}",
         numbers="in files",
         below=[Text("Click a cell, or a row of the list below, to open that head above.", "caption")],
-        explanation=CHANGED,
-        code=library_lines(changed_heads, opened, options),
+        **explained(CHANGED, changed_heads, opened, options),
     )
     yield HeadList(frame)
 

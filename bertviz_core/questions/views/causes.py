@@ -59,7 +59,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.view import (
     Ask,
     Cell,
@@ -224,13 +224,14 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         both = replace(options, values={**options.values, OTHER.key: other})
         made = ask(compared_effects, both)
         yield Text(escape_markdown(effects_that_changed(made.result)))
-        figure = Figure.of(effects_compared_figure, made, "", numbers="open", height=HEIGHT, explanation=OF_TWO)
-        about = [notice for notice in made.notices if notice not in first.notices]
-        yield replace(
-            figure,
-            file=f"effects {' '.join(figure.models)}",
-            below=[Notices(about, "caption")],
-            code=library_lines(compared_effects, opened, both),
+        yield Figure.of(
+            effects_compared_figure,
+            made,
+            f"effects {' '.join(dict(made.models))}",
+            numbers="open",
+            height=HEIGHT,
+            below=[Notices([notice for notice in made.notices if notice not in first.notices], "caption")],
+            **explained(OF_TWO, compared_effects, opened, both),
         )
 
     yield SecondModel("causes_beside", compared)
@@ -240,7 +241,6 @@ def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _head_view(
     opened: Opened, ask: Ask, options: Options, answer: Answer[EffectComparison], place: Place
 ) -> Iterator[Part]:
-    """The maps, and one head."""
     comparison, first = answer.result, answer.result.effects[0]
     classes: list[Part] = []
     if parse_target(options.get(TARGET.key), has_pair=True).kind in OF_CLASSES:
@@ -268,8 +268,7 @@ def _head_view(
             Text(ends, "caption"),
             Notices(first.notices, "caption"),
         ],
-        explanation=OF_EFFECTS,
-        code=library_lines(effects, opened, options),
+        **explained(OF_EFFECTS, effects, opened, options),
     )
 
 
@@ -281,7 +280,6 @@ def clicked_head(effects: AblationEffects, row: int, column: int) -> str | None:
 
 
 def _head_words(comparison: EffectComparison, place: Place) -> str:
-    """The target with and without a head."""
     first = comparison.effects[0]
     without = "; ".join(
         f"{KIND_WORDS[each.kind]} **{decimals(first.clean + float(each.heads[place]))}** "
@@ -295,7 +293,6 @@ def _head_words(comparison: EffectComparison, place: Place) -> str:
 
 
 def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
-    """Every class with and without the head."""
     columns: dict[str, object] = {"class": list(clean.labels)}
     for word, each in (("with all heads", clean), ("without this head", without)):
         if each.probabilities is not None:
@@ -305,7 +302,6 @@ def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
 
 
 def _agreement(comparison: EffectComparison) -> str:
-    """Agreement of the kinds of ablation."""
     kinds = [each.kind for each in comparison.effects]
     pairs = [
         f"{kinds[one]} and {kinds[other]} **{decimals(float(comparison.correlations[one, other]), 2)}**"
@@ -357,8 +353,7 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"removal {greedy.kind} {opened.name}",
         below=[*_joint_parts(greedy), Text(CURVES, "caption"), Notices(answer.notices, "caption")],
-        explanation=OF_REMOVAL,
-        code=library_lines(ablation_curves, opened, options),
+        **explained(OF_REMOVAL, ablation_curves, opened, options),
     )
 
 
@@ -377,13 +372,11 @@ def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _joint_parts(removal: JointAblation) -> Iterator[Part]:
     """The joint effect, the sum of single effects, and the effect of each head."""
     difference = removal.joint - removal.total
-    yield Metrics(
-        [
-            Metric("Clean", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
-            Metric("Joint effect", _signed(removal.joint), "All these heads removed together."),
-            Metric("Sum of single effects", _signed(removal.total), "Each head removed alone, added up."),
-            Metric("Difference", _signed(difference), "Joint effect minus the sum of single effects."),
-        ]
+    yield Metrics.of(
+        Metric("Clean", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
+        Metric("Joint effect", _signed(removal.joint), "All these heads removed together."),
+        Metric("Sum of single effects", _signed(removal.total), "Each head removed alone, added up."),
+        Metric("Difference", _signed(difference), "Joint effect minus the sum of single effects."),
     )
     yield Text(
         f"Removed together {IN_WORDS[removal.kind]}, these {len(removal.places)} heads change the "
@@ -443,8 +436,7 @@ def patched_view(answer: Answer[ActivationPatching], opened: Opened, ask: Ask, o
             Text(SHARES, "caption"),
             Notices((*answer.notices, *patches.notices), "caption"),
         ],
-        explanation=OF_PATCHES,
-        code=library_lines(ask_patches, opened, options.only(*ask_patches.params)),
+        **explained(OF_PATCHES, ask_patches, opened, options.only(*ask_patches.params)),
     )
 
 
@@ -498,8 +490,7 @@ def spread_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         height=HEIGHT,
         below=[Text(_spread_words(spread)), Text(sentences, "caption")],
-        explanation=OF_SPREAD,
-        code=library_lines(effect_spread, opened, options),
+        **explained(OF_SPREAD, effect_spread, opened, options),
     )
     labels, classes = {label for label in listed.labels if label}, list_classes(opened, options)
     if not labels or len(classes) < 2 or not labels <= set(classes):
@@ -529,7 +520,6 @@ def _spread_words(spread: EffectSpread) -> str:
 def _accuracy_view(
     options: Options, listed: LabelledTexts, opened: Opened, ask: Ask, chosen: Options
 ) -> Iterator[Part]:
-    """The accuracy as heads are removed."""
     whose, _, _ = options.get(TARGET.key).partition("@")  # all classes of a probe
     target = whose if whose.startswith("probe:") else ""
     values = {**options.values, TARGET.key: target, COUNT.key: chosen.get(COUNT.key)}
@@ -539,8 +529,7 @@ def _accuracy_view(
         accuracy_figure,
         answer,
         f"accuracy {IN_PLACE[options.choice(REMOVED_FOR)]} {opened.name}",
-        explanation=OF_ACCURACY,
-        code=library_lines(accuracy_curves, opened, options),
+        **explained(OF_ACCURACY, accuracy_curves, opened, options),
     )
     yield Notices([notice for notice in answer.notices if notice not in listed.notices], "caption")
 

@@ -52,7 +52,7 @@ from bertviz_core.questions.models.checkpoints import (
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines
 from bertviz_core.questions.tables.checkpoints import formats_sentence, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
@@ -148,7 +148,6 @@ def _selectable(first: str, names: Iterable[str], grid: TensorGrid) -> list[str]
 
 
 def _of(options: Options, *params: Param) -> Options:
-    """Options with the values of these parameters alone."""
     return Options(values={each.key: options.get(each.key) for each in params})
 
 
@@ -293,7 +292,6 @@ def weights_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The map, the clicked tensor and the table."""
     answer = ask(checkpoints.tensor_statistics, _of(options, STATISTIC, WEIGHTS_SCALE))
     yield Figure.of(
         statistic_figure,
@@ -320,16 +318,14 @@ def _values(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options:
     """One tensor: its numbers, and a histogram of its values."""
     tensor = statistics.by_name()[options.get(TENSOR.key)]
     about = f"{tensor.numel:,} numbers, {tensor.dtype}."
-    yield Metrics(
-        [
-            Metric("Shape", "×".join(map(str, tensor.shape)) or "1", about),
-            Metric("Mean", digits(tensor.mean)),
-            Metric("Standard deviation", digits(tensor.std), "Around the mean."),
-            Metric("Smallest", digits(tensor.minimum)),
-            Metric("Largest", digits(tensor.maximum)),
-            Metric("Zeros", f"{tensor.zeros:,}"),
-            Metric("NaN, infinite", f"{tensor.nan:,}, {tensor.infinite:,}"),
-        ]
+    yield Metrics.of(
+        Metric("Shape", "×".join(map(str, tensor.shape)) or "1", about),
+        Metric("Mean", digits(tensor.mean)),
+        Metric("Standard deviation", digits(tensor.std), "Around the mean."),
+        Metric("Smallest", digits(tensor.minimum)),
+        Metric("Largest", digits(tensor.maximum)),
+        Metric("Zeros", f"{tensor.zeros:,}"),
+        Metric("NaN, infinite", f"{tensor.nan:,}, {tensor.infinite:,}"),
     )
     if not tensor.finite:
         yield Text("None of its values is finite, so there is no histogram.", "caption")
@@ -388,8 +384,7 @@ def _formats(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options
         f"number formats {result.model}",
         alt=f"Errors and bytes of {result.model} by format, component, layer and block",
         below=[Text(formats_sentence(result))],
-        explanation=texts.FORMATS,
-        code=library_lines(number_formats, opened, chosen),
+        **explained(texts.FORMATS, number_formats, opened, chosen),
     )
     yield Table(formats_frame(result), f"Number formats of {result.model}", formats={"neighbours kept": "percent"})
     if result.texts:
@@ -487,15 +482,13 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
     whole = texts.number(comparison.relative_change) if comparison.tensors else "–"
     shared = "Of one shape, whatever their number format."
-    yield Metrics(
-        [
-            Metric("Relative change", whole, texts.WHOLE_CHANGE),
-            Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
-            Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
-            Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
-            Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
-            Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),
-        ]
+    yield Metrics.of(
+        Metric("Relative change", whole, texts.WHOLE_CHANGE),
+        Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
+        Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
+        Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
+        Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
+        Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),
     )
     for model, prefix in zip((comparison.first, comparison.second), comparison.prefixes, strict=True):
         if prefix:
@@ -511,7 +504,6 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
 
 
 def _behaviour(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Both models on the text of the sidebar."""
     both = Options(options.texts, options.pair, values=_of(options, OTHER).values)
     answer = ask(checkpoints.behaviours, both)
     behaviour = answer.result
@@ -563,8 +555,7 @@ def _layers(listed: tuple[str, ...], opened: Opened, ask: Ask, options: Options)
         answer,
         f"cosines of texts {names}",
         models=both,
-        explanation=texts.LAYERS,
-        code=library_lines(layer_similarity, opened, chosen),
+        **explained(texts.LAYERS, layer_similarity, opened, chosen),
     )
 
 

@@ -303,7 +303,6 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
 
 
 def _model(source: ModelSource, ledger: Ledger) -> str:
-    """Lines that load the checkpoint into its own class."""
     return (
         f"from transformers import {ledger.architecture}\n\n"
         f"name = {source.pretrained_name!r}\n"

@@ -21,7 +21,7 @@ from bertviz_core.predictions.tables import ACCURACIES
 from bertviz_core.questions import corpora
 from bertviz_core.questions.opened import CorpusSubject
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.report.library_lines import library_lines, opening_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines, opening_lines
 from bertviz_core.questions.view import (
     LONGEST_LINKED,
     Ask,
@@ -153,6 +153,7 @@ def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
         yield Notices(hits.notices, "notice")
         return
     columns = ", ".join(escape_markdown(name) for name in list(opened.corpus.columns)[:12])
+    words = f"{SEARCH} A filter is such as topic=weather or year=null; the columns are: {columns}."
     yield Figure.of(
         figures.hits_figure,
         answer,
@@ -160,8 +161,7 @@ def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
         numbers="open",
         height="auto" if len(hits.hits) <= 10 else 390,
         below=[Text(_summary(hits)), Notices(hits.notices, "caption")],
-        explanation=f"{SEARCH} A filter is such as topic=weather or year=null; the columns are: {columns}.",
-        code=library_lines(corpora.corpus_hits, opened, chosen),
+        **explained(words, corpora.corpus_hits, opened, chosen),
     )
     if hits.hits[0].text is not None:
         bounds = 1, len(hits.hits), 1
@@ -332,15 +332,13 @@ def profiles_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator
                 Text(OTHER_MODEL.format(name=escape_markdown(reader)), "caption"),
                 Notices(profiles.notices, "caption"),
             ],
-            explanation=HEADS,
-            code=library_lines(corpora.head_profiles, opened, chosen),
+            **explained(HEADS, corpora.head_profiles, opened, chosen),
         )
 
     yield Section((replace(corpora.PART, values=lambda *_: [whole, *names] if names else []),), profile)
 
 
 def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> str:
-    """The head with the largest mean."""
     values = part.mean[profiles.measures.index(measure)]
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     name, unit = figures.MEASURE_NAMES[measure]
@@ -373,13 +371,11 @@ def probes_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
             Text(OTHER_MODEL.format(name=escape_markdown(reader)), "caption"),
             Notices(scores.notices, "caption"),
         ],
-        explanation=PROBES,
-        code=library_lines(corpora.probe_scores, opened, chosen),
+        **explained(PROBES, corpora.probe_scores, opened, chosen),
     )
 
 
 def _best(scores: ProbeScores) -> str:
-    """The hidden state with the most accurate probe, in Markdown."""
     place = scores.best
     return (
         f"Of all hidden states the most accurate: {escape_markdown(most_accurate(scores))}, accuracy "

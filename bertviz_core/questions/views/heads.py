@@ -192,7 +192,7 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             Cell("heads_matrix", lambda cell: [_weight_words(parts, block, cell)]),
         ],
         explanation=MATRIX_WORDS,
-        code=_matrix_code(opened, parts, block),
+        code=f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n",
     )
     yield figure
     alt = f"Block of head {block_place(parts, head, block)} of {figure.spec.title}"
@@ -201,7 +201,6 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _size(parts: HeadProjections, block: Block) -> int:
-    """Rows or columns of a head."""
     return int(parts.blocks(block).shape[2 if block == "output" else 1])
 
 
@@ -384,12 +383,7 @@ def _output_words(cell: CellBreakdown) -> str:
     )
 
 
-def _matrix_code(opened: Opened, parts: HeadProjections, block: Block) -> str:
-    return f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n"
-
-
 def _norms_code(opened: Opened, parts: HeadProjections) -> str:
-    """Lines for the norms of all heads of a layer."""
     lines = "".join(
         f'{_matrix(parts, block)}print("{SYMBOLS[block]}", heads.flatten(1).norm(dim=1))   # layer {parts.layer}\n'
         for block in BLOCKS
@@ -458,7 +452,6 @@ def _reading(form: str, heads: int) -> str:
 
 
 def _recorded(parts: HeadProjections, blocks: Sequence[Block]) -> str:
-    """Lines that run the model and record the inputs of the projections."""
     hooks = "".join(
         f"model.get_submodule({parts.stored[block].name.rpartition('.')[0]!r}).register_forward_hook(\n"
         f"    lambda module, args, output: entered.setdefault({block!r}, []).append(args[0])\n)\n"

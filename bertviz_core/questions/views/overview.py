@@ -75,15 +75,13 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
     model, ledger = ask(architecture, Options()).result, ask(parameters, Options()).result
     nbytes = f"{ledger.nbytes:,} bytes of parameters in their own formats."
     yield Text(BERT_IS_FOR)
-    yield Metrics(
-        [
-            Metric("Parameters", count(ledger.total), "Trainable numbers; tied ones are counted once."),
-            Metric("Layers", count(model.num_hidden_layers)),
-            Metric("Heads", count(model.num_attention_heads), "Attention heads in each layer."),
-            Metric("Hidden size", count(model.hidden_size), "Numbers in a token's vector between layers."),
-            Metric("Vocabulary", count(model.vocab_size)),
-            Metric("Size", bytes_text(ledger.nbytes), nbytes),
-        ]
+    yield Metrics.of(
+        Metric("Parameters", count(ledger.total), "Trainable numbers; tied ones are counted once."),
+        Metric("Layers", count(model.num_hidden_layers)),
+        Metric("Heads", count(model.num_attention_heads), "Attention heads in each layer."),
+        Metric("Hidden size", count(model.hidden_size), "Numbers in a token's vector between layers."),
+        Metric("Vocabulary", count(model.vocab_size)),
+        Metric("Size", bytes_text(ledger.nbytes), nbytes),
     )
     yield PageLinks(DEEPER, "overview_deeper", "More of this model")
     yield Text("**What BERT is**")

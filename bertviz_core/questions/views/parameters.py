@@ -212,7 +212,6 @@ def _varied_columns(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _same_for_all(rows: Sequence[Parameter]) -> str:
-    """What all rows have in common."""
     dtypes = {row.dtype for row in rows}
     sentences = [f"all {next(iter(dtypes))}"] if len(dtypes) == 1 else []
     trainable = {row.trainable for row in rows}
@@ -304,7 +303,6 @@ def _model_lines(opened: Opened, ledger: Ledger) -> str:
 
 
 def _layers_lines(ledger: Ledger) -> str:
-    """Lines that print the sum of each layer."""
     order = [row.component for row in ledger.layers]
     first = [row for row in ledger.parameters if row.layer == 0 and row.component in order]
     first.sort(key=lambda row: order.index(row.component))  # stack by stack, as on the page
@@ -317,7 +315,6 @@ def _layers_lines(ledger: Ledger) -> str:
 
 
 def _components_lines(ledger: Ledger) -> str:
-    """Lines that print the sum of the modules of each component."""
     modules: dict[str, list[str]] = {part.name: [] for part in ledger.components}
     nodes = {node.id: node for node in tree_of(ledger, tree_depth(ledger))}
     for node in nodes.values():
@@ -331,7 +328,6 @@ def _components_lines(ledger: Ledger) -> str:
 
 
 def _compare_lines(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> str:
-    """Lines that print the sums of several models, without their weights."""
     named = ",\n".join(
         f"    ({each.architecture!r}, {source.pretrained_name!r})"
         for source, each in zip(sources, ledgers, strict=True)

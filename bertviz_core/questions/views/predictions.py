@@ -41,7 +41,7 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import masked_lm, predict
 from bertviz_core.questions.predictions.two_models import ENTITIES, VIEW, compared_predictions
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import call_lines, library_lines, opening_lines
+from bertviz_core.questions.report.library_lines import call_lines, explained, library_lines, opening_lines
 from bertviz_core.questions.tables.two_models.predictions import what_changed
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, tokens
 from bertviz_core.questions.view import (
@@ -231,8 +231,7 @@ def lens_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         lens_figure,
         answer,
         f"lens {opened.name}",
-        explanation=texts.LENS,
-        code=library_lines(masked_lm.lens, opened, options.only(masked_lm.MASK)),
+        **explained(texts.LENS, masked_lm.lens, opened, options.only(masked_lm.MASK)),
         cells=(STATE, masked_lm.POSITION),
         below=[Text(escape_markdown(f"Click a cell to list its words. {TRAINED}{normalised}"), "caption")],
     )
@@ -360,8 +359,7 @@ def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         height=_height(len(listed)),
         formats=SCORES,
-        explanation=texts.TAGS,
-        code=library_lines(predict.tags, opened, of),
+        **explained(texts.TAGS, predict.tags, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, TAGGING), *([] if listed else [Text(untagged, "caption")])],
     )
@@ -383,8 +381,7 @@ def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         numbers="open",
         height=_height(len(answer.result.answers)),
         formats=SCORES,
-        explanation=texts.ANSWERS,
-        code=library_lines(predict.answers, opened, of),
+        **explained(texts.ANSWERS, predict.answers, opened, of),
         scrolled=True,
         below=[_own_notices(opened, answer, ANSWERING), Text(texts.null_words(answer.result)), Text(where, "caption")],
     )
@@ -496,8 +493,6 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
     """What the second model predicts for the same text, and what changed; one sentence where they are not compared.
 
     Args:
-        ask: asks it.
-        options: text, pair, task and parameters of its answer.
         view: what to compare for masked-LM heads: "words", "surprise" or "lens"; "" for other heads.
         joined: how tagged tokens become entities, which are then compared too; "" for heads that do not tag.
     """
@@ -514,8 +509,7 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
             predictions_compared_figure,
             answer,
             f"{answer.result.kind} {models}",
-            explanation=texts.COMPARED,
-            code=library_lines(compared_predictions, opened, whole),
+            **explained(texts.COMPARED, compared_predictions, opened, whole),
             below=[Notices([each for each in answer.notices if each not in known], "caption")],
         )
         if joined:
@@ -536,7 +530,6 @@ def _own_notices(opened: Opened, answer: Answer[Any], task: str) -> Part:
 
 
 def _height(rows: int) -> int:
-    """Pixels of an open table with this many rows."""
     return min(38 + 35 * max(rows, 1), TALLEST)
 
 

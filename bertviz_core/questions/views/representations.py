@@ -20,7 +20,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.report.model_lines import model_lines, reading
 from bertviz_core.questions.tables.two_models.runs import states_that_changed
 from bertviz_core.questions.texts.hidden_states import (
@@ -196,8 +196,7 @@ def compared_parts(opened: Opened, ask: Ask, options: Options, other: str) -> It
         states_compared_figure,
         answer,
         f"cosines {' '.join(dict.fromkeys((compared.first, compared.second)))}",
-        explanation=COMPARED,
-        code=library_lines(cosines_of_states, opened, options),
+        **explained(COMPARED, cosines_of_states, opened, options),
         below=[Notices(answer.notices, "caption")],
     )
 

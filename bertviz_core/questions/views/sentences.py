@@ -53,7 +53,7 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_head,
     ranking_options,
 )
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines
 from bertviz_core.questions.tables.two_models.sentences import (
     gold_words,
     what_changed,
@@ -192,10 +192,6 @@ def _quoted(number: int, sentence: str) -> str:
     return f"{number + 1} *{escape_markdown(sentence[:200])}*"
 
 
-def _is_drawn_whole(opened: Opened, options: Options) -> bool:
-    return len(options.texts) <= EVERY_PAIR
-
-
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
     yield from vectors_used(opened, ask, options)
@@ -263,7 +259,6 @@ def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _block_members(summary: BlockSummary, sentences: Sequence[str], cell: tuple[int, int] | None) -> Iterator[Part]:
-    """The sentences of the two blocks of a clicked cell."""
     if cell is None or max(cell) >= len(summary.sizes):
         return
     yield Text(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
@@ -337,8 +332,7 @@ def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         texts=cut.result.sentences,
         formats={"neighbours kept": "percent"},
         below=[Notices(cut.result.notices, "caption")],
-        explanation=texts.CUT,
-        code=library_lines(fewer_dimensions, opened, replace(plain, texts=cut.result.sentences)),
+        **explained(texts.CUT, fewer_dimensions, opened, replace(plain, texts=cut.result.sentences)),
     )
 
 
@@ -453,8 +447,7 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             *(Text(line, "caption") for line in lines),
             Notices([*filter(None, (no_head,)), *answer.notices], "caption"),
         ],
-        explanation=how.format(beside=texts.RANKED_BESIDE),
-        code=library_lines(ranked, opened, options),
+        **explained(how.format(beside=texts.RANKED_BESIDE), ranked, opened, options),
     )
     height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
     yield Table(frame, "The texts by descending score", height, key="ranking_table", opens=RANKED_TEXT.key)
@@ -506,8 +499,7 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
         f"late interaction {result.model}",
         numbers="in files",
         below=[*words, Notices(others, "caption")],
-        explanation=texts.LATE_INTERACTION,
-        code=library_lines(late_interaction, opened, options),
+        **explained(texts.LATE_INTERACTION, late_interaction, opened, options),
     )
     if plan.trained and len(query) + len(document) <= LONGEST_LINKED:
         both = [("model", result.model), ("text", document), ("pair", query), ("target", "late-interaction")]
@@ -578,8 +570,7 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"gold similarity {' '.join(dict.fromkeys(each.model for each in pairs.models))}",
         numbers="in files",
-        explanation=texts.GOLD,
-        code=library_lines(gold_pairs, opened, options),
+        **explained(texts.GOLD, gold_pairs, opened, options),
     )
     yield Notices(answer.notices, "caption")
     of = "" if len(pairs.models) == 1 else " of the second model"
@@ -588,8 +579,9 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 MADE = (POOLING, STATE)
+ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 VIEWS = (
-    View("Similarity", (*MADE, replace(ORDER, applies=_is_drawn_whole)), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
+    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),

@@ -235,7 +235,6 @@ def _vectors_by_library(opened: Opened, plan: SentencePlan, sentences: Sequence[
 
 
 def _plan_values(plan: SentencePlan) -> dict[str, str]:
-    """The plan as arguments of the library."""
     layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
     return {POOLING.key: plan.pooling, **layer, PROMPT.key: prompt_name(plan, plan.prompt)}
 

@@ -133,17 +133,15 @@ def clicked_token(point: Mapping[str, Any]) -> int:
 def sizes(read: Tokens) -> Iterator[Part]:
     """Counts of tokens, words and characters."""
     special = int(read.special.sum())
-    yield Metrics(
-        [
-            Metric("Tokens", count(len(read)), "Rows that the model reads, special tokens included."),
-            Metric("Of the text", count(len(read) - special), "Words, pieces of words and punctuation."),
-            Metric("Special", count(special), "Tokens such as [CLS], which stand for no word."),
-            Metric("Token limit", count(read.limit), f"What sets this: {escape_markdown(read.limit_reason)}."),
-            Metric("Words", count(_words(read)), "As the tokenizer splits the text; punctuation is not counted."),
-            Metric("Unknown", count(int(read.unknown.sum())), "Pieces of words that are not in the vocabulary."),
-            Metric("Cut off", count(sum(read.tokens_cut)), "Tokens at the end that do not fit the model."),
-            Metric("Characters", count(len(read.text) + len(read.pair or "")), "Characters of the text."),
-        ]
+    yield Metrics.of(
+        Metric("Tokens", count(len(read)), "Rows that the model reads, special tokens included."),
+        Metric("Of the text", count(len(read) - special), "Words, pieces of words and punctuation."),
+        Metric("Special", count(special), "Tokens such as [CLS], which stand for no word."),
+        Metric("Token limit", count(read.limit), f"What sets this: {escape_markdown(read.limit_reason)}."),
+        Metric("Words", count(_words(read)), "As the tokenizer splits the text; punctuation is not counted."),
+        Metric("Unknown", count(int(read.unknown.sum())), "Pieces of words that are not in the vocabulary."),
+        Metric("Cut off", count(sum(read.tokens_cut)), "Tokens at the end that do not fit the model."),
+        Metric("Characters", count(len(read.text) + len(read.pair or "")), "Characters of the text."),
     )
     if special:
         shown = dict.fromkeys(read.tokens[position] for position in np.flatnonzero(read.special))

@@ -36,7 +36,7 @@ from bertviz_core.questions.predictions.followed import (
     followed_text,
 )
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.tables.training import (
     broken_frame,
     frozen_frame,
@@ -91,8 +91,7 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
             log,
             f"training log {run.name}",
             below=[Text(f"{undrawn}.", "caption")] if undrawn else (),
-            explanation=texts.LOG,
-            code=library_lines(training_log, run, Options()),
+            **explained(texts.LOG, training_log, run, Options()),
         )
     yield Notices(run.run.notices, "caption")
     if len(run.run.states) >= LEAST_CHECKPOINTS:
@@ -133,21 +132,18 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     broken = len({each.name for each in movement.broken})  # one may be so in several ways
     start, end = ("base", "base to the last checkpoint") if movement.base else ("first", "first checkpoint to the last")
     moved = texts.number(float(movement.whole_from_first[-1]))
-    yield Metrics(
-        [
-            Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
-            Metric("Last step", f"{int(movement.steps[-1]):,}"),
-            Metric(f"Moved from the {start}", moved, f"Movement of all parameters from the {end}."),
-            Metric("Never moved", f"{len(movement.frozen):,}", f"Of {len(movement.tensors):,} tensors."),
-            Metric("Broken tensors", f"{broken:,}", BROKEN),
-        ]
+    yield Metrics.of(
+        Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
+        Metric("Last step", f"{int(movement.steps[-1]):,}"),
+        Metric(f"Moved from the {start}", moved, f"Movement of all parameters from the {end}."),
+        Metric("Never moved", f"{len(movement.frozen):,}", f"Of {len(movement.tensors):,} tensors."),
+        Metric("Broken tensors", f"{broken:,}", BROKEN),
     )
     yield Figure.of(
         training_movement_figure,
         answer,
         f"movement from {options.get(FROM.key)} {run.name}",
-        explanation=texts.MOVED.format(rule=BROKEN),
-        code=library_lines(training_movement, run, Options(values=values)),
+        **explained(texts.MOVED.format(rule=BROKEN), training_movement, run, Options(values=values)),
     )
     yield from _broken(movement, broken - 1)
     if movement.unread:
@@ -185,8 +181,7 @@ def text_parts(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Par
         answer,
         f"text through {run.name}",
         below=sentences(answer),
-        explanation=texts.FOLLOWED_TEXT,
-        code=library_lines(followed_text, run, chosen),
+        **explained(texts.FOLLOWED_TEXT, followed_text, run, chosen),
     )
 
 
@@ -194,9 +189,6 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
     """Accuracy, macro-F1 and changed answers at every checkpoint.
 
     Args:
-        run: the training run.
-        answer: the scores.
-        chosen: options of the question.
         source: where the texts come from, as the end of a sentence.
     """
     about = escape_markdown(f"{counted(len(answer.result.texts), 'text')} {source}.")
@@ -209,8 +201,7 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
             *sentences(answer),
             Text(about, "caption"),
         ],
-        explanation=texts.FOLLOWED_SCORES,
-        code=library_lines(followed_labels, run, chosen),
+        **explained(texts.FOLLOWED_SCORES, followed_labels, run, chosen),
         formats={"accuracy": "percent", "macro-F1": "percent"},
     )
 
@@ -226,22 +217,19 @@ def states_parts(listed: tuple[str, ...], run: TrainingSubject, ask: Ask) -> Ite
         answer,
         f"CKA through {run.name}",
         below=[*sentences(answer), Text(run_on, "caption")],
-        explanation=texts.FOLLOWED_LAYERS,
-        code=library_lines(followed_states, run, Options(listed)),
+        **explained(texts.FOLLOWED_LAYERS, followed_states, run, Options(listed)),
     )
     if answer.result.entropy is not None:
         yield Section((ENTROPY_DRAWN,), lambda _, __, options: _entropy(listed, run, ask, options))
 
 
 def _entropy(listed: tuple[str, ...], run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part]:
-    """The map of the heads."""
     chosen = Options(listed, values={ENTROPY_DRAWN.key: options.get(ENTROPY_DRAWN.key)})
     yield Figure.of(
         training_entropy_figure,
         ask(followed_entropy, chosen),
         f"attention entropy through {run.name}",
-        explanation=texts.FOLLOWED_LAYERS,
-        code=library_lines(followed_entropy, run, chosen),
+        **explained(texts.FOLLOWED_LAYERS, followed_entropy, run, chosen),
     )
 
 

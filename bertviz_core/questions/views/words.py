@@ -45,7 +45,7 @@ from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.view import (
     Ask,
     Figure,
@@ -170,7 +170,6 @@ def _replacing(opened: Opened, options: Options) -> Options:
 
 
 def _remarks(opened: Opened, options: Options) -> Iterator[str]:
-    """How words are taken away."""
     if CLASSES.key not in options.values:
         yield " and ".join(options.names(COMPARED.key)) or options.choice(METHOD)
     if options.choice(UNITS) == UNITS.options[1]:
@@ -195,8 +194,7 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         texts=result.tokens,
         scrolled=True,
         below=[Text(READ[result.method], "caption"), *_totals(result), Notices(answer.notices, "caption")],
-        explanation=SHARES[result.method],
-        code=library_lines(word_attributions, opened, options),
+        **explained(SHARES[result.method], word_attributions, opened, options),
     )
     yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}", texts=result.tokens)
 
@@ -204,13 +202,12 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         both = replace(options, values={**options.values, OTHER.key: other})
         made = ask(compared_words, both)
         yield Text(escape_markdown(shares_that_changed(made.result)))
-        figure = Figure.of(words_compared_figure, made, "", explanation=OF_TWO)
-        about = [notice for notice in made.notices if notice not in answer.notices]
-        yield replace(
-            figure,
-            file=f"word shares {result.method} {' '.join(figure.models)}",
-            below=[Notices(about, "caption")],
-            code=library_lines(compared_words, opened, both),
+        yield Figure.of(
+            words_compared_figure,
+            made,
+            f"word shares {result.method} {' '.join(dict(made.models))}",
+            below=[Notices([notice for notice in made.notices if notice not in answer.notices], "caption")],
+            **explained(OF_TWO, compared_words, opened, both),
         )
 
     yield SecondModel("words_beside", compared)
@@ -286,8 +283,7 @@ def curves_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             Text("A good order has a large comprehensiveness and a small sufficiency.", "caption"),
             Notices(answer.notices, "caption"),
         ],
-        explanation=OF_CURVES,
-        code=library_lines(word_curves, opened, options),
+        **explained(OF_CURVES, word_curves, opened, options),
     )
 
 
@@ -323,8 +319,7 @@ def pairs_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"word pairs from layer {ledger.layer} {opened.name}",
         below=[Metrics(metrics), Text(largest), Text(PAIRS_READ, "caption"), Notices(answer.notices, "caption")],
-        explanation=OF_PAIRS,
-        code=library_lines(pair_attributions, opened, options),
+        **explained(OF_PAIRS, pair_attributions, opened, options),
     )
 
 
@@ -345,8 +340,7 @@ def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"word classes {opened.name}",
         texts=result.tokens,
         below=[Text(lines), Text(CLASSES_READ, "caption"), Notices(answer.notices, "caption")],
-        explanation=OF_CLASSES,
-        code=library_lines(class_attributions, opened, options),
+        **explained(OF_CLASSES, class_attributions, opened, options),
     )
 
 
@@ -362,7 +356,6 @@ def _class_options(options: Options) -> Options:
 
 
 def _class_words(opened: Opened, options: Options) -> str:
-    """What is measured, in the line above the figure."""
     request, labels = parse_target(options.get(TARGET.key), has_pair=True), options.names(CLASSES.key)
     noun, count = "tag" if request.kind == "tag" else "class", len(target_classes(opened, options).labels)
     named = quoted(escape_controls(labels[0]), LONGEST_SHOWN) if len(labels) == 1 else f"each {noun}"

@@ -102,7 +102,7 @@ def test_no_corpus_other_weights_and_no_text_are_refused(tmp_path: Path, command
 
 def test_columns_called_as_facts_of_a_hit_are_kept_beside_them() -> None:
     hit = CorpusHit(7, 0.5, "A bank.", {"score": 3, "row": None, "day": date(2026, 11, 22), "kind": "a"})
-    inputs = CorpusHits("q", "mine", MODEL, (hit,), "exact", "", 9, 9, None, 0.1, ())
+    inputs = CorpusHits("q", "mine", MODEL, (hit,), "exact", "", 9, 9, None, 0.1)
     assert HITS.to_json(inputs)["hits"] == [
         {
             **{"row": 7, "score": 0.5, "text": "A bank.", "kind": "a", "day": "2026-11-22"},

@@ -27,7 +27,7 @@ ENTRIES = (
     LogEntry(2, 1.0, {"train_loss": 1.7, "total_flos": 1e9}),
 )
 METRICS = tuple(dict.fromkeys(name for entry in ENTRIES for name in entry.values))
-LOG = TrainingLog(ACTIVE, "trainer_state.json", ENTRIES, METRICS, NAMES, STEPS, ())
+LOG = TrainingLog(ACTIVE, NAMES, STEPS, "trainer_state.json", ENTRIES, METRICS)
 PLACES = ("embeddings", "layer 0", "layer 1")
 RANDOM = np.random.default_rng(0)
 
@@ -83,7 +83,7 @@ def test_numbers_that_measure_one_thing_share_a_plot_and_those_of_the_machine_ha
 def test_logged_numbers_without_a_curve_are_counted_in_the_caption(
     names: tuple[str, ...], drawn: int, more: str
 ) -> None:
-    log = TrainingLog("run", "", (LogEntry(1, None, dict.fromkeys(names, 1.0)),), names, (), np.array([], int), ())
+    log = TrainingLog("run", (), np.array([], int), "", (LogEntry(1, None, dict.fromkeys(names, 1.0)),), names)
     spec = training_log_figure(log)
     assert len(spec.draw(LIGHT).data) == drawn + 1  # the row of checkpoints
     assert spec.caption == (f"{spec.title}; {more}" if more else "")
@@ -107,7 +107,7 @@ def test_curves_are_the_log_and_diamonds_the_checkpoints(theme: Theme) -> None:
 
 def test_many_checkpoints_have_no_lines_and_no_log_is_their_row_alone() -> None:
     steps = np.arange(MOST_MARKS + 1)
-    log = TrainingLog("run", "", (), (), tuple(map(str, steps)), steps, ())
+    log = TrainingLog("run", tuple(map(str, steps)), steps, "", (), ())
     figure = training_log_figure(log).draw(LIGHT)
     assert not figure.layout.shapes
     (row,) = figure.data

@@ -11,7 +11,7 @@ from bertviz_core.figures.corpus import hits_figure
 
 def hits(count: int, text: str | None = "<b>A bank</b>") -> CorpusHits:
     found = tuple(CorpusHit(7 * row, 0.9 - row / 100, text, {"kind": "a", "year": row}) for row in range(count))
-    return CorpusHits("a <i>query</i>", "mine", "tiny", found, "exact", "", 90, 90, None, 0.01, ())
+    return CorpusHits("a <i>query</i>", "mine", "tiny", found, "exact", "", 90, 90, None, 0.01)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])
@@ -31,7 +31,7 @@ def test_the_words_name_query_filter_and_recall() -> None:
     assert spec.title == "Nearest to 'a <i>query</i>' among 90 rows — mine"
     assert "row 0 0.9000, row 7 0.8900" in spec.alt
     assert "every row compared" in spec.caption
-    filtered = CorpusHits("q", "mine", "tiny", (), "index", "kind=a", 5, 90, 0.97, 0.01, ())
+    filtered = CorpusHits("q", "mine", "tiny", (), "index", "kind=a", 5, 90, 0.97, 0.01)
     assert "recall 97.0%" in hits_figure(filtered).caption
     assert "Only rows with kind=a." in hits_figure(filtered).caption
 

@@ -23,7 +23,7 @@ def profile(name: str, sentences: int) -> HeadProfile:
 
 def profiles() -> HeadProfiles:
     whole, part = profile("", 9), profile("a <b>", 4)
-    return HeadProfiles("mine", "tiny", "r1", PROFILE_MEASURES, whole, "kind", (part,), np.arange(9), 2, ())
+    return HeadProfiles("mine", "tiny", "r1", PROFILE_MEASURES, whole, "kind", (part,), np.arange(9), 2)
 
 
 def test_every_measure_has_its_words() -> None:
@@ -68,7 +68,6 @@ def test_lines_are_the_means_of_the_parts() -> None:
         accuracy,
         f1,
         control,
-        (),
     )
     spec = corpus_probe_figure(scores, scores.layers[scores.best])
     traces = {trace.name: trace for trace in spec.drawn(theme_named("light")).data}

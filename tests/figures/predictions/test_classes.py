@@ -31,7 +31,7 @@ def made(logits: list[float], scoring: Scoring = "softmax") -> ClassPrediction:
         "number": None,
     }[scoring]
     labels = tuple(f"<b>{place}</b>" for place in range(len(logits)))
-    return ClassPrediction("made", tokens_of(3), labels, numbers, scoring, probabilities, ())
+    return ClassPrediction("made", tokens_of(3), labels, numbers, scoring, probabilities)
 
 
 @pytest.mark.parametrize("scoring", SAYS)
@@ -96,7 +96,7 @@ def test_an_edit_draws_both_and_their_difference_the_largest_first(scoring: Scor
 
 def test_words_at_a_mask_are_drawn_before_and_after() -> None:
     values = np.array([0.5, 0.25], np.float32)
-    shift = WordShift(2, 3, ("<s>", "city"), values, values[::-1].copy(), 0.1, ())
+    shift = WordShift(2, 3, ("<s>", "city"), values, values[::-1].copy(), 0.1)
     figure = words_change_figure(shift, "[MASK]", "made").drawn(LIGHT)
     np.testing.assert_allclose(figure.data[0].x, values)
     np.testing.assert_allclose(figure.data[1].x, values[::-1])

@@ -78,7 +78,7 @@ def prediction_of(text: str, pair: str | None = None, offsets: bool = True) -> T
     if offsets:
         tokens = replace(tokens, offsets=(None, (0, 3), (4, 8), (9, 13), None))
     logits = np.zeros((5, 3), np.float32)
-    return TagPrediction("made", tokens, ("O", "B-PER", "B-LOC"), logits, logits, ())
+    return TagPrediction("made", tokens, ("O", "B-PER", "B-LOC"), logits, logits)
 
 
 @pytest.mark.parametrize("offsets", [True, False])
@@ -118,7 +118,7 @@ def answers_of(count: int, windows: int = 1) -> AnswerPrediction:
     listed = tuple(
         AnswerSpan(context[2 * a : 2 * b + 1], 2 * a, 2 * b + 1, 0.0, score, 0, a + 1, b + 1) for a, b, score in spans
     )
-    return AnswerPrediction("made", "who?", context, listed, None, parts, ())
+    return AnswerPrediction("made", "who?", context, listed, None, parts)
 
 
 def test_answers_that_overlap_a_better_one_have_no_mark_of_their_own() -> None:

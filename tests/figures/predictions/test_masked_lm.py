@@ -45,7 +45,7 @@ def prediction(typed: int | None = None) -> WordPrediction:
     logs = np.log(np.tile([0.5, 0.25, 0.125], (SEQ, 1))).astype(np.float32)
     own = np.where(known, np.log(0.01), np.nan).astype(np.float32)
     rank = np.where(known, 7, 0)
-    return WordPrediction("m", TOKENS, at_mask, ~known, own, rank, ids, logs, logs, ())
+    return WordPrediction("m", TOKENS, at_mask, ~known, own, rank, ids, logs, logs)
 
 
 def pieces() -> TextPieces:
@@ -90,7 +90,7 @@ def test_a_masked_token_is_filled_and_said_in_the_alt_text(theme: Theme) -> None
 @pytest.mark.parametrize("pixels", WIDTHS)
 def test_surprise_has_its_shade_and_its_number(pixels: int) -> None:
     values = np.array([np.nan, 0.0, 4.0, 2.0], np.float32)
-    spec = surprise_figure(PseudoLikelihood("m", TOKENS, values, ()), pieces())
+    spec = surprise_figure(PseudoLikelihood("m", TOKENS, values), pieces())
     theme = replace(LIGHT, pixels=pixels)
     figure = spec.drawn(theme)
     assert list([trace for trace in figure.data if trace.mode == "text"][1].text) == ["", "0.00", "4.00", "2.00"]
@@ -105,7 +105,7 @@ def test_the_scale_of_a_long_text_stands_at_its_beginning() -> None:
     seq = 400
     values = np.arange(seq, dtype=np.float32)
     runs = tuple(PieceRun((Piece(place, "word", "", "word", place, False, False),), 0, 0) for place in range(seq))
-    spec = surprise_figure(PseudoLikelihood("m", tokens_of(seq), values, ()), TextPieces(runs, False, False))
+    spec = surprise_figure(PseudoLikelihood("m", tokens_of(seq), values), TextPieces(runs, False, False))
     figure = spec.drawn(LIGHT)
     (bar,) = [trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale]
     assert figure.layout.height > 1_000
@@ -122,7 +122,7 @@ def lens(seq: int = SEQ) -> LogitLens:
     rank = (numbers + 1).astype(np.int64)
     rank[:, 0] = 0
     masked = np.zeros(seq, bool)
-    return LogitLens("m", tokens_of(seq), masked, ids, logs, -numbers, rank, numbers, numbers / 2, "", ())
+    return LogitLens("m", tokens_of(seq), masked, ids, logs, -numbers, rank, numbers, numbers / 2, "")
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -181,8 +181,8 @@ def test_no_word_is_wider_than_its_cell(seq: int, pixels: int, written: bool) ->
 
 
 def test_bars_of_terms_and_scores_are_the_results() -> None:
-    first = TermWeights("m", TOKENS, np.array([9, 8]), np.array([2.0, 1.0], np.float32), np.array([1, 2]), ())
-    second = TermWeights("m", TOKENS, np.array([8]), np.array([3.0], np.float32), np.array([3]), ())
+    first = TermWeights("m", TOKENS, np.array([9, 8]), np.array([2.0, 1.0], np.float32), np.array([1, 2]))
+    second = TermWeights("m", TOKENS, np.array([8]), np.array([3.0], np.float32), np.array([3]))
     figure = terms_figure(first, ("nine", "eight")).drawn(LIGHT)
     assert list(figure.data[0].x) == [2, 1]
     assert figure.layout.yaxis.ticktext[0] == f"nine <i>from {TOKENS.tokens[1]}</i>"

@@ -17,7 +17,7 @@ def scores(layers: int = 4) -> ProbeScores:
     draw = np.random.default_rng(0)
     accuracy, f1, control = (draw.random((layers, 5)).astype(np.float32) for _ in range(3))
     return ProbeScores(
-        "tiny", "", "topics", ("a", "b"), np.array([6, 4]), "mean", tuple(range(layers)), 3, accuracy, f1, control, ()
+        "tiny", "", "topics", ("a", "b"), np.array([6, 4]), "mean", tuple(range(layers)), 3, accuracy, f1, control
     )
 
 
@@ -25,7 +25,7 @@ def gold(count: int) -> GoldScores:
     confusion = np.arange(count * count).reshape(count, count)
     classes = tuple(f"<b>class {place}" for place in range(count))
     places = np.arange(3)
-    return GoldScores(classes, confusion, 0.5, np.full(count, 0.5, dtype=np.float32), places, places, ("", "", ""), ())
+    return GoldScores(classes, confusion, 0.5, np.full(count, 0.5, dtype=np.float32), places, places, ("", "", ""))
 
 
 @pytest.mark.parametrize("theme", THEMES)

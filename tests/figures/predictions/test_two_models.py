@@ -18,7 +18,7 @@ def compared(kind: ComparedKind, rows: int = 3, **changes: Any) -> PredictionCom
     none = ("",) * rows
     made = PredictionComparison(
         "one", "two", kind, "probability", "python", tuple(f"<b>{row}</b>" for row in range(rows)),
-        none, none, numbers, second, ("a", "b"), (),
+        none, none, numbers, second, ("a", "b"),
     )  # fmt: skip
     return replace(made, **changes)
 

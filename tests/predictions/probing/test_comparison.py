@@ -19,7 +19,7 @@ LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
 def predictions(answers: list[str], labels: tuple[str, ...] = LABELS, model: str = "a") -> TextPredictions:
     scores = np.linspace(0.5, 0.9, len(answers)).astype(np.float32)
     texts = tuple(f"text {place}" for place in range(len(answers)))
-    return TextPredictions(model, "sequence-classification", texts, None, tuple(answers), scores, labels, None, ())
+    return TextPredictions(model, "sequence-classification", texts, None, tuple(answers), scores, labels, None)
 
 
 def drawn(count: int, seed: int = 1) -> tuple[list[str], list[str], list[str]]:

@@ -14,7 +14,7 @@ LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
 def predictions(answers: list[str], labels: tuple[str, ...] = LABELS, task: str = "probe") -> TextPredictions:
     scores = np.linspace(0.5, 0.9, len(answers)).astype(np.float32)
     texts = tuple(f"text {place}" for place in range(len(answers)))
-    return TextPredictions("m", task, texts, None, tuple(answers), scores, labels, None, ())
+    return TextPredictions("m", task, texts, None, tuple(answers), scores, labels, None)
 
 
 def test_the_numbers_are_scikit_learns() -> None:

@@ -28,7 +28,7 @@ def test_steps_of_slides_count_figures_then_pictures(monkeypatch: pytest.MonkeyP
     steps: list[tuple[int, int]] = []
     names = ("layers", "tokens")
     opened = OpenedModel("all-MiniLM-L6-v2", Settings.from_environment())
-    files.report_slides(opened, "A river.", None, names, LIGHT, lambda *step: steps.append(step))
+    files.report_file(opened, "A river.", None, names, LIGHT, lambda *step: steps.append(step), slides=True)
     assert files.slides_steps(names) == 4
     assert [total for _, total in steps] == [4] * len(steps)
     assert [done for done, _ in steps] == [0, 1, 2, 2, 3, 4]

@@ -18,7 +18,7 @@ def made(count: int = 3, dimensions: int = 2) -> SentenceVectors:
     """Vectors of zeros."""
     return SentenceVectors(
         tuple("x" for _ in range(count)), np.zeros((count, dimensions), np.float32), np.ones(count, int),
-        np.zeros(count, bool), "m", "r", "mean", 1, False, "", "float32", count, 0, 0.0, (),
+        np.zeros(count, bool), "m", "r", "mean", 1, False, "", "float32", count, 0, 0.0,
     )  # fmt: skip
 
 

@@ -63,9 +63,7 @@ def merged_config(
     """The config of the merged model.
 
     Args:
-        base: config of the base.
         base_class: class of the family without a head, such as "BertModel".
-        settings: settings of the adapter.
         adapter: the adapter; None if its tensors are not on this machine.
         beside: the config.json beside the adapter; empty if there is none.
     """
@@ -195,13 +193,7 @@ class _Base:
 
 
 def fitted(adapter: Adapter, base: str, header: CheckpointHeader, base_class: BaseClass) -> FittedAdapter:
-    """Match an adapter to the files of its base.
-
-    Args:
-        base: name of the base, for error messages.
-        header: header of the base.
-        base_class: what is known of its class.
-    """
+    """Match an adapter to the files of its base."""
     known = _Base(adapter, base, header, base_class)
     whole = ModuleNames(adapter.settings.modules_to_save)
     listed = {each.name: around for each in adapter.saved if (around := whole.around(each.name))}

@@ -48,7 +48,6 @@ def product(update: LowRankUpdate, reader: TensorReader, fan_in_fan_out: bool) -
     """What an update adds to its matrix, in the orientation in which the matrix is stored.
 
     Args:
-        reader: reads the adapter's file.
         fan_in_fan_out: whether matrices are stored as inputs × outputs.
     """
     second, first = reader.read(update.second), reader.read(update.first)
@@ -65,11 +64,8 @@ class MergedMatrix:
     stored: StoredTensor
     """Tensor of the base's files."""
     update: LowRankUpdate
-    """Its update."""
     base_folder: Path
-    """Folder with the files of the base."""
     adapter_folder: Path
-    """Folder with the file of the adapter."""
     fan_in_fan_out: bool
     """Whether matrices are stored as inputs × outputs."""
 
@@ -86,12 +82,7 @@ class MergedMatrix:
 
 
 def merged_matrices(adapter: FittedAdapter, base_folder: Path) -> tuple[MergedMatrix, ...]:
-    """The matrices that an adapter updates, in the order of its file.
-
-    Args:
-        adapter: the adapter, matched to its base.
-        base_folder: folder with the files of the base.
-    """
+    """The matrices that an adapter updates, in the order of its file."""
     folder, is_turned = adapter.adapter.folder, adapter.adapter.settings.fan_in_fan_out
     return tuple(MergedMatrix(stored, update, base_folder, folder, is_turned) for stored, update in adapter.updates)
 
@@ -104,9 +95,6 @@ def merged_folder(
     Only readers of the same adapter on the same base wait for each other.
 
     Args:
-        base_folder: folder with the safetensors files of the base.
-        header: the headers of these files.
-        base_class: what is known of the class of the base.
         state: changes with the files of the adapter and of the base.
     """
     files = (str(adapter.folder), str(base_folder))

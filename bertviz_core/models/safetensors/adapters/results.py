@@ -55,9 +55,7 @@ class Adapter:
     name: str
     """Name under which it was opened."""
     folder: Path
-    """Folder with its files."""
     settings: AdapterSettings
-    """Its settings."""
     updates: tuple[LowRankUpdate, ...]
     """Updates of low rank, in the order of the file."""
     saved: tuple[SavedTensor, ...]
@@ -85,7 +83,6 @@ class FittedAdapter:
     """An adapter matched to the tensors of its base."""
 
     adapter: Adapter
-    """Its contents."""
     updates: tuple[tuple[StoredTensor, LowRankUpdate], ...]
     """Changed tensor of the base's files, its update."""
     saved: tuple[tuple[str, SavedTensor], ...]

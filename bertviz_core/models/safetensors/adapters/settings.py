@@ -86,7 +86,6 @@ class AdapterSettings:
     revision: str
     """Revision of that model on the Hub; "" for the main branch."""
     rank: int
-    """Rank of its updates."""
     ranks: Mapping[str, tuple[int, int]]
     """As `alphas`: the ranks of single modules, which may be named by regular expressions."""
     any_rank: frozenset[int] | None

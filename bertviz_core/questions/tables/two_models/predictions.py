@@ -14,7 +14,6 @@ from bertviz_core.text import counted, decimals, escape_controls, shortened
 MAX_ROWS = 40
 """Most rows in a terminal; the changed ones first where there are more."""
 QUOTED = 80
-"""Most characters of an answer in a sentence."""
 FIELDS = "name", "first_answer", "second_answer", "first", "second", "difference", "changed"
 
 

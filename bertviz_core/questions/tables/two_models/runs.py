@@ -17,11 +17,9 @@ from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
 MAX_ROWS = 40
 """Most rows in a terminal; those with the largest numbers."""
 QUOTED = 30
-"""Most characters of a token in a sentence."""
 
 
 def _map(compared: AttentionComparison, side: int) -> dict[str, Any]:
-    """The map of a model with its layer, head, rows and columns."""
     names = "layer head queries=queries.labels keys=keys.labels weights hidden_share"
     return {"model": compared.models[side], **fields((compared.first, compared.second)[side], names)}
 

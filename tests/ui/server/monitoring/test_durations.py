@@ -4,8 +4,9 @@ import logging
 import re
 
 import pytest
+from prometheus_client import generate_latest
 
-from ui.server.monitoring import BUCKETS_S, Durations, sample
+from ui.server.monitoring import BUCKETS_S, Durations
 
 LINE = re.compile(r'([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[\d.e+-]+|\+Inf|NaN)')
 LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -21,10 +22,14 @@ def read(lines: list[str]) -> Samples:
             continue
         found = LINE.fullmatch(line)
         assert found is not None, line
-        key = found[1], tuple(LABEL.findall(found[2] or ""))
+        key = found[1], tuple(sorted(LABEL.findall(found[2] or "")))
         assert key not in samples, f"twice: {line}"
         samples[key] = float(found[3])
     return samples
+
+
+def lines(handler: Durations) -> list[str]:
+    return generate_latest(handler.registry).decode().splitlines()
 
 
 def counted(*durations: tuple[str, str, float, str]) -> Durations:
@@ -38,34 +43,32 @@ def counted(*durations: tuple[str, str, float, str]) -> Durations:
 def test_a_histogram_has_what_was_counted() -> None:
     """A bucket counts all durations up to its bound, itself included; the last counts all."""
     seconds = [0.01, 0.05, 0.051, 2.5, 1000.0]
-    samples = read(counted(*(("page", "words", each, "done") for each in seconds)).lines())
-    name, labels = "inside_bert_page_duration_seconds", (("page", "words"), ("outcome", "done"))
+    samples = read(lines(counted(*(("page", "words", each, "done") for each in seconds))))
+    name, labels = "inside_bert_page_duration_seconds", (("outcome", "done"), ("page", "words"))
     assert samples[f"{name}_count", labels] == 5
     assert samples[f"{name}_sum", labels] == pytest.approx(sum(seconds))
     for bound in (*map(str, BUCKETS_S), "+Inf"):
         expected = sum(each <= float(bound) for each in seconds)
-        assert samples[f"{name}_bucket", (*labels, ("le", bound))] == expected, bound
+        assert samples[f"{name}_bucket", (("le", bound), *labels)] == expected, bound
 
 
 def test_names_and_outcomes_are_apart_and_kinds_are_metrics_of_their_own() -> None:
     done, failed = ("run", "trace", 1.0, "done"), ("run", "trace", 1.0, "failed")
-    samples = read(counted(done, done, failed, ("question", "lens", 2.0, "done")).lines())
+    samples = read(lines(counted(done, done, failed, ("question", "lens", 2.0, "done"))))
     counts = {key: value for key, value in samples.items() if key[0].endswith("_count")}
     assert counts == {
-        ("inside_bert_run_duration_seconds_count", (("run", "trace"), ("outcome", "done"))): 2,
-        ("inside_bert_run_duration_seconds_count", (("run", "trace"), ("outcome", "failed"))): 1,
-        ("inside_bert_question_duration_seconds_count", (("question", "lens"), ("outcome", "done"))): 1,
+        ("inside_bert_run_duration_seconds_count", (("outcome", "done"), ("run", "trace"))): 2,
+        ("inside_bert_run_duration_seconds_count", (("outcome", "failed"), ("run", "trace"))): 1,
+        ("inside_bert_question_duration_seconds_count", (("outcome", "done"), ("question", "lens"))): 1,
     }
 
 
 def test_a_record_of_anything_else_is_not_counted() -> None:
     handler = Durations()
     handler.handle(logging.makeLogRecord({"msg": "started"}))
-    assert handler.lines() == []
+    assert read(lines(handler)) == {}
 
 
 def test_marks_in_a_label_are_escaped() -> None:
-    line = sample("a", 1, {"b": 'say "x\\y"\nnow'})
-    assert line == 'a{b="say \\"x\\\\y\\"\\nnow"} 1'
-    assert read([line])
-    assert sample("a", 0.25) == "a 0.25"
+    samples = read(lines(counted(("page", 'say "x\\y"\nnow', 1.0, "done"))))
+    assert {labels[-1] for _, labels in samples} == {("page", 'say \\"x\\\\y\\"\\nnow')}

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK
 from tests.ui.server.monitoring.test_durations import Samples, read
 from ui.cache.figures import ACTIVITY, logged, results
-from ui.server.monitoring import DURATIONS, MetricsServer, exposition, start_metrics
+from ui.server.monitoring import DURATIONS, EVENTS, MetricsServer, metrics, start_metrics
 
 SETTINGS = Settings.from_environment()
 
@@ -40,8 +41,12 @@ def server(port: int) -> Iterator[MetricsServer]:
     ACTIVITY.propagate = before[1]
 
 
+def lines() -> list[str]:
+    return generate_latest(metrics(SETTINGS)).decode().splitlines()
+
+
 def now() -> Samples:
-    return read(exposition(SETTINGS).splitlines())
+    return read(lines())
 
 
 def test_without_a_port_there_are_no_metrics() -> None:
@@ -68,7 +73,7 @@ def test_names_and_units_are_those_that_prometheus_asks_for(server: MetricsServe
     with logged("page", "words"):
         pass
     kinds: dict[str, str] = {}
-    for line in exposition(SETTINGS).splitlines():
+    for line in lines():
         if line.startswith("# TYPE"):
             _, _, name, kind = line.split(" ")
             assert name not in kinds
@@ -80,7 +85,9 @@ def test_names_and_units_are_those_that_prometheus_asks_for(server: MetricsServe
     assert {name for name, kind in kinds.items() if kind == "counter"} == {
         name for name in kinds if name.endswith("_total")
     }
-    assert {name for name, kind in kinds.items() if kind == "histogram"} == {"inside_bert_page_duration_seconds"}
+    assert {name for name, kind in kinds.items() if kind == "histogram"} == {
+        f"inside_bert_{event}_duration_seconds" for event in EVENTS
+    }
     assert not [name for name in kinds if re.search(r"milli|micro|minutes|kilo|mega|mib|percent", name)]
 
 
