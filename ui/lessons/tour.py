@@ -61,6 +61,7 @@ ORDER = (
     "twelve-heads-one-matrix",
     "attention-and-what-it-is-not",
     "what-makes-two-sentences-alike",
+    "why-are-my-vectors-different",
     "which-heads-and-words-matter",
     "a-fine-tuning-that-collapsed",
     WRONG,
