@@ -156,7 +156,7 @@ def show_page(
         name_model = heading(page, question_of(SharedModel(name)))
         opened = open_model(name)
         views = views if views_of is None else views_of(opened)
-        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
+        lacks = {view.title: lack for view in views if view.lacks is not None and (lack := view.lacks(opened))}
     offered = [view for view in views if view.title not in lacks]
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:

@@ -4,13 +4,15 @@ Session state is read and written here, in the modules of widgets (ui/widgets, u
 and by the lessons, each for its own keys. A widget's key is its name in the address, so that a link restores the view.
 """
 
+import os
+from functools import lru_cache
 from threading import Event
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.base.style import WIDE
-from bertviz_core.models.sources import offers
+from bertviz_core.models.sources import Offer, offers
 from bertviz_core.settings import Settings
 
 TEACHING_SIZES = (
@@ -32,6 +34,8 @@ TRAINED_PROBE = "trained_probe"
 """Session key of the probe trained last; other pages offer it as a target."""
 TOUR = "tour"
 """Session key of the current place in a lesson."""
+MODELS = "models_to_choose_from"
+"""Session key: the models that the current run offers."""
 PIXELS = "page_pixels"
 """Session key of the page's width in pixels."""
 WINDOW_WIDTH = "window_width"
@@ -51,6 +55,11 @@ first_page_sent = Event()
 
 def settings() -> Settings:
     """The settings of this server."""
+    return _settings(tuple(os.environ.items()))
+
+
+@lru_cache(maxsize=4)
+def _settings(environment: tuple[tuple[str, str], ...]) -> Settings:
     return Settings.from_environment()
 
 
@@ -74,9 +83,21 @@ def is_presenting() -> bool:
     return st.query_params.get(PRESENT) == "true" and not st.context.is_embedded
 
 
-def model_names() -> tuple[str, ...]:
-    """Names of the offered models; those that can run a text here come first."""
-    return tuple(offer.name for offer in offers(settings()))
+def look_for_models() -> tuple[Offer, ...]:
+    """Look once a run which models there are to choose from; those that can run a text here come first."""
+    offered = offers(settings())
+    store(MODELS, offered)
+    return offered
+
+
+def model_offers() -> tuple[Offer, ...]:
+    """The models to choose from, as this run has found them."""
+    return stored(MODELS) or offers(settings())
+
+
+def model_names(ready: bool = False) -> tuple[str, ...]:
+    """Names of the offered models, or of those that can run a text here, which come first."""
+    return tuple(each.name for each in model_offers() if not ready or each.readiness == "ready")
 
 
 def stored(key: str, default: Any = None) -> Any:

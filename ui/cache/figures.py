@@ -1,6 +1,5 @@
 """Drawn figures, cached functions, and what a view shows."""
 
-import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,8 +126,6 @@ def _outcome(error: BaseException) -> dict[str, str]:
 
 MOST_BYTES = 8 * 1024**2
 """Most bytes of arrays and texts that are hashed; hashing more takes longer than drawing the figure."""
-MOST_VALUES = 20_000
-"""Most single values that are hashed."""
 PER_BYTE = 4
 """Estimated bytes of a figure in memory per byte of its JSON."""
 
@@ -152,75 +149,36 @@ def key_digest(key: tuple[object, ...]) -> bytes | None:
 
     Inputs are compared by value and not by identity, so that recomputed results find the figure drawn before.
     """
-    digest = _Digest()
-    try:
-        digest.add(key)
-    except _TooMuch:
-        return None
-    return digest.value
-
-
-class _TooMuch(Exception):  # noqa: N818  # no error: it ends the walk
-    """The inputs are too large to hash, or of a type that cannot be hashed by value."""
-
-
-class _Digest:
-    """Hashes plain values, arrays, collections and frozen results, each with its type."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
-        self._bytes, self._values = MOST_BYTES, MOST_VALUES
-
-    @property
-    def value(self) -> bytes:
-        return self._hash.digest()
-
-    def add(self, value: object) -> None:
-        self._values -= 1
-        if self._values < 0:
-            raise _TooMuch
-        if isinstance(value, Trace):  # large, but identical for the same model, revision, number format and text
-            self.add((value.model, value.revision, value.dtype, value.attention_source, value.tokens))
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-            self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
-            self._hash.update(np.ascontiguousarray(value).data)
-        elif value is None or isinstance(value, str | bool | int | float | np.generic):
-            text = repr(value)
-            self._write(type(value), text, len(text))
-        elif isinstance(value, Mapping):
-            self._collection(value, [part for pair in value.items() for part in pair])
-        elif isinstance(value, Sequence):
-            self._collection(value, value)
-        elif isinstance(value, msgspec.Struct):
-            self._struct(value)
-        elif dataclasses.is_dataclass(value):
-            self._collection(value, [getattr(value, field.name) for field in dataclasses.fields(value)])
-        else:
-            raise _TooMuch
-
-    def _collection(self, whole: object, parts: Sequence[object]) -> None:
-        if len(parts) > self._values:
-            raise _TooMuch
-        self._write(type(whole), str(len(parts)), 0)
-        for part in parts:
-            self.add(part)
-
-    def _struct(self, value: msgspec.Struct) -> None:
-        """Hash all fields at once, since a ledger has thousands of rows."""
+    digest, left = hashlib.blake2b(digest_size=16), MOST_BYTES
+    for part in key:
+        if isinstance(part, Trace):  # large, but identical for the same model, revision, number format and text
+            part = (part.model, part.revision, part.dtype, part.attention_source, part.tokens)
         try:
-            raw = msgspec.msgpack.encode(value)
-        except (TypeError, ValueError, OverflowError) as error:  # an object, a lone surrogate, a very large number
-            raise _TooMuch from error
-        self._write(type(value), str(len(raw)), len(raw))
-        self._hash.update(raw)
+            raw = _ENCODER.encode(part)
+        except (TypeError, ValueError, OverflowError):  # an object, a lone surrogate, a very large number or array
+            return None
+        left -= len(raw)
+        if left < 0:
+            return None
+        digest.update(f"{type(part).__module__}.{type(part).__qualname__} {len(raw)} ".encode())
+        digest.update(raw)
+    return digest.digest()
 
-    def _write(self, kind: type, text: str, nbytes: int) -> None:
-        self._bytes -= nbytes
-        if self._bytes < 0:
-            raise _TooMuch
-        self._hash.update(
-            f"{kind.__module__}.{kind.__qualname__} {len(text)} {text} ".encode("utf-8", "backslashreplace")
-        )
+
+def _plain(value: object) -> object:
+    """What msgpack has no form for, as something that it has one for."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and value.nbytes <= MOST_BYTES:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, np.generic):
+        return value.dtype.str, value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return tuple(value)
+    raise TypeError(type(value))
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain)
 
 
 def _nbytes(figure: Any) -> int:

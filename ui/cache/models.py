@@ -93,8 +93,22 @@ def saved_class(name: str) -> str:
 
 def source_key(name: str) -> SourceKey:
     """Return the cache key of a model for its current files."""
-    current = source(name)
+    return _source_key(source(name))
+
+
+def _source_key(current: ModelSource) -> SourceKey:
     return SourceKey(current.name, current.kind, current.revision, current.has_weights)
+
+
+def answer_key(name: str) -> tuple[SourceKey, str]:
+    """Cache key of a model's answers: its files, and the source of its attention if that is not recorded.
+
+    So results are computed again once recorded attention has failed its comparison.
+    """
+    origin = source(name)
+    model: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
+    attention = "" if model is None or model.attention_source == "recorded" else model.attention_source
+    return _source_key(origin), attention
 
 
 def tasks(name: str) -> tuple[str, ...]:
@@ -208,16 +222,6 @@ BYTES_PER_ENTRY = 300
 def loaded(name: str) -> LoadedModel:
     """Return a model in memory, loaded from its current files."""
     return _loaded(source(name))
-
-
-def attention_source(name: str) -> str:
-    """Return the source of a loaded model's attention if it is not recorded; "" for all other models.
-
-    It is part of cache keys, so that results are recomputed once recorded attention has failed its comparison.
-    """
-    origin = source(name)
-    loaded_model: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
-    return "" if loaded_model is None or loaded_model.attention_source == "recorded" else loaded_model.attention_source
 
 
 def rounded(name: str, rounding: Rounding) -> LoadedModel:

@@ -233,7 +233,7 @@ class SharedModel(SharedSubject, Opened):
 
     def key(self, key: Hashable) -> Hashable:
         """The cache key of a value: the state of the model's files, and the key itself."""
-        return source_key(self.name), models.attention_source(self.name), key
+        return *models.answer_key(self.name), key
 
     def _with_runs(self, value: Any) -> Any:
         """Restore the traces of a cached answer."""

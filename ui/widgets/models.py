@@ -11,7 +11,7 @@ from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError, MissingFilesError, ModelNotFoundError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, PREDICTS, SPLADE
-from bertviz_core.models.sources import ModelSource, Offer, offers, resolve
+from bertviz_core.models.sources import ModelSource, Offer, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
@@ -32,7 +32,7 @@ from ui.address.widgets import BOUND, select, several
 from ui.cache.figures import note, view_in_sight
 from ui.cache.models import REMEMBERED_S, forget_unreached, source
 from ui.components.frame import view_links
-from ui.session import TEACHING_SIZES, model_names, settings, store, stored
+from ui.session import TEACHING_SIZES, look_for_models, model_names, settings, store, stored
 
 
 class HubReach:
@@ -178,7 +178,7 @@ HELP = (
 def model_select() -> None:
     """Show the list in the sidebar. The address contains only the name of the model."""
     free = not settings().allowed_models
-    offered = {offer.name: label(offer) for offer in offers(settings())}
+    offered = {offer.name: label(offer) for offer in look_for_models()}
     first = next(iter(offered), DEFAULT_MODEL)
     _follow_address(tuple(offered), free)
     st.selectbox(
@@ -234,13 +234,12 @@ def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None)
 
 def ready(names: Sequence[str]) -> list[str]:
     """Those of some models that are offered and can run a text here."""
-    offered = {offer.name for offer in offers(settings()) if offer.readiness == "ready"}
-    return [name for name in names if name in offered]
+    return [name for name in names if name in model_names(ready=True)]
 
 
 def ready_model() -> str | None:
     """The first model that can run a text here; None if there is none."""
-    return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
+    return next(iter(model_names(ready=True)), None)
 
 
 def model_before() -> str | None:
@@ -346,8 +345,7 @@ def second_name() -> str:
 
 def names_with_weights(first: str) -> list[str]:
     """Offered models with weights on this machine, and the current one; nothing is loaded."""
-    ready = [offer.name for offer in offers(settings()) if offer.readiness == "ready"]
-    return list(dict.fromkeys((*ready, first)))
+    return list(dict.fromkeys((*model_names(ready=True), first)))
 
 
 def likest(first: str, names: Sequence[str]) -> str:
