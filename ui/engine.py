@@ -10,38 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions import view as parts
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options, Param, joined_names
-from bertviz_core.questions.view import (
-    Ask,
-    Beside,
-    Button,
-    Cell,
-    Click,
-    Code,
-    Columns,
-    Controls,
-    Download,
-    Explained,
-    Figure,
-    Folded,
-    Links,
-    Metrics,
-    Notices,
-    OtherModel,
-    PageLinks,
-    Part,
-    PutTexts,
-    Row,
-    Run,
-    SecondModel,
-    Section,
-    Table,
-    TableFiles,
-    Text,
-    TextField,
-    View,
-)
+from bertviz_core.questions.view import Ask, Part, View
 from bertviz_core.text import escape_markdown
 from ui.address.navigation import bring_along
 from ui.address.registry import TYPED, put
@@ -68,8 +40,8 @@ from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
-from ui.widgets.answers import answer
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
+from ui.widgets.files import save_button
 from ui.widgets.heading import (
     head_select,
     heading,
@@ -96,7 +68,7 @@ from ui.widgets.models import (
     store_state,
     view_choice,
 )
-from ui.widgets.run_model import shown_to_user
+from ui.widgets.run_model import answer, shown_to_user
 
 FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
@@ -335,9 +307,9 @@ def _sentence(param: Param) -> str:
     return f"{param.help[0].upper()}{param.help[1:]}."
 
 
-def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
+def draw_parts(shown: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
-    for part in parts:
+    for part in shown:
         draw(part, opened, ask, options)
 
 
@@ -348,25 +320,25 @@ def draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 
 @draw.register
-def _(part: Text, *_: Any) -> None:
+def _(part: parts.Text, *_: Any) -> None:
     LEVELS[part.level](part.markdown)
 
 
 @draw.register
-def _(part: Notices, *_: Any) -> None:
+def _(part: parts.Notices, *_: Any) -> None:
     for notice in unshown(part.notices):
         LEVELS[part.level](escape_markdown(f"{part.before}{notice}"))
 
 
 @draw.register
-def _(part: Metrics, *_: Any) -> None:
+def _(part: parts.Metrics, *_: Any) -> None:
     with st.container(horizontal=True):
         for each in part.metrics:
             st.metric(each.label, each.value, help=each.help or None)
 
 
 @draw.register
-def _(part: Table, *_: Any) -> None:
+def _(part: parts.Table, *_: Any) -> None:
     if part.folded:
         folded_table(part.folded, part.frame, part.alt, part.formats)
         return
@@ -375,28 +347,28 @@ def _(part: Table, *_: Any) -> None:
 
 
 @draw.register
-def _(part: Code, *_: Any) -> None:
+def _(part: parts.Code, *_: Any) -> None:
     st.code(part.text, language=part.language, wrap_lines=True, height=part.height)
 
 
 @draw.register
-def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(key=f"halves_{part.key}"):
         places = st.columns([1, 1], gap="medium")
-    for place, parts in zip(places, (part.left, part.right), strict=True):
+    for place, shown in zip(places, (part.left, part.right), strict=True):
         with place:
-            draw_parts(parts, opened, ask, options)
+            draw_parts(shown, opened, ask, options)
 
 
 @draw.register
-def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
     with folded(part.label, part.key) as place:
         if place.open:
             draw_parts(part.show(), opened, ask, options)
 
 
 @draw.register
-def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     with noted_if(part.named_by is None or part.named_by.key in st.query_params):
         below = _block(part)
     with below:
@@ -405,7 +377,7 @@ def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
         _take_cell(part.spec.chart, part.cells)
 
 
-def _block(part: Figure) -> DeltaGenerator:
+def _block(part: parts.Figure) -> DeltaGenerator:
     return figure_block(
         part.spec,
         part.file,
@@ -425,7 +397,7 @@ def _block(part: Figure) -> DeltaGenerator:
 
 @draw.register
 @st.fragment
-def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _section(part: parts.Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
         if part.example:
             first, second = two_texts(part.example)
@@ -442,7 +414,7 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
 
 
 @draw.register
-def _(part: Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = with_controls(part.params, opened, options)
     draw_parts(part.show(opened, ask, options), opened, ask, options)
@@ -450,7 +422,7 @@ def _(part: Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 @draw.register
 @st.fragment
-def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _beside(part: parts.Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
     figure = part.figure
     key = figure.spec.chart
     with st.container(key=f"halves_{key}"):
@@ -466,28 +438,28 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
 
 
 @draw.register
-def _(part: Explained, *_: Any) -> None:
+def _(part: parts.Explained, *_: Any) -> None:
     explained(part.key, part.words, part.code)
 
 
 @draw.register
-def _(part: OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
+def _(part: parts.OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
     other = SharedModel(part.name)
     draw_parts(part.show(other, _ask(other), options), other, _ask(other), options)
 
 
 @draw.register
-def _(part: PutTexts, *_: Any) -> None:
+def _(part: parts.PutTexts, *_: Any) -> None:
     st.button(part.label, key=part.key, on_click=put_texts, args=(part.text, part.pair))
 
 
 @draw.register
-def _(part: Run, opened: SharedModel, _: Ask, options: Options) -> None:
+def _(part: parts.Run, opened: SharedModel, _: Ask, options: Options) -> None:
     run_model.agreed_cost(opened.head(part.task).base, opened.tokens(options.text(), options.pair))
 
 
 @draw.register
-def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
     def show(name: str) -> None:
         draw_parts(part.show(name), opened, ask, replace(options, values={**options.values, OTHER.key: name}))
 
@@ -495,14 +467,14 @@ def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> Non
 
 
 @draw.register
-def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
     cell = cell_click(part.chart, partial(_choose, part))
     if cell is not None:  # of an address, or of a browser that has just come back
         _choose(part, *cell)
     draw_parts(part.show(cell), opened, ask, options)
 
 
-def _choose(part: Cell, row: int, column: int) -> None:
+def _choose(part: parts.Cell, row: int, column: int) -> None:
     """Select what a newly clicked cell stands for; an old click undoes no later choice."""
     last = f"{part.chart}_last_cell"
     if part.param is not None and (row, column) != stored(last):
@@ -512,17 +484,17 @@ def _choose(part: Cell, row: int, column: int) -> None:
 
 
 @draw.register
-def _(part: Row, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Row, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_parts(part.parts, opened, ask, options)
 
 
 @draw.register
-def _(part: Button, *_: Any) -> None:
+def _(part: parts.Button, *_: Any) -> None:
     st.button(part.label, key=part.key, on_click=_press, args=(part,))
 
 
-def _press(button: Button) -> None:
+def _press(button: parts.Button) -> None:
     """Set controls, and open a view; a new widget does not write its value into the address, so it is written here."""
     if button.view:
         open_view(button.view)
@@ -533,40 +505,38 @@ def _press(button: Button) -> None:
 
 
 @draw.register
-def _(part: Links, *_: Any) -> None:
+def _(part: parts.Links, *_: Any) -> None:
     links = [Link(each.label, address(each.page, each.query)) for each in part.links]
     step_links(links, part.key, part.label)
 
 
 @draw.register
-def _(part: Download, *_: Any) -> None:
-    st.download_button(
-        part.label, part.content, part.name, part.media, key=part.key, help=part.help or None, on_click="ignore"
-    )
+def _(part: parts.Download, *_: Any) -> None:
+    save_button(part.label, part.content, part.name, part.media, part.key, part.help or None)
 
 
 @draw.register
-def _(part: TableFiles, *_: Any) -> None:
+def _(part: parts.TableFiles, *_: Any) -> None:
     table_files(part.frame, part.key, part.file)
 
 
 @draw.register
-def _(part: PageLinks, *_: Any) -> None:
+def _(part: parts.PageLinks, *_: Any) -> None:
     links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
     page_links([("", links)], part.key, label=part.label)
 
 
 @draw.register
-def _(_: TextField, *__: Any) -> None:
+def _(_: parts.TextField, *__: Any) -> None:
     place_for_text()
 
 
-def _on_click(part: Figure) -> Callable[[], None] | None:
+def _on_click(part: parts.Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
     return None if part.click is None else partial(take_click, part.spec.chart, part.click)
 
 
-def take_click(chart_key: str, click: Click) -> None:
+def take_click(chart_key: str, click: parts.Click) -> None:
     """Select what was clicked last in a chart."""
     event = stored(chart_key)
     points = event["selection"]["points"] if event else []

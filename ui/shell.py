@@ -13,13 +13,13 @@ from ui import session, share
 from ui.address import navigation, registry
 from ui.address.registry import TYPED
 from ui.cache.figures import logged, noted
-from ui.components.frame import LARGER, PageLink, glossary, page_links, page_width, presenter, window_height
+from ui.components.frame import LARGER, PageLink, glossary, logo, mark, page_links, page_width, presenter, window_height
 from ui.lessons import handout, pinning, pins, tour
-from ui.server import start
-from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
+from ui.server.access import ABSENT, absent_words, nearest_page
 from ui.server.monitoring import model_fact
+from ui.session import require_sign_in
 from ui.widgets.files import PageReport
-from ui.widgets.heading import beside_title, panel, text_inputs, text_on_page
+from ui.widgets.heading import SESSION, beside_title, keep_texts, panel, read_tab_texts, text_inputs, text_on_page
 from ui.widgets.models import model_select, reads_text, second_select
 from ui.widgets.run_model import no_such_page, shown_to_user
 
@@ -27,9 +27,9 @@ REPORT = "report_open"
 """Key of the panel of the report."""
 FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=start.mark(theme), layout="wide")
+st.set_page_config(page_title="Inside BERT", page_icon=mark(theme), layout="wide")
 if not st.context.is_embedded:
-    st.logo(start.logo(theme), icon_image=start.mark(theme), size="large")
+    st.logo(logo(theme), icon_image=mark(theme), size="large")
 
 pages = {
     entry.name: st.Page(
@@ -44,8 +44,8 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
-if share.SESSION not in st.session_state:
-    share.read_tab_texts()
+if SESSION not in st.session_state:
+    read_tab_texts()
 if unread := registry.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
@@ -128,7 +128,7 @@ else:
                 panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
             glossary(here)
         model_and_text()
-        share.keep_texts()
+        keep_texts()
 session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
 if session.is_presenting():
     presenter()
@@ -147,12 +147,12 @@ if absent and here == FIRST:
     no_such_page(absent_words(absent, titles), link)
 if is_drawing:
     handout.drawing_bar()
+beside_title.set(beside)
 pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
 to_record = handout.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
     text_on_page(),
-    beside_title(beside),
     report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,
 ):
     page.run()

@@ -35,7 +35,7 @@ from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui import engine
 from ui.cache.folders import SharedCorpus
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]

@@ -27,12 +27,7 @@ def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T: ..
 
 
 def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -> str:
-    """Show a few options side by side, one of which is always selected.
-
-    Args:
-        options: the options that apply here, the default first; by default all of the parameter's.
-        **more: arguments of `st.segmented_control`.
-    """
+    """Show a few options side by side, one of which is always selected; those that apply here, the default first."""
     options = options or param.options
     keep_among(param.key, options, options[0])
     _write_brought(param.key, options[0], more)
@@ -51,12 +46,9 @@ def select(param: Param, label: str, options: Sequence[T], first: T | None = Non
 
 
 def select(param: Param, label: str, options: Sequence[str] = (), first: str | None = None, **more: Any) -> str:
-    """Show a list of options, one of which is always selected.
+    """Show a list of options, one of which is always selected, by default the first.
 
-    Args:
-        options: the options that apply here; by default all of the parameter's.
-        first: the default; the first option if None.
-        **more: arguments of `st.selectbox`. With `accept_new_options` any value is kept.
+    With `accept_new_options` any value is kept.
     """
     options = list(options or param.options)
     first = options[0] if first is None else first
@@ -68,13 +60,7 @@ def select(param: Param, label: str, options: Sequence[str] = (), first: str | N
 
 
 def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
-    """Show a field for a whole number between two bounds.
-
-    Args:
-        least: the lowest number.
-        most: the highest number.
-        **more: arguments of `st.number_input`.
-    """
+    """Show a field for a whole number between two bounds."""
     keep_within(param.key, least, most)
     _write_brought(param.key, first, more)
     return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
@@ -122,13 +108,7 @@ def typed(param: Param, label: str, own: str = "", **more: Any) -> str:
 
 
 def edited(param: Param, label: str, own: str, **more: Any) -> str:
-    """Show a field for an edited version of a text, which equals the text until edited; as `typed`, not in the address.
-
-    Args:
-        param: the parameter of the edited text.
-        own: the text.
-        **more: arguments of `st.text_area`.
-    """
+    """Show a field for an edited version of a text, which equals it until edited; as `typed`, not in the address."""
     _until_edited(param.key, own)
     return str(st.text_area(label, key=param.key, height=68, persist_state="session", **more))
 

@@ -39,10 +39,6 @@ def cached_by_bytes(
     """Cache a function's results by its arguments, except those whose name begins with "_".
 
     Unlike st.cache_resource it counts bytes and not entries. Results are shared between sessions and never changed.
-
-    Args:
-        spinner: text shown during the computation; "" for none.
-        size: returns the bytes of a result.
     """
 
     def decorated(make: Callable[P, T]) -> Callable[P, T]:
@@ -81,14 +77,10 @@ def logged(
 ) -> Iterator[None]:
     """Log how long a computation took, and how it ended; exceptions are propagated.
 
-    The outcome is "done", "refused" with one sentence to the reader, "stopped" by the reader or for a newer click, or
-    "failed". The error is logged by the name of its class alone, since its message may contain a text.
-
-    Args:
-        event: kind of the computation: page, question, run or job.
-        name: its name, from the code and never from a reader.
-        facts: returns further fields, called before the computation if it is logged; no texts or tokens.
-        if_done: whether a computation that is done is logged, and not only one that is refused or fails.
+    The outcome is "done", which is logged `if_done`, "refused" with one sentence to the reader, "stopped" by the reader
+    or for a newer click, or "failed". The error is logged by the name of its class alone, since its message may contain
+    a text. The event is page, question, run or job; the name is from the code and never from a reader; no texts or
+    tokens are among the facts.
     """
     if not ACTIVITY.isEnabledFor(logging.INFO):
         yield
@@ -130,10 +122,8 @@ PER_BYTE = 4
 """Estimated bytes of a figure in memory per byte of its JSON."""
 
 
-def cached_figure(figure: Any, theme: Theme) -> Any:
-    """Return the drawn figure of a specification in a theme and width; a finished figure is returned unchanged."""
-    if not isinstance(figure, FigureSpec):
-        return figure
+def cached_figure(figure: FigureSpec, theme: Theme) -> Any:
+    """Return the drawn figure of a specification in a theme and width."""
     look = (theme.name, theme.pixels, theme.tall)
     if look not in figure.cache:
         digest = key_digest(figure.key) if figure.key else None
@@ -192,10 +182,7 @@ HOW = "The lines of Python that make it"
 class ShownFigure:
     """A figure of a view."""
 
-    figure: Any
-    """A FigureSpec, or a finished figure."""
-    title: str
-    alt: str
+    figure: FigureSpec
     words: str
     """The caption below it."""
     models: tuple[tuple[str, str], ...]
@@ -235,15 +222,11 @@ class ShownView:
         """Names of the figures, as in `figure --list`."""
         drawn = [each.names for each in self.figures.values() if isinstance(each, ShownDrawing)]
         specs = [each.figure for each in self.figures.values() if isinstance(each, ShownFigure)]
-        named = {str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key}
+        named = {str(spec.key[0]) for spec in specs if spec.key}
         return frozenset(named).union(*drawn)
 
     def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
-        """Sections of a report: the figures of the view, or its tables where it has no figures.
-
-        Args:
-            models: name and revision of the chosen model.
-        """
+        """Sections of a report: the figures of the view, or its tables where it has no figures."""
         if self.figures:
             return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
         code, below = "\n".join(self.code.values()), Caption("", self.models or tuple(models))
@@ -256,10 +239,11 @@ class ShownView:
         if isinstance(shown, ShownDrawing):  # its page has the caption
             code, page = self.code.get(key, ""), shown.page(theme)
             return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
-        figure = cached_figure(shown.figure, theme)
+        spec, figure = shown.figure, cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
-        code = self.code.get(key, "")
-        return ReportSection(f"view-{key}", shown.title, shown.alt or shown.title, figure, caption, code, HOW)
+        return ReportSection(
+            f"view-{key}", spec.title, spec.alt or spec.title, figure, caption, self.code.get(key, ""), HOW
+        )
 
 
 _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)

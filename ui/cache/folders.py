@@ -24,12 +24,7 @@ class SharedCorpus(SharedSubject, CorpusSubject):
     KIND = "corpus"
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        """Open a corpus in its current state.
-
-        Args:
-            name: name of the corpus.
-            folder: its folder; by default the folder of this name in the folder of corpora.
-        """
+        """Open a corpus in its current state."""
         folder = folder or corpus_folder(name, settings())
         self._name, self._corpus = name, _opened(str(folder), stamp(folder))
 
@@ -57,11 +52,7 @@ class SharedTraining(SharedSubject, TrainingSubject):
     """A training run of this instance; results about it are cached by its files for all sessions."""
 
     def __init__(self, name: str) -> None:
-        """Open a training run in its current state.
-
-        Args:
-            name: name of its folder in the models folder.
-        """
+        """Open a training run in its current state."""
         folder = run_folder(name, settings())
         self._name, self._stamp = name, files_stamp(folder)
         self._run = _found(name, str(folder), self._stamp, settings())

@@ -155,6 +155,23 @@ class Job(Generic[T]):
                 raise SupersededError
 
 
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
+    """Steps of a job that are done, with their rate and the time left once they are known."""
+    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
+    if left is None:
+        return done
+    about = "about " if left >= 1 else ""
+    rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
+    return f"{done}, {rate}{about}{duration(left)} left"
+
+
 class JobBoard(Generic[T]):
     """All jobs of a server by their keys; thread-safe.
 
@@ -193,13 +210,8 @@ class JobBoard(Generic[T]):
     ) -> Job[T]:
         """Return the job of this key, starting it if there is none.
 
-        Args:
-            key: identifies the job.
-            work: computes the result; see `Job`.
-            input_nbytes: bytes of the input, reserved until the job ends.
-            turns: name of the queue in which long jobs take turns.
-            long: a job of more steps waits for its turn; by default the board's.
-            caches_itself: whether the work caches its own result.
+        The bytes of its input are reserved until it ends. A job of more than `long` steps waits for its turn in the
+        queue `turns`.
         """
 
         def work_and_keep(job: Job[T]) -> T:
@@ -265,11 +277,7 @@ class Reader:
         self._lock = Lock()
 
     def wait_for(self, kind: str, job: Job[Any]) -> None:
-        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it.
-
-        Args:
-            kind: kind of the work, such as "effects".
-        """
+        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it."""
         with self._lock:
             before = self._jobs.get(kind)
             self._jobs[kind] = job

@@ -137,11 +137,7 @@ class SharedModel(SharedSubject, Opened):
     """An `Opened` model of this instance, loaded once, with answers cached for all sessions."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
-        """Refer to a model without loading it.
-
-        Args:
-            *runs: traces of the caller, which are used even if there is no room to cache them.
-        """
+        """Refer to a model without loading it; the caller's runs are used even if there is no room to cache them."""
         self._name, self._runs = name, runs
         self._others: frozenset[SourceKey] = frozenset()
         self._probe: Probe | None = None
@@ -164,7 +160,7 @@ class SharedModel(SharedSubject, Opened):
 
     def rounded(self, rounding: Rounding) -> LoadedModel:
         """A copy of the model with rounded weights, cached for all sessions."""
-        return models.rounded(self.name, rounding)
+        return models.loaded(self.name, rounding)
 
     @property
     def tokenizer(self) -> TextTokenizer:
@@ -177,7 +173,7 @@ class SharedModel(SharedSubject, Opened):
 
     def rounded_head(self, task: str | None, rounding: Rounding) -> HeadModel:
         """A rounded copy with the head of a task, cached for all sessions."""
-        return models.rounded_head(self.name, task or stored_task(self.source), rounding)
+        return models.with_head(self.name, task or stored_task(self.source), rounding)
 
     def probe(self, argument: str) -> tuple[Probe, str]:
         """Return the session's probe by its digest, and the class named after it."""

@@ -26,9 +26,9 @@ from ui.lessons.library import lesson_yaml
 from ui.lessons.pins import PINNED, Pin, PinnedViews, pinned_views
 from ui.lessons.tour import NAMES, Place
 from ui.session import TOUR
-from ui.share import restore_texts
 from ui.widgets import models
 from ui.widgets.files import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
+from ui.widgets.heading import restore_texts
 
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
@@ -53,12 +53,7 @@ def token_to_record(here: str) -> str:
 
 
 def record_view(token: str, view: ShownView) -> None:
-    """Cache the figures of a view, drawn for a file, for the report of the pinned views.
-
-    Args:
-        token: token of the pinned view.
-        view: what the page has shown.
-    """
+    """Cache the figures of a view, drawn for a file, for the report of the pinned views."""
     with suppress(BertvizError):  # the page has shown the error already
         origin = source(models.model_name())
         keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
@@ -82,11 +77,7 @@ def pinned_report(views: PinnedViews) -> bytes:
 
 
 def slides_button(views: PinnedViews, file_name: str) -> None:
-    """Show the button that makes the slides of the pinned views, their progress, or the button that saves them.
-
-    Args:
-        views: the pinned views, one at least.
-    """
+    """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):
         return
@@ -170,7 +161,6 @@ class ViewsToDraw:
     """Pinned views that are drawn one after the other."""
 
     tokens: tuple[str, ...]
-    """Tokens of the views, in order."""
     start: str
     """Address to which the browser returns."""
     at: int = 0

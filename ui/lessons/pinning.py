@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,6 +29,7 @@ from ui.lessons.pins import (
 )
 from ui.lessons.tour import Place
 from ui.share import files_read
+from ui.widgets.files import SAVE, save_button
 from ui.widgets.run_model import shown_in_place
 
 CHOSEN = "pinned_chosen"
@@ -197,15 +199,7 @@ def _downloads(views: PinnedViews) -> None:
     lesson = views.lesson()
     name = file_name(lesson.title)
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        st.download_button(
-            "Download as a lesson",
-            lesson_yaml(lesson),
-            name,
-            "application/yaml",
-            key="pinned_lesson",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
         missing = without_figures(views)
         if missing:
             pressed = st.button(
@@ -217,16 +211,10 @@ def _downloads(views: PinnedViews) -> None:
             if pressed:  # no callback: after it the panel's fragment alone would run
                 draw_missing()
                 st.rerun()
-        st.download_button(
-            "Download the report without them" if missing else "Download as a report",
-            partial(pinned_report, views),
-            f"{name.removesuffix('.yaml')}.html",
-            "text/html",
-            key="pinned_report",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        slides_button(views, f"{name.removesuffix('.yaml')}.pptx")
+        label = "Download the report without them" if missing else "Download as a report"
+        make = partial(pinned_report, views)
+        save_button(label, make, f"{Path(name).stem}.html", "text/html", "pinned_report", icon=SAVE)
+        slides_button(views, f"{Path(name).stem}.pptx")
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         have = "has" if len(missing) == 1 else "have"

@@ -162,12 +162,7 @@ def store_pinned_views(views: PinnedViews) -> None:
 
 
 def current_step(page: str, title: str = "", note: str = "") -> Step:
-    """The current view of a page as a step of a lesson.
-
-    Args:
-        title: title of the step; "" for that of the view.
-        note: note of the step; "" for the question of the page.
-    """
+    """The current view of a page as a step; by default with its own title, and the question of the page as its note."""
     query, texts = _query_and_texts(page)
     return _checked(
         {

@@ -216,12 +216,7 @@ def _listed(sentences: tuple[str, ...], beside: pd.DataFrame, chosen: list[int])
 
 
 def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
-    """Return the indices of all points inside a selection, also of those that are not drawn.
-
-    Args:
-        event: the selection event of the chart.
-        points: coordinates of all points.
-    """
+    """Return the indices of all points inside a selection, also of those that are not drawn."""
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
     for lasso in selection.get("lasso", ()):

@@ -135,8 +135,3 @@ def test_a_page_opened_again_draws_nothing_anew(page: str, view: str, monkeypatc
     drawn.clear()
     assert opened(page, view=view).get("plotly_chart")
     assert drawn == []
-
-
-def test_a_figure_that_is_no_specification_is_shown_as_it_is() -> None:
-    shown = go.Figure()
-    assert cached_figure(shown, LIGHT) is shown

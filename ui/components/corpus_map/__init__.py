@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, UInt
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.session import component_state
+from ui.session import stored
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40
 OTHERS = len(HUES)
@@ -67,14 +67,7 @@ def group_colours(count: int, theme: Theme) -> list[str]:
 def map_payload(
     scene: MapScene, theme: Theme, answers: int = 0, region: Sequence[Sequence[float]] | None = None
 ) -> bytes:
-    """Encode the message for the browser.
-
-    Args:
-        scene: the content.
-        theme: the colours.
-        answers: serial number of the browser's message that this answers.
-        region: corners of the selection.
-    """
+    """Encode the message for the browser, whose message with the serial number `answers` it answers."""
     high, wide = scene.counts.shape
     points = np.zeros((0, 2), np.float32) if scene.points is None else scene.points.astype(np.float32)
     named = zip(scene.groups, group_colours(len(scene.groups), theme), strict=True)
@@ -141,12 +134,8 @@ class MapState:
 
 
 def map_state(key: str, identity: str) -> MapState:
-    """Validate the state of a map; malformed parts are ignored.
-
-    Args:
-        identity: identity of the content; the state of another content is ignored.
-    """
-    state = component_state(key)
+    """Validate the state of a map; malformed parts, and the state of another content, are ignored."""
+    state = stored(key)
     message = state.get("message") if isinstance(state, Mapping) else None
     if not isinstance(message, Mapping) or message.get("identity") != identity:
         return MapState(None, (), 0)
@@ -165,14 +154,7 @@ def as_window(message: Any) -> MapWindow | None:
 
 
 def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_change: Callable[[], None]) -> None:
-    """Draw the map.
-
-    Args:
-        scene: its content.
-        state: its state from `map_state`.
-        theme: its colours.
-        on_change: called when the reader moves, zooms or selects rows.
-    """
+    """Draw the map; `on_change` is called when the reader moves, zooms or selects rows."""
     data = map_payload(scene, theme, state.serial, state.region or None)
     _component(key=key, data=data, default={"message": None}, on_message_change=on_change, height="content")
 

@@ -9,7 +9,7 @@ import streamlit as st
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
 from ui.components.frame import HISTORY_JS, PLACES_JS
-from ui.session import component_state
+from ui.session import stored
 
 _HERE = File(__file__).parent
 _JS = f"""
@@ -36,25 +36,19 @@ _parts = st.components.v2.component(
 def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> None:
     """Show the drawing, which stays mounted while its data changes.
 
-    Args:
-        payload: message from `bertviz_core.figures.journey.payload.journey_payload`.
-        on_change: called when the reader selects a token, opens or closes a part, or changes the options.
+    `on_change` is called when the reader selects a token, opens or closes a part, or changes the options.
     """
     _component(key=key, data=payload, default={"path": None}, on_path_change=on_change, height="content")
 
 
 def journey_parts(payload: bytes, key: str) -> None:
-    """Give the drawing the details of parts that the reader may open next, which then open at once.
-
-    Args:
-        payload: message from `bertviz_core.figures.journey.payload.parts_payload`.
-    """
+    """Give the drawing the details of parts that the reader may open next, which then open at once."""
     _parts(key=key, data=payload, height=0)
 
 
 def browser_message(key: str) -> Mapping[str, Any]:
     """Return the browser's last message, which is not trusted: its values are validated where they are used."""
-    state = component_state(key)
+    state = stored(key)
     path = state.get("path") if isinstance(state, Mapping) else None
     return path if isinstance(path, Mapping) else {}
 

@@ -28,16 +28,9 @@ def module_tree(
     selected: str,
     on_click: Callable[[], None],
 ) -> None:
-    """Show a module tree.
+    """Show a module tree; rows that contain the search are marked and opened.
 
-    Args:
-        rows: id, parent, depth, name, description, parameters, share and shapes of each module.
-        key: key of the component; while on_click runs, its state "module" is the clicked module.
-        colours: part -> colour.
-        depth: levels that are open at first.
-        search: rows that contain this are marked and opened.
-        selected: id of the selected row.
-        on_click: called when a row is clicked.
+    While `on_click` runs, the state "module" of the component is the clicked module.
     """
     _component(
         key=key,
