@@ -15,23 +15,9 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import Ask, Part, View
 from bertviz_core.text import escape_markdown
+from ui.address import widgets
 from ui.address.navigation import bring_along
 from ui.address.registry import TYPED, put
-from ui.address.widgets import (
-    choice,
-    edited,
-    field,
-    keep_among,
-    level,
-    listed,
-    select,
-    several,
-    span,
-    toggle,
-    typed,
-    whole,
-    words,
-)
 from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
@@ -57,17 +43,6 @@ from ui.widgets.heading import (
     unshown,
 )
 from ui.widgets.lists import open_row, table_files, text_select, within_upload
-from ui.widgets.models import (
-    beside,
-    bundled_instead,
-    layer_select,
-    needs_second,
-    open_view,
-    second_name,
-    state_select,
-    store_state,
-    view_choice,
-)
 from ui.widgets.run_model import answer, shown_to_user
 
 FLAG = ("false", "true")
@@ -132,7 +107,7 @@ def show_page(
     offered = [view for view in views if view.title not in lacks]
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        chosen = view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
+        chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
     if subject is not None:
         with shown_to_user():
@@ -146,9 +121,9 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        if needs_second(view.second):
+        if models.needs_second(view.second):
             return
-        options = replace(options, values={OTHER.key: second_name()})
+        options = replace(options, values={OTHER.key: models.second_name()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
@@ -160,7 +135,7 @@ def show_page(
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
         show_view(view, special, opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
-        bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+        models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
 
 
 def with_run(name: str) -> SharedModel:
@@ -224,12 +199,14 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
     shown = allowed.__getitem__ if isinstance(allowed, Mapping) else param.shown
     match param.kind:
         case "choice" if param.options == FLAG:
-            return str(toggle(param, param.label, help=_sentence(param))).lower()
+            return str(widgets.toggle(param, param.label, help=_sentence(param))).lower()
         case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
-            return choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
+            return (
+                widgets.choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
+            )
         case "choice":
-            return select(
+            return widgets.select(
                 param, param.label, list(allowed), format_func=shown, width=SELECT_WIDTH, help=_sentence(param)
             )
         case "text":
@@ -243,18 +220,18 @@ def _text(param: Param, opened: SharedModel, options: Options, allowed: Sequence
     match param.control:
         case "several":
             first = allowed[: param.first]
-            return joined_names(several(param, param.label, allowed, first, help=_sentence(param)))
+            return joined_names(widgets.several(param, param.label, allowed, first, help=_sentence(param)))
         case "names":
             with st.popover(param.label):
-                return joined_names(several(param, param.label, param.options, allowed))
+                return joined_names(widgets.several(param, param.label, param.options, allowed))
         case "models":
             return models.models_control(param, opened.name)
         case "model":
             return models.model_control(param, allowed, opened.name)
         case "edited":
-            return edited(param, param.label, allowed[0], help=_sentence(param))
+            return widgets.edited(param, param.label, allowed[0], help=_sentence(param))
         case "lines":
-            return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+            return within_upload(widgets.listed(param, param.label, TEXTS_HEIGHT))
         case _:
             return _words(param, opened, options, allowed)
 
@@ -266,10 +243,12 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
         most = param.bounds(opened, options)[1]
         return several_tokens(param.label, tokens, param.key, first, tuple(map(int, places)), most)
     if param.key in TYPED:
-        return typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
+        return widgets.typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
     if allowed:
-        return select(param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param))
-    return words(param, param.label, placeholder=param.help)
+        return widgets.select(
+            param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param)
+        )
+    return widgets.words(param, param.label, placeholder=param.help)
 
 
 def _number(param: Param, opened: SharedModel, options: Options, names: Sequence[str]) -> str | None:
@@ -278,29 +257,29 @@ def _number(param: Param, opened: SharedModel, options: Options, names: Sequence
     least, most, first = param.bounds(opened, options) if param.bounds else (0, last, last)
     match param.kind:
         case "layer" if names:
-            return str(state_select(most, _sentence(param)))
+            return str(models.state_select(most, _sentence(param)))
         case "layer":
-            return str(layer_select(most - least + 1, first, _sentence(param)))
+            return str(models.layer_select(most - least + 1, first, _sentence(param)))
         case "head":
             return str(head_select(most - least + 1))
         case "position" if param.listed:
             tokens = opened.tokens(options.text(), options.pair)
             return str(token_select(param.label, tokens, param.key, first, _sentence(param)))
         case "span":
-            start, end = span(param, param.label, most + 1, (0, most))
+            start, end = widgets.span(param, param.label, most + 1, (0, most))
             return f"{start}:{end}"
         case "position":
             bring_along(param.key)
-            keep_among(param.key, range(least, most + 1), first)
+            widgets.keep_among(param.key, range(least, most + 1), first)
             label = f"{param.label}, from {least} to {most}"
-            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+            return str(widgets.whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
         case "whole" if names:
             return str(text_select(param.key, param.label, names, first))
         case "whole" if most - least <= LONGEST_SLIDER:
             with st.container(width=LEVEL_WIDTH):
-                return str(level(param, param.label, most, first, least, help=_sentence(param)))
+                return str(widgets.level(param, param.label, most, first, least, help=_sentence(param)))
         case _:
-            return str(field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param)))
+            return str(widgets.field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param)))
 
 
 def _sentence(param: Param) -> str:
@@ -370,29 +349,11 @@ def _(part: parts.Folded, opened: SharedModel, ask: Ask, options: Options) -> No
 @draw.register
 def _(part: parts.Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     with noted_if(part.named_by is None or part.named_by.key in st.query_params):
-        below = _block(part)
+        below = figure_block(part, _on_click(part))
     with below:
         draw_parts(part.below, opened, ask, options)
     if part.cells is not None:
         _take_cell(part.spec.chart, part.cells)
-
-
-def _block(part: parts.Figure) -> DeltaGenerator:
-    return figure_block(
-        part.spec,
-        part.file,
-        alt=part.alt,
-        numbers=part.numbers,
-        height=part.height,
-        texts=part.texts,
-        models=part.models,
-        explanation=(part.explanation, part.code) if part.explanation else None,
-        on_select=_on_click(part),
-        formats=part.formats,
-        share=part.share,
-        scrolled=part.scrolled,
-        caption=part.caption,
-    )
 
 
 @draw.register
@@ -463,7 +424,7 @@ def _(part: parts.SecondModel, opened: SharedModel, ask: Ask, options: Options) 
     def show(name: str) -> None:
         draw_parts(part.show(name), opened, ask, replace(options, values={**options.values, OTHER.key: name}))
 
-    beside(part.key, show)
+    models.beside(part.key, show)
 
 
 @draw.register
@@ -497,7 +458,7 @@ def _(part: parts.Button, *_: Any) -> None:
 def _press(button: parts.Button) -> None:
     """Set controls, and open a view; a new widget does not write its value into the address, so it is written here."""
     if button.view:
-        open_view(button.view)
+        models.open_view(button.view)
     for key, value in button.values.items():
         store(key, value)
         if button.view and value != "":
@@ -563,6 +524,6 @@ def _put(param: Param, value: Any) -> None:
         case "position" if param.listed:
             put_token(param.key, int(value))
         case "layer" if param.values is not None:
-            store_state(int(value))
+            models.store_state(int(value))
         case _:
             store(param.key, value)

@@ -5,7 +5,7 @@ and by the lessons, each for its own keys. A widget's key is its name in the add
 """
 
 import os
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
@@ -61,7 +61,7 @@ def settings() -> Settings:
     return _settings(tuple(os.environ.items()))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _settings(environment: tuple[tuple[str, str], ...]) -> Settings:
     return Settings.from_environment()
 

@@ -14,7 +14,7 @@ from ui.address import navigation, registry
 from ui.address.registry import TYPED
 from ui.cache.figures import logged, noted
 from ui.components.frame import LARGER, PageLink, glossary, logo, mark, page_links, page_width, presenter, window_height
-from ui.lessons import handout, pinning, pins, tour
+from ui.lessons import pinning, pins, tour
 from ui.server.access import ABSENT, absent_words, nearest_page
 from ui.server.monitoring import model_fact
 from ui.session import require_sign_in
@@ -51,9 +51,9 @@ if unread := registry.clean():
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
-is_drawing = session.stored(handout.DRAWING) is not None  # pinned views, one after the other
+is_drawing = session.stored(pins.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
-    handout.leave_after_the_last()
+    pins.leave_after_the_last()
 if "lesson" in st.query_params:
     step = tour.follow_address(here, pages)
 else:
@@ -78,7 +78,7 @@ def model_and_text() -> None:
 def beside() -> None:
     """Offer to pin the view, beside the title of every page; not in a frame."""
     if not (st.context.is_embedded or session.is_presenting()):
-        panel(pinned_label, handout.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
+        panel(pinned_label, pins.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
 
 
 def pinned_label() -> str:
@@ -146,10 +146,10 @@ if absent and here == FIRST:
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
 if is_drawing:
-    handout.drawing_bar()
+    pins.drawing_bar()
 beside_title.set(beside)
-pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
-to_record = handout.token_to_record(here) if pinned else ""
+pinned = session.stored(pins.TO_RECORD) or session.stored(session.TOUR)
+to_record = pins.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
     text_on_page(),
@@ -157,7 +157,7 @@ with (
 ):
     page.run()
     if to_record:
-        handout.record_view(to_record, view)
+        pins.record_view(to_record, view)
     if is_drawing:
-        handout.draw_next()
+        pins.draw_next()
 session.first_page_sent.set()

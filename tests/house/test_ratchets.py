@@ -12,7 +12,7 @@ MOST_ENTERED = {
     "sunburst to treemap": 34,
     "similarity, clustered": 43,
     "another head": 38,
-    "values of the layers": 35,
+    "values of the layers": 36,
 }
 MOST_IN_FRAME = 25
 """Files that every click enters."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -26,13 +26,6 @@ SHORT = 512
 """By default a job of more steps waits for its turn."""
 DESERTED_S = 10.0
 """Seconds that a job continues after its last reader has left, so that reloading a page does not end it."""
-
-
-class Waiting(Protocol):
-    """A reader who waits for a job."""
-
-    left_at: float | None
-    """When the reader left, by perf_counter; None while connected."""
 
 
 class Job(Generic[T]):
@@ -55,7 +48,7 @@ class Job(Generic[T]):
         self.so_far: T | None = None
         self._work, self._turn = work, turn
         self._stop, self._left, self._ended = Event(), Event(), Event()
-        self._readers: tuple[Waiting, ...] = ()
+        self._readers: tuple["Reader", ...] = ()
         self._readers_lock = Lock()
         self._began = self._finished = perf_counter()
         self._before: tuple[int, float] | None = None
@@ -69,13 +62,13 @@ class Job(Generic[T]):
         """Ask the job to end at its next step."""
         self._stop.set()
 
-    def join(self, reader: Waiting) -> None:
+    def join(self, reader: "Reader") -> None:
         """Add a reader who waits for the job."""
         with self._readers_lock:
             if reader not in self._readers and not self._ended.is_set():
                 self._readers = (*self._readers, reader)
 
-    def leave(self, reader: Waiting) -> None:
+    def leave(self, reader: "Reader") -> None:
         """Remove a reader; the job is cancelled when none is left."""
         with self._readers_lock:
             had, self._readers = self._readers, tuple(each for each in self._readers if each is not reader)

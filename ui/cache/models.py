@@ -260,7 +260,7 @@ def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
 
 
 def _model_key(origin: ModelSource, rounding: Rounding | None = None) -> tuple[Hashable, ...]:
-    return origin.name, origin.kind, origin.revision, rounding
+    return origin.name, origin.kind, origin.revision, *((rounding,) if rounding else ())
 
 
 def _loaded(origin: ModelSource, rounding: Rounding | None = None) -> LoadedModel:

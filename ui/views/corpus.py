@@ -23,8 +23,8 @@ from bertviz_core.text import counted, escape_controls, escape_markdown, quoted
 from ui.address.registry import put
 from ui.address.widgets import BOUND
 from ui.cache.figures import view_in_sight
-from ui.cache.folders import SharedCorpus
 from ui.cache.jobs import board
+from ui.cache.shared_model import SharedCorpus
 from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.engine import draw
 from ui.session import settings, store, stored

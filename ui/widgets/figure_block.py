@@ -24,25 +24,14 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
+from bertviz_core.questions.view import Figure
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
 from ui.components.frame import enlarged, figure_download, window_height
-from ui.widgets.files import (
-    chosen_medium,
-    chosen_theme,
-    note_code,
-    note_figure,
-    note_table,
-    pdf_of_figure,
-    read_texts,
-    save_button,
-    shown_models,
-    theme_select,
-    typeset_downloads,
-)
+from ui.widgets import files
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -63,41 +52,24 @@ LONGEST_NAME = 150
 """Most characters of a file's name; file systems allow 255 bytes."""
 
 
-def figure_block(
-    spec: FigureSpec,
-    filename: str,
-    *,
-    alt: str = "",
-    numbers: Literal["folded", "open", "in files"] = "folded",
-    height: int | Literal["auto"] = "auto",
-    caption: str = "",
-    texts: Tokens | Sequence[str | None] = (),
-    models: Sequence[str] = (),
-    explanation: tuple[str, str] | None = None,
-    on_select: Callable[[], None] | None = None,
-    formats: Mapping[str, str] = NO_FORMATS,
-    share: float = 1.0,
-    scrolled: bool = False,
-) -> DeltaGenerator:
-    """Show a figure, its downloads, its table and how it is computed; returns a container above the downloads.
-
-    The name of its files says what is shown, and the model, layer and head. Title and caption of the figure stand for
-    those that are missing; the explanation has lines of Python that reproduce the numbers.
-    """
-    if scrolled:
+def figure_block(part: Figure, on_select: Callable[[], None] | None = None) -> DeltaGenerator:
+    """Show a figure, its downloads, its table and how it is computed; returns a container above the downloads."""
+    spec = part.spec
+    if part.scrolled:
         scrolled_chart(spec, on_select)
     else:
-        chart(spec, spec.chart, on_select=on_select, share=share)
-    _name_texts(texts)
+        chart(spec, spec.chart, on_select, part.share)
+    _name_texts(part.texts)
     words = st.container()
-    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, texts, models, share)
-    if numbers == "folded":
-        scale = colour_range(cached_figure(spec, page_theme(share)))
-        folded_table(spec.chart, spec.frame(), alt or spec.title, formats, scale)
-    elif numbers == "open":
-        numbers_table(spec.frame(), alt or spec.title, height, formats=formats)
-    if explanation is not None:
-        explained(spec.chart, *explanation)
+    caption = part.caption or spec.caption or spec.title
+    _downloads(spec, spec.chart, part.file, caption, part.texts, part.models, part.share)
+    if part.numbers == "folded":
+        scale = colour_range(cached_figure(spec, page_theme(part.share)))
+        folded_table(spec.chart, spec.frame(), part.alt or spec.title, part.formats, scale)
+    elif part.numbers == "open":
+        numbers_table(spec.frame(), part.alt or spec.title, part.height, formats=part.formats)
+    if part.explanation:
+        explained(spec.chart, part.explanation, part.code)
     return words
 
 
@@ -154,25 +126,25 @@ def _downloads(
     models: Sequence[str],
     share: float = 1.0,
 ) -> None:
-    note_figure(spec, key, caption, texts, models)
+    files.note_figure(spec, key, caption, texts, models)
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        chosen, medium = chosen_theme(), chosen_medium()
+        chosen, medium = files.chosen_theme(), files.chosen_medium()
         theme = theme_named(chosen or session.theme_name())
         # Figures for a phone are too narrow for files.
         on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
         sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
         drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-        words = caption_of(drawn, caption, shown_models(models), read_texts(texts))
+        words = caption_of(drawn, caption, files.shown_models(models), files.read_texts(texts))
         again = None if on_page else drawn
         figure_download(key, name, spec.title, words, theme, spec.alt, again, medium=medium)
         if medium == COLUMN:
-            pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
+            files.pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
         page = partial(_page, spec, theme, words)
-        save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
-        save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
-        typeset_downloads(spec.frame, key, name, spec.title)
-        theme_select(key)
+        files.save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
+        files.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
+        files.typeset_downloads(spec.frame, key, name, spec.title)
+        files.theme_select(key)
 
 
 def file_name(key: str, filename: str) -> str:
@@ -184,7 +156,7 @@ def file_name(key: str, filename: str) -> str:
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
     """Show the texts of a figure, as in the caption of its files."""
-    if words := texts_words(read_texts(texts)):
+    if words := texts_words(files.read_texts(texts)):
         st.caption(escape_markdown(words))
 
 
@@ -207,7 +179,7 @@ def numbers_table(
     st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column in
     pixels; with a `key`, `on_row` is called when a row is selected.
     """
-    note_table(alt, table)
+    files.note_table(alt, table)
     written = {
         **dict.fromkeys(map(str, table.select_dtypes(include="integer")), WHOLE),
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
@@ -279,7 +251,7 @@ def folded_table(
     key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
     """A folded table, sent when it is opened; `scale` describes the colours of its figure."""
-    note_table(alt, table)
+    files.note_table(alt, table)
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
             if scale:
@@ -292,7 +264,7 @@ def explained(key: str, words: str, code: str) -> None:
 
     The content is sent when it is opened, since the browser's syntax highlighting is large.
     """
-    note_code(key, code)
+    files.note_code(key, code)
     with folded("How this is computed", f"{key}_explained") as place:
         if place.open:
             st.markdown(words)

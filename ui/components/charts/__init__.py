@@ -1,11 +1,8 @@
 """What a chart tells the server, and what the server sends it ahead."""
 
-import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +10,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
+from ui.components import file_text, packed
 
-_FILES = Path(__file__).parent
-
-
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
-
+_text = partial(file_text, __file__)
 
 CELL = "cell"
 CHOOSING = (
@@ -91,9 +84,7 @@ def layers_ahead(chart_key: str, control_key: str, figures: Sequence[Any], alts:
         "exact": cells[0].dtype == np.float32,
         "layers": [_facts(figure, alt) for figure, alt in zip(figures, alts, strict=True)],
     }
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    message = b"".join([struct.pack("<I", len(text)), text, *(each.tobytes() for each in cells)])
-    _layers_ahead(key=f"{chart_key}_ahead", data=message, height="content")
+    _layers_ahead(key=f"{chart_key}_ahead", data=packed(header, cells), height="content")
 
 
 def _facts(figure: Any, alt: str) -> dict[str, Any]:

@@ -1,11 +1,8 @@
 """A map of a corpus: counts of rows per cell, and single rows when zoomed in."""
 
-import json
 import math
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +12,7 @@ from jaxtyping import Float, Int, UInt
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
+from ui.components import file_text, packed
 from ui.session import stored
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40
@@ -97,8 +95,7 @@ def map_payload(
     arrays.append(np.ascontiguousarray(points))
     if scene.groups:
         arrays.append(_groups(scene.point_groups, (len(points),)))
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, *(np.ascontiguousarray(each).tobytes() for each in arrays)])
+    return packed(header, arrays)
 
 
 def _ends(window: MapWindow) -> list[float]:
@@ -110,14 +107,13 @@ def _groups(places: Int[np.ndarray, "..."] | None, shape: tuple[int, ...]) -> UI
     return np.zeros(shape, np.uint8) if places is None else np.clip(places, 0, 255).astype(np.uint8)
 
 
-_HERE = Path(__file__)
 MOST_CORNERS = 220
 """Most corners of a selection."""
 _component = st.components.v2.component(
     "corpus_map",
     html='<div class="corpus-map"></div>',
-    css=_HERE.with_name("corpus_map.css").read_text(encoding="utf-8"),
-    js=_HERE.with_name("corpus_map.js").read_text(encoding="utf-8"),
+    css=file_text(__file__, "corpus_map.css"),
+    js=file_text(__file__, "corpus_map.js"),
 )
 
 

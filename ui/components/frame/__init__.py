@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,14 +14,10 @@ import streamlit as st
 from bertviz_core.figures.base import export
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, WIDTHS, Theme, width_class
 from bertviz_core.figures.pages import FIRST, PAGES
+from ui.components import file_text
 from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, stored
 
-_FILES = Path(__file__).parent
-
-
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
-
+_text = partial(file_text, __file__)
 
 ARRIVE, LINK, EXACT = "arrive", "link", "exact"
 """Parameter of a page that is being opened, and two of its values: LINK keeps the session's choices, EXACT belongs to a
@@ -198,7 +194,7 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
 
 
-ENTRIES = glossary_entries((_FILES.parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8"))
+ENTRIES = glossary_entries(file_text(__file__, "../../../docs/glossary.md"))
 """All entries in the order of the document."""
 
 
@@ -224,7 +220,7 @@ PRESENTER = "presenter"
 """Key of the frame's container."""
 LARGER = 1.3
 """How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
-PAGE = _FILES / "page.css"
+PAGE = Path(__file__).with_name("page.css")
 """Stylesheet of a page in the frame."""
 _presenter = st.components.v2.component(
     "presenter",

@@ -1,24 +1,23 @@
 """The interactive drawing of a journey, and the reader's selection in it."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path as File
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
+from ui.components import file_text
 from ui.components.frame import HISTORY_JS, PLACES_JS
 from ui.session import stored
 
-_HERE = File(__file__).parent
 _JS = f"""
 const pages = (() => {{
 {HISTORY_JS}
 return {{ LINK, EXACT, follow, later, root }};
 }})();
 {PLACES_JS}
-{(_HERE / "links.js").read_text(encoding="utf-8")}
+{file_text(__file__, "links.js")}
 {script()}
 export default (component) => {{
   component.parentElement.querySelector(".journey").drawn = drawLinks;
@@ -26,7 +25,7 @@ export default (component) => {{
 }};
 """
 _component = st.components.v2.component(
-    "journey_view", html=HTML, css=style() + (_HERE / "links.css").read_text(encoding="utf-8"), js=_JS
+    "journey_view", html=HTML, css=style() + file_text(__file__, "links.css"), js=_JS
 )
 _parts = st.components.v2.component(
     "journey_parts", js=f"{script(('data',))}\nexport default (component) => {{ partsView(component); }};"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,14 +10,10 @@ import streamlit as st
 
 from bertviz_core.figures.pages import FIRST
 from bertviz_core.questions.view import LONGEST_LINKED as LONGEST_LINKED
+from ui.components import file_text
 from ui.components.frame import HISTORY_JS
 
-_FILES = Path(__file__).parent
-
-
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
-
+_text = partial(file_text, __file__)
 
 LINKS_JS = HISTORY_JS + _text("links.js")
 """Functions that make and follow such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
