@@ -194,7 +194,7 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
 
 
-ENTRIES = glossary_entries(file_text(__file__, "../../../docs/glossary.md"))
+ENTRIES = glossary_entries((Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
 """All entries in the order of the document."""
 
 
