@@ -133,7 +133,8 @@ def show_page(
         if view.runs:
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
-        show_view(view, special, opened, ask, options)
+        show = special.get(view.title) or view.show
+        draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
         models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
 
@@ -142,13 +143,6 @@ def with_run(name: str) -> SharedModel:
     """A model with its run on the texts of the sidebar, which the reader confirms where it takes long."""
     with st.spinner("Running the model"):
         return SharedModel(name, run_model.traced(name, page_text(), page_pair()))
-
-
-def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, options: Options) -> None:
-    """Draw a view by its own function, or its parts."""
-    show = special.get(view.title) or view.show
-    if show is not None:
-        draw_parts(show(opened, ask, options) or (), opened, ask, options)
 
 
 def _ask(opened: SharedModel) -> Ask:

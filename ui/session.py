@@ -108,11 +108,6 @@ def stored(key: str, default: Any = None) -> Any:
     return st.session_state.get(key, default)
 
 
-def all_stored() -> dict[str, Any]:
-    """All values of this session by key."""
-    return {str(key): st.session_state[key] for key in st.session_state}
-
-
 def store(key: str, value: Any) -> None:
     """Store a value in this session."""
     st.session_state[key] = value

@@ -112,7 +112,7 @@ def frame_words(ancestors: Sequence[str]) -> str:
 
 def carried_texts(page: str, typed: bool) -> list[tuple[str, str]]:
     """Parameters added to a link to the page, with or without the reader's own texts, as (name, value)."""
-    values = session.all_stored()
+    values = {str(key): st.session_state[key] for key in st.session_state}
     example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
     edited = {key: str(values.get(f"{key}_of")) for key in ("edited", "edited_pair")}
     from_file = page == "sentences" and values.get("source", "typed") != "typed"

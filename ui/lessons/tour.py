@@ -11,7 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.text import escape_markdown
+from bertviz_core.text import counted, escape_markdown
 from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
 from ui.address.registry import take, whole
 from ui.components.links import Link, address, lesson_card, step_links
@@ -215,7 +215,9 @@ def _onward(lesson: Lesson) -> Link | None:
         following = open_lesson(lesson.following)
     except LessonError:
         return None
-    return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
+    return Place(following, 0).link(
+        f"Next lesson: {following.title}, {counted(len(following.steps), 'step')}", main=True
+    )
 
 
 def end_tour(preserved: Collection[str] = ()) -> None:
@@ -241,7 +243,7 @@ def lessons_panel() -> None:
         except LessonError as error:
             faults.append(str(error))
         else:
-            links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
+            links.append(Place(lesson, 0).link(f"{lesson.title}, {counted(len(lesson.steps), 'step')}"))
     st.markdown("Guided tours through the pages.")
     step_links(links, "lessons_list", "Lessons", is_list=True)
     for fault in (*faults, *misnamed_files()):
@@ -259,7 +261,7 @@ def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
     if is_open():
         return
     lesson = open_lesson(name)
-    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {_count(lesson)}", main=True)
+    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {counted(len(lesson.steps), 'step')}", main=True)
     with st.container(key="tour_entry"):
         step_links([link], "tour_entry_link", "A guided tour")
 
@@ -274,7 +276,7 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
     trials = len(lesson.steps[place - 1].trials)
     link = None if trial is None else _counted(trial, trials)
     if trial is not None and link is None:
-        what = f"{trials} link{'s' if trials != 1 else ''}" if trials else "no links"
+        what = counted(trials, "link") if trials else "no links"
         raise LessonError(
             f"Step {place} of the lesson {lesson.name!r} has {what}, and {_short(trial)} is none of them."
         )
@@ -290,7 +292,3 @@ def _counted(word: str, most: int) -> int | None:
 def _short(word: str | None) -> str:
     """A value of the address, shortened for a sentence."""
     return repr(word if word is None or len(word) <= 20 else f"{word[:20]}…")
-
-
-def _count(lesson: Lesson) -> str:
-    return f"{len(lesson.steps)} step{'s' if len(lesson.steps) != 1 else ''}"

@@ -47,7 +47,8 @@ class ListFile:
         if handed is None:
             return None
         table = _table(handed[1], handed[0], None)
-        self._column_select(table.columns, table.column or "")
+        if len(table.columns) > 1:
+            column_select("Column", self._column, table.columns, table.column or "")
         return self.current()
 
     def current(self) -> SentenceTable:
@@ -86,11 +87,6 @@ class ListFile:
     def forget(self) -> None:
         """Forget the file."""
         st.session_state[self._file] = None
-
-    def _column_select(self, columns: Sequence[str], chosen: str) -> None:
-        """The column with the texts; no widget where there is only one."""
-        if len(columns) > 1:
-            column_select("Column", self._column, columns, chosen)
 
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
@@ -135,7 +131,7 @@ def text_panel(
     arguments of `table_texts`.
     """
     with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
-        chosen = choice(source, "Texts", label_visibility="collapsed")
+        chosen = choice(source, "Texts", source.options, label_visibility="collapsed")
         if chosen in own:
             return own[chosen]()
         most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
