@@ -240,7 +240,7 @@ def remember_view() -> None:
 def remember_values() -> None:
     """Remember the values of all controls, which are brought back after a lesson; nothing within one.
 
-    Texts are brought back by `ui/share.py`.
+    Texts are brought back by `ui/widgets/heading.py`.
     """
     if st.session_state.get(TOUR) is None:
         single = {name: st.session_state[name] for name in _single() if name in st.session_state}
