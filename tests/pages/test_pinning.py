@@ -1,6 +1,6 @@
 """Views are pinned on several pages, edited, downloaded as a lesson and as a report, and opened again from the file.
 
-Covers `ui/lessons/pinning.py`, `ui/lessons/pins.py`, `ui/lessons/pins.py`, and without a browser
+Covers `ui/lessons/pinning.py`, `ui/lessons/pins.py`, and without a browser
 `ui/components/frame/__init__.py`.
 """
 
