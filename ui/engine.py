@@ -10,56 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions import view as parts
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options, Param, joined_names
-from bertviz_core.questions.view import (
-    Ask,
-    Beside,
-    Button,
-    Cell,
-    Click,
-    Code,
-    Columns,
-    Controls,
-    Download,
-    Explained,
-    Figure,
-    Folded,
-    Links,
-    Metrics,
-    Notices,
-    OtherModel,
-    PageLinks,
-    Part,
-    PutTexts,
-    Row,
-    Run,
-    SecondModel,
-    Section,
-    Table,
-    TableFiles,
-    Text,
-    TextField,
-    View,
-)
+from bertviz_core.questions.view import Ask, Part, View
 from bertviz_core.text import escape_markdown
+from ui.address import widgets
 from ui.address.navigation import bring_along
 from ui.address.registry import TYPED, put
-from ui.address.widgets import (
-    choice,
-    edited,
-    field,
-    keep_among,
-    level,
-    listed,
-    select,
-    several,
-    span,
-    toggle,
-    typed,
-    whole,
-    words,
-)
 from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
@@ -68,8 +26,8 @@ from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
-from ui.widgets.answers import answer
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
+from ui.widgets.files import save_button
 from ui.widgets.heading import (
     head_select,
     heading,
@@ -85,18 +43,7 @@ from ui.widgets.heading import (
     unshown,
 )
 from ui.widgets.lists import open_row, table_files, text_select, within_upload
-from ui.widgets.models import (
-    beside,
-    bundled_instead,
-    layer_select,
-    needs_second,
-    open_view,
-    second_name,
-    state_select,
-    store_state,
-    view_choice,
-)
-from ui.widgets.run_model import shown_to_user
+from ui.widgets.run_model import answer, shown_to_user
 
 FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
@@ -156,11 +103,11 @@ def show_page(
         name_model = heading(page, question_of(SharedModel(name)))
         opened = open_model(name)
         views = views if views_of is None else views_of(opened)
-        lacks = {view.title: lack for view in views if (lack := view.lacks(opened)) is not None}
+        lacks = {view.title: lack for view in views if view.lacks is not None and (lack := view.lacks(opened))}
     offered = [view for view in views if view.title not in lacks]
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        chosen = view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
+        chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
     if subject is not None:
         with shown_to_user():
@@ -174,9 +121,9 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        if needs_second(view.second):
+        if models.needs_second(view.second):
             return
-        options = replace(options, values={OTHER.key: second_name()})
+        options = replace(options, values={OTHER.key: models.second_name()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
@@ -186,22 +133,16 @@ def show_page(
         if view.runs:
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
-        show_view(view, special, opened, ask, options)
+        show = special.get(view.title) or view.show
+        draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
-        bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+        models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
 
 
 def with_run(name: str) -> SharedModel:
     """A model with its run on the texts of the sidebar, which the reader confirms where it takes long."""
     with st.spinner("Running the model"):
         return SharedModel(name, run_model.traced(name, page_text(), page_pair()))
-
-
-def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, options: Options) -> None:
-    """Draw a view by its own function, or its parts."""
-    show = special.get(view.title) or view.show
-    if show is not None:
-        draw_parts(show(opened, ask, options) or (), opened, ask, options)
 
 
 def _ask(opened: SharedModel) -> Ask:
@@ -252,12 +193,14 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
     shown = allowed.__getitem__ if isinstance(allowed, Mapping) else param.shown
     match param.kind:
         case "choice" if param.options == FLAG:
-            return str(toggle(param, param.label, help=_sentence(param))).lower()
+            return str(widgets.toggle(param, param.label, help=_sentence(param))).lower()
         case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
-            return choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
+            return (
+                widgets.choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
+            )
         case "choice":
-            return select(
+            return widgets.select(
                 param, param.label, list(allowed), format_func=shown, width=SELECT_WIDTH, help=_sentence(param)
             )
         case "text":
@@ -271,18 +214,18 @@ def _text(param: Param, opened: SharedModel, options: Options, allowed: Sequence
     match param.control:
         case "several":
             first = allowed[: param.first]
-            return joined_names(several(param, param.label, allowed, first, help=_sentence(param)))
+            return joined_names(widgets.several(param, param.label, allowed, first, help=_sentence(param)))
         case "names":
             with st.popover(param.label):
-                return joined_names(several(param, param.label, param.options, allowed))
+                return joined_names(widgets.several(param, param.label, param.options, allowed))
         case "models":
             return models.models_control(param, opened.name)
         case "model":
             return models.model_control(param, allowed, opened.name)
         case "edited":
-            return edited(param, param.label, allowed[0], help=_sentence(param))
+            return widgets.edited(param, param.label, allowed[0], help=_sentence(param))
         case "lines":
-            return within_upload(listed(param, param.label, TEXTS_HEIGHT))
+            return within_upload(widgets.listed(param, param.label, TEXTS_HEIGHT))
         case _:
             return _words(param, opened, options, allowed)
 
@@ -294,10 +237,12 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
         most = param.bounds(opened, options)[1]
         return several_tokens(param.label, tokens, param.key, first, tuple(map(int, places)), most)
     if param.key in TYPED:
-        return typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
+        return widgets.typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
     if allowed:
-        return select(param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param))
-    return words(param, param.label, placeholder=param.help)
+        return widgets.select(
+            param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param)
+        )
+    return widgets.words(param, param.label, placeholder=param.help)
 
 
 def _number(param: Param, opened: SharedModel, options: Options, names: Sequence[str]) -> str | None:
@@ -306,38 +251,38 @@ def _number(param: Param, opened: SharedModel, options: Options, names: Sequence
     least, most, first = param.bounds(opened, options) if param.bounds else (0, last, last)
     match param.kind:
         case "layer" if names:
-            return str(state_select(most, _sentence(param)))
+            return str(models.state_select(most, _sentence(param)))
         case "layer":
-            return str(layer_select(most - least + 1, first, _sentence(param)))
+            return str(models.layer_select(most - least + 1, first, _sentence(param)))
         case "head":
             return str(head_select(most - least + 1))
         case "position" if param.listed:
             tokens = opened.tokens(options.text(), options.pair)
             return str(token_select(param.label, tokens, param.key, first, _sentence(param)))
         case "span":
-            start, end = span(param, param.label, most + 1, (0, most))
+            start, end = widgets.span(param, param.label, most + 1, (0, most))
             return f"{start}:{end}"
         case "position":
             bring_along(param.key)
-            keep_among(param.key, range(least, most + 1), first)
+            widgets.keep_among(param.key, range(least, most + 1), first)
             label = f"{param.label}, from {least} to {most}"
-            return str(whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
+            return str(widgets.whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))
         case "whole" if names:
             return str(text_select(param.key, param.label, names, first))
         case "whole" if most - least <= LONGEST_SLIDER:
             with st.container(width=LEVEL_WIDTH):
-                return str(level(param, param.label, most, first, least, help=_sentence(param)))
+                return str(widgets.level(param, param.label, most, first, least, help=_sentence(param)))
         case _:
-            return str(field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param)))
+            return str(widgets.field(param, param.label, least, most, first, width=LEVEL_WIDTH, help=_sentence(param)))
 
 
 def _sentence(param: Param) -> str:
     return f"{param.help[0].upper()}{param.help[1:]}."
 
 
-def draw_parts(parts: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
+def draw_parts(shown: Iterable[Part], opened: SharedModel, ask: Ask, options: Options) -> None:
     """Draw parts one below the other."""
-    for part in parts:
+    for part in shown:
         draw(part, opened, ask, options)
 
 
@@ -348,25 +293,25 @@ def draw(part: Part, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 
 @draw.register
-def _(part: Text, *_: Any) -> None:
+def _(part: parts.Text, *_: Any) -> None:
     LEVELS[part.level](part.markdown)
 
 
 @draw.register
-def _(part: Notices, *_: Any) -> None:
+def _(part: parts.Notices, *_: Any) -> None:
     for notice in unshown(part.notices):
         LEVELS[part.level](escape_markdown(f"{part.before}{notice}"))
 
 
 @draw.register
-def _(part: Metrics, *_: Any) -> None:
+def _(part: parts.Metrics, *_: Any) -> None:
     with st.container(horizontal=True):
         for each in part.metrics:
             st.metric(each.label, each.value, help=each.help or None)
 
 
 @draw.register
-def _(part: Table, *_: Any) -> None:
+def _(part: parts.Table, *_: Any) -> None:
     if part.folded:
         folded_table(part.folded, part.frame, part.alt, part.formats)
         return
@@ -375,57 +320,39 @@ def _(part: Table, *_: Any) -> None:
 
 
 @draw.register
-def _(part: Code, *_: Any) -> None:
+def _(part: parts.Code, *_: Any) -> None:
     st.code(part.text, language=part.language, wrap_lines=True, height=part.height)
 
 
 @draw.register
-def _(part: Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Columns, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(key=f"halves_{part.key}"):
         places = st.columns([1, 1], gap="medium")
-    for place, parts in zip(places, (part.left, part.right), strict=True):
+    for place, shown in zip(places, (part.left, part.right), strict=True):
         with place:
-            draw_parts(parts, opened, ask, options)
+            draw_parts(shown, opened, ask, options)
 
 
 @draw.register
-def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
     with folded(part.label, part.key) as place:
         if place.open:
             draw_parts(part.show(), opened, ask, options)
 
 
 @draw.register
-def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     with noted_if(part.named_by is None or part.named_by.key in st.query_params):
-        below = _block(part)
+        below = figure_block(part, _on_click(part))
     with below:
         draw_parts(part.below, opened, ask, options)
     if part.cells is not None:
         _take_cell(part.spec.chart, part.cells)
 
 
-def _block(part: Figure) -> DeltaGenerator:
-    return figure_block(
-        part.spec,
-        part.file,
-        alt=part.alt,
-        numbers=part.numbers,
-        height=part.height,
-        texts=part.texts,
-        models=part.models,
-        explanation=(part.explanation, part.code) if part.explanation else None,
-        on_select=_on_click(part),
-        formats=part.formats,
-        share=part.share,
-        scrolled=part.scrolled,
-        caption=part.caption,
-    )
-
-
 @draw.register
 @st.fragment
-def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _section(part: parts.Section, opened: SharedModel, ask: Ask, options: Options) -> None:
     with shown_to_user():
         if part.example:
             first, second = two_texts(part.example)
@@ -442,7 +369,7 @@ def _section(part: Section, opened: SharedModel, ask: Ask, options: Options) -> 
 
 
 @draw.register
-def _(part: Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = with_controls(part.params, opened, options)
     draw_parts(part.show(opened, ask, options), opened, ask, options)
@@ -450,7 +377,7 @@ def _(part: Controls, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 @draw.register
 @st.fragment
-def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _beside(part: parts.Beside, opened: SharedModel, ask: Ask, options: Options) -> None:
     figure = part.figure
     key = figure.spec.chart
     with st.container(key=f"halves_{key}"):
@@ -466,43 +393,43 @@ def _beside(part: Beside, opened: SharedModel, ask: Ask, options: Options) -> No
 
 
 @draw.register
-def _(part: Explained, *_: Any) -> None:
+def _(part: parts.Explained, *_: Any) -> None:
     explained(part.key, part.words, part.code)
 
 
 @draw.register
-def _(part: OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
+def _(part: parts.OtherModel, _: SharedModel, __: Ask, options: Options) -> None:
     other = SharedModel(part.name)
     draw_parts(part.show(other, _ask(other), options), other, _ask(other), options)
 
 
 @draw.register
-def _(part: PutTexts, *_: Any) -> None:
+def _(part: parts.PutTexts, *_: Any) -> None:
     st.button(part.label, key=part.key, on_click=put_texts, args=(part.text, part.pair))
 
 
 @draw.register
-def _(part: Run, opened: SharedModel, _: Ask, options: Options) -> None:
+def _(part: parts.Run, opened: SharedModel, _: Ask, options: Options) -> None:
     run_model.agreed_cost(opened.head(part.task).base, opened.tokens(options.text(), options.pair))
 
 
 @draw.register
-def _(part: SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.SecondModel, opened: SharedModel, ask: Ask, options: Options) -> None:
     def show(name: str) -> None:
         draw_parts(part.show(name), opened, ask, replace(options, values={**options.values, OTHER.key: name}))
 
-    beside(part.key, show)
+    models.beside(part.key, show)
 
 
 @draw.register
-def _(part: Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
     cell = cell_click(part.chart, partial(_choose, part))
     if cell is not None:  # of an address, or of a browser that has just come back
         _choose(part, *cell)
     draw_parts(part.show(cell), opened, ask, options)
 
 
-def _choose(part: Cell, row: int, column: int) -> None:
+def _choose(part: parts.Cell, row: int, column: int) -> None:
     """Select what a newly clicked cell stands for; an old click undoes no later choice."""
     last = f"{part.chart}_last_cell"
     if part.param is not None and (row, column) != stored(last):
@@ -512,20 +439,20 @@ def _choose(part: Cell, row: int, column: int) -> None:
 
 
 @draw.register
-def _(part: Row, opened: SharedModel, ask: Ask, options: Options) -> None:
+def _(part: parts.Row, opened: SharedModel, ask: Ask, options: Options) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_parts(part.parts, opened, ask, options)
 
 
 @draw.register
-def _(part: Button, *_: Any) -> None:
+def _(part: parts.Button, *_: Any) -> None:
     st.button(part.label, key=part.key, on_click=_press, args=(part,))
 
 
-def _press(button: Button) -> None:
+def _press(button: parts.Button) -> None:
     """Set controls, and open a view; a new widget does not write its value into the address, so it is written here."""
     if button.view:
-        open_view(button.view)
+        models.open_view(button.view)
     for key, value in button.values.items():
         store(key, value)
         if button.view and value != "":
@@ -533,40 +460,38 @@ def _press(button: Button) -> None:
 
 
 @draw.register
-def _(part: Links, *_: Any) -> None:
+def _(part: parts.Links, *_: Any) -> None:
     links = [Link(each.label, address(each.page, each.query)) for each in part.links]
     step_links(links, part.key, part.label)
 
 
 @draw.register
-def _(part: Download, *_: Any) -> None:
-    st.download_button(
-        part.label, part.content, part.name, part.media, key=part.key, help=part.help or None, on_click="ignore"
-    )
+def _(part: parts.Download, *_: Any) -> None:
+    save_button(part.label, part.content, part.name, part.media, part.key, part.help or None)
 
 
 @draw.register
-def _(part: TableFiles, *_: Any) -> None:
+def _(part: parts.TableFiles, *_: Any) -> None:
     table_files(part.frame, part.key, part.file)
 
 
 @draw.register
-def _(part: PageLinks, *_: Any) -> None:
+def _(part: parts.PageLinks, *_: Any) -> None:
     links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
     page_links([("", links)], part.key, label=part.label)
 
 
 @draw.register
-def _(_: TextField, *__: Any) -> None:
+def _(_: parts.TextField, *__: Any) -> None:
     place_for_text()
 
 
-def _on_click(part: Figure) -> Callable[[], None] | None:
+def _on_click(part: parts.Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
     return None if part.click is None else partial(take_click, part.spec.chart, part.click)
 
 
-def take_click(chart_key: str, click: Click) -> None:
+def take_click(chart_key: str, click: parts.Click) -> None:
     """Select what was clicked last in a chart."""
     event = stored(chart_key)
     points = event["selection"]["points"] if event else []
@@ -593,6 +518,6 @@ def _put(param: Param, value: Any) -> None:
         case "position" if param.listed:
             put_token(param.key, int(value))
         case "layer" if param.values is not None:
-            store_state(int(value))
+            models.store_state(int(value))
         case _:
             store(param.key, value)

@@ -1,17 +1,22 @@
-"""Settings, theme, models and stored values of a session.
+"""Settings, theme, models and stored values of a session, and who may have one.
 
 Session state is read and written here, in the modules of widgets (ui/widgets, ui/views/*/controls.py), in ui/address
 and by the lessons, each for its own keys. A widget's key is its name in the address, so that a link restores the view.
 """
 
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from threading import Event
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.base.style import WIDE
-from bertviz_core.models.sources import offers
+from bertviz_core.models.sources import Offer, offers
 from bertviz_core.settings import Settings
+from bertviz_core.text import escape_markdown
 
 TEACHING_SIZES = (
     "bert-tiny",
@@ -32,6 +37,8 @@ TRAINED_PROBE = "trained_probe"
 """Session key of the probe trained last; other pages offer it as a target."""
 TOUR = "tour"
 """Session key of the current place in a lesson."""
+MODELS = "models_to_choose_from"
+"""Session key: the models that the current run offers."""
 PIXELS = "page_pixels"
 """Session key of the page's width in pixels."""
 WINDOW_WIDTH = "window_width"
@@ -51,6 +58,11 @@ first_page_sent = Event()
 
 def settings() -> Settings:
     """The settings of this server."""
+    return _settings(tuple(os.environ.items()))
+
+
+@cache
+def _settings(environment: tuple[tuple[str, str], ...]) -> Settings:
     return Settings.from_environment()
 
 
@@ -74,19 +86,26 @@ def is_presenting() -> bool:
     return st.query_params.get(PRESENT) == "true" and not st.context.is_embedded
 
 
-def model_names() -> tuple[str, ...]:
-    """Names of the offered models; those that can run a text here come first."""
-    return tuple(offer.name for offer in offers(settings()))
+def look_for_models() -> tuple[Offer, ...]:
+    """Look once a run which models there are to choose from; those that can run a text here come first."""
+    offered = offers(settings())
+    store(MODELS, offered)
+    return offered
+
+
+def model_offers() -> tuple[Offer, ...]:
+    """The models to choose from, as this run has found them."""
+    return stored(MODELS) or offers(settings())
+
+
+def model_names(ready: bool = False) -> tuple[str, ...]:
+    """Names of the offered models, or of those that can run a text here, which come first."""
+    return tuple(each.name for each in model_offers() if not ready or each.readiness == "ready")
 
 
 def stored(key: str, default: Any = None) -> Any:
-    """The session's value of a key, such as that of a widget."""
+    """The session's value of a key, such as that of a widget, or the state that a component has sent."""
     return st.session_state.get(key, default)
-
-
-def all_stored() -> dict[str, Any]:
-    """All values of this session by key."""
-    return {str(key): st.session_state[key] for key in st.session_state}
 
 
 def store(key: str, value: Any) -> None:
@@ -120,9 +139,75 @@ def _agreed_runs() -> dict[str, None]:
     return {}
 
 
-def component_state(key: str) -> Any:
-    """The state that a component has sent; None before its first message."""
-    return st.session_state.get(key)
-
-
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."
+NEEDED = "authlib"
+"""The package required by Streamlit's sign-in; it is in deploy/requirements-sign-in.txt."""
+
+
+def has_sign_in() -> bool:
+    """Whether that package is installed."""
+    return find_spec(NEEDED) is not None
+
+
+def secrets_read() -> bool:
+    """Whether there is a valid secrets file."""
+    try:
+        return bool(st.secrets.load_if_toml_exists())
+    except (OSError, UnicodeDecodeError):  # not valid UTF-8
+        return False
+
+
+def secrets_files() -> list[str]:
+    """The secrets files that are there."""
+    return [path for path in st.get_option("secrets.files") if Path(path).exists()]
+
+
+def require_sign_in() -> None:
+    """Require a sign-in if it is on: show a sign-out button to users, and end the page for everyone else.
+
+    Call this after `st.navigation`, before anything that shows a model or a text. The provider decides who may sign in.
+    If the secrets file cannot be read, nobody gets in, since it may require a sign-in.
+    """
+    providers = sign_in_providers()
+    if providers is None:
+        if not settings().require_sign_in:
+            return
+        providers = ()
+    if not providers:
+        _refuse_sign_in(
+            "Sign-in is set up in a way that cannot be used; whoever runs this instance finds more in docs/deployment."
+        )
+    if not has_sign_in():
+        _refuse_sign_in(
+            "Sign-in is required but not installed; whoever runs this instance finds how in docs/deployment."
+        )
+    if st.user.is_logged_in:
+        with st.sidebar:
+            who = st.user.get("name") or st.user.get("email") or "someone"
+            st.caption(f"Signed in as {escape_markdown(str(who))}")
+            st.button("Sign out", key="sign_out", on_click=st.logout)
+        return
+    st.title("Inside BERT", anchor=False)
+    st.write("Please sign in to use this instance.")
+    for provider in providers:
+        label = "Sign in" if provider == "" else f"Sign in with {escape_markdown(provider)}"
+        st.button(label, key=f"sign_in_{provider}", on_click=st.login, args=(provider,) if provider else ())
+    st.stop()
+
+
+def sign_in_providers() -> tuple[str, ...] | None:
+    """Names of the providers in [auth], "" for the unnamed one; None if sign-in is off."""
+    if not secrets_read():
+        return () if secrets_files() else None
+    if "auth" not in st.secrets:
+        return None
+    section: Any = st.secrets["auth"]
+    if not hasattr(section, "items"):
+        return ()
+    named = tuple(name for name, value in section.items() if hasattr(value, "items") and "client_id" in value)
+    return ("", *named) if "client_id" in section else named
+
+
+def _refuse_sign_in(sentence: str) -> None:
+    st.error(sentence, icon=":material/block:")
+    st.stop()

@@ -3,20 +3,18 @@
 Bound widgets are in the address anyway. Typed texts are not, since servers log the addresses of requests.
 """
 
-from collections.abc import Mapping, Sequence
-from secrets import token_hex
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_markdown
 from ui import session
 from ui.address.registry import NUMBERS, TYPED, link_query, names_read_once, take, whole
-from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, share_link, store_tab_texts, whole_view_link
+from ui.components.frame import share_link, whole_view_link
 from ui.examples import EXAMPLES
-from ui.session import FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, WORD
 from ui.widgets.files import FILES, chosen_theme, take_theme
+from ui.widgets.heading import DEFAULTS, LINKED
 from ui.widgets.lists import LINKED as LINKED_FILE
 from ui.widgets.lists import short_name
 
@@ -31,19 +29,9 @@ FILE_LISTS = {
 MOST_CHARACTERS = 1_600
 """Most characters of texts in a link; the whole address stays below 2,000, which every browser and proxy accepts."""
 INCLUDE = "share_text"
-DEFAULTS = {
-    "corpus_query": CORPUS_QUERY,
-    "text": session.DEFAULT_TEXT,
-    "word": WORD,
-    "first_text": FIRST_TEXT,
-    "second_text": SECOND_TEXT,
-}
-"""Default texts, which no link needs to include."""
 
 READ_ONCE = (*names_read_once(), LINKED_FILE, FILES)
 """Names that are removed from an address once read."""
-LINKED = "texts_of_a_link"
-"""Session key: name -> text in the link that opened the session."""
 
 
 def take_from_address() -> None:
@@ -112,11 +100,7 @@ def files_read(page: str) -> tuple[bool, list[str]]:
 
 
 def frame_words(ancestors: Sequence[str]) -> str:
-    """Describe which sites may embed the dashboard, in Markdown.
-
-    Args:
-        ancestors: sources of `INSIDE_BERT_FRAME_ANCESTORS`.
-    """
+    """Describe which sites may embed the dashboard (`INSIDE_BERT_FRAME_ANCESTORS`), in Markdown."""
     others = [escape_markdown(each) for each in ancestors if each not in ("'self'", "'none'")]
     if others:
         return f"The frame works on pages of {', '.join(others)}."
@@ -128,84 +112,8 @@ def frame_words(ancestors: Sequence[str]) -> str:
 
 def carried_texts(page: str, typed: bool) -> list[tuple[str, str]]:
     """Parameters added to a link to the page, with or without the reader's own texts, as (name, value)."""
-    values = session.all_stored()
+    values = {str(key): st.session_state[key] for key in st.session_state}
     example = EXAMPLES.get(str(values.get("example")), ("", ""))[1]
     edited = {key: str(values.get(f"{key}_of")) for key in ("edited", "edited_pair")}
     from_file = page == "sentences" and values.get("source", "typed") != "typed"
     return list(link_query(page, values, {**DEFAULTS, **edited, "sentences": example}, typed, from_file))
-
-
-APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
-"""Session keys: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
-
-
-def apply_texts(texts: Mapping[str, str]) -> None:
-    """Fill in the texts of a step; the reader's own are restored at the end of the tour.
-
-    Args:
-        texts: key of a text field -> its text in the step.
-    """
-    applied, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
-    beside = applied.get("pair") if "text" not in applied else None
-    if beside is not None and not {"text", "pair"} & texts.keys() and st.session_state.get("pair") == beside:
-        texts = {**texts, "pair": own.get("pair", "")}  # a step put a second text beside the reader's own
-    for key, text in texts.items():
-        now = st.session_state.get(key)
-        if now is not None and now != applied.get(key):
-            own[key] = now
-        if key not in st.query_params:
-            st.session_state[key] = text
-        applied[key] = text
-    st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
-
-
-def read_tab_texts() -> None:
-    """Pause the first run of a session until the browser has sent the texts of the tab, if it has any.
-
-    So a reloaded page computes with the reader's text at once, and never with the default one first.
-    """
-    st.session_state[SESSION] = token_hex(8)
-    if st.context.cookies.get(HAS_TAB_TEXTS) == "1" and not st.context.is_embedded:
-        request_tab_texts(str(st.session_state[SESSION]), _take_tab_texts)
-        st.stop()
-
-
-def keep_texts() -> None:
-    """Store the reader's texts in the browser's tab, for a reload."""
-    store_tab_texts(_own_texts(), str(st.session_state[SESSION]), _take_tab_texts)
-
-
-def _own_texts() -> dict[str, str]:
-    """The reader's texts, also those replaced by a step, without default texts."""
-    applied, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
-    current = {key: st.session_state.get(key) for key in TYPED}
-    written = {
-        key: own.get(key) if key in applied and text == applied[key] else text
-        for key, text in current.items()
-        if key in applied or text != DEFAULTS.get(key, "")
-    }
-    return {key: text for key, text in written.items() if isinstance(text, str)}
-
-
-def _take_tab_texts() -> None:
-    """Restore the texts of the tab unless a link contains texts; those replaced by a step are restored at its end."""
-    linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(TAB_TEXTS))
-    applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
-    for key, text in stored.items():
-        if key not in TYPED or key in linked:
-            continue
-        if key in applied and st.session_state.get(key) == applied[key]:
-            own[key] = text
-        else:
-            st.session_state[key] = text
-    st.session_state[OWN_TEXTS_KEY] = own
-
-
-def restore_texts() -> None:
-    """Restore the reader's texts, except in fields that the reader has changed since."""
-    applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
-    for key, text in applied.items():
-        if st.session_state.get(key) == text:
-            st.session_state.pop(key, None)  # where there was none, its field begins with the default
-            if key in own:
-                st.session_state[key] = own[key]

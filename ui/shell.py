@@ -13,13 +13,13 @@ from ui import session, share
 from ui.address import navigation, registry
 from ui.address.registry import TYPED
 from ui.cache.figures import logged, noted
-from ui.components.frame import LARGER, PageLink, glossary, page_links, page_width, presenter, window_height
-from ui.lessons import handout, pinning, pins, tour
-from ui.server import start
-from ui.server.access import ABSENT, absent_words, nearest_page, require_sign_in
+from ui.components.frame import LARGER, PageLink, glossary, logo, mark, page_links, page_width, presenter, window_height
+from ui.lessons import pinning, pins, tour
+from ui.server.access import ABSENT, absent_words, nearest_page
 from ui.server.monitoring import model_fact
+from ui.session import require_sign_in
 from ui.widgets.files import PageReport
-from ui.widgets.heading import beside_title, panel, text_inputs, text_on_page
+from ui.widgets.heading import SESSION, beside_title, keep_texts, panel, read_tab_texts, text_inputs, text_on_page
 from ui.widgets.models import model_select, reads_text, second_select
 from ui.widgets.run_model import no_such_page, shown_to_user
 
@@ -27,9 +27,9 @@ REPORT = "report_open"
 """Key of the panel of the report."""
 FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=start.mark(theme), layout="wide")
+st.set_page_config(page_title="Inside BERT", page_icon=mark(theme), layout="wide")
 if not st.context.is_embedded:
-    st.logo(start.logo(theme), icon_image=start.mark(theme), size="large")
+    st.logo(logo(theme), icon_image=mark(theme), size="large")
 
 pages = {
     entry.name: st.Page(
@@ -44,16 +44,16 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
-if share.SESSION not in st.session_state:
-    share.read_tab_texts()
+if SESSION not in st.session_state:
+    read_tab_texts()
 if unread := registry.clean():
     st.toast(escape_markdown(unread))
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
-is_drawing = session.stored(handout.DRAWING) is not None  # pinned views, one after the other
+is_drawing = session.stored(pins.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
-    handout.leave_after_the_last()
+    pins.leave_after_the_last()
 if "lesson" in st.query_params:
     step = tour.follow_address(here, pages)
 else:
@@ -78,7 +78,7 @@ def model_and_text() -> None:
 def beside() -> None:
     """Offer to pin the view, beside the title of every page; not in a frame."""
     if not (st.context.is_embedded or session.is_presenting()):
-        panel(pinned_label, handout.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
+        panel(pinned_label, pins.OPEN, lambda: pinning.pin_panel(here), ":material/keep:")
 
 
 def pinned_label() -> str:
@@ -128,7 +128,7 @@ else:
                 panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
             glossary(here)
         model_and_text()
-        share.keep_texts()
+        keep_texts()
 session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
 if session.is_presenting():
     presenter()
@@ -146,18 +146,18 @@ if absent and here == FIRST:
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
 if is_drawing:
-    handout.drawing_bar()
-pinned = session.stored(handout.TO_RECORD) or session.stored(session.TOUR)
-to_record = handout.token_to_record(here) if pinned else ""
+    pins.drawing_bar()
+beside_title.set(beside)
+pinned = session.stored(pins.TO_RECORD) or session.stored(session.TOUR)
+to_record = pins.token_to_record(here) if pinned else ""
 with (
     logged("page", here, model_fact),
     text_on_page(),
-    beside_title(beside),
     report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,
 ):
     page.run()
     if to_record:
-        handout.record_view(to_record, view)
+        pins.record_view(to_record, view)
     if is_drawing:
-        handout.draw_next()
+        pins.draw_next()
 session.first_page_sent.set()

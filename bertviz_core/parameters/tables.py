@@ -9,4 +9,5 @@ from bertviz_core.parameters.results import PARAMETERS, Parameter
 
 def parameters_frame(rows: Sequence[Parameter]) -> pd.DataFrame:
     """One row per parameter, with its name in the file last; missing values are None or NA."""
-    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in PARAMETERS}).astype({"layer": "Int64"})
+    columns = {name: [getattr(row, name) for row in rows] for name in PARAMETERS}
+    return pd.DataFrame({**columns, "layer": pd.array(columns["layer"], "Int64")})

@@ -395,8 +395,8 @@ class View:
     """What needs a second model, as the start of a sentence; its name is then among the options."""
     runs: bool = False
     """Whether it is of a run on the text."""
-    lacks: Callable[[Any], Lack | None] = lambda opened: None
-    """What an opened model lacks for it; None for nothing."""
+    lacks: Callable[[Any], Lack | None] | None = None
+    """From an opened model, what it lacks for it, None for nothing; None for a view of all models."""
 
 
 @dataclass(frozen=True, slots=True)

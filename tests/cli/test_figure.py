@@ -47,7 +47,8 @@ from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened, views_of
 from ui.session import TEACHING_SIZES
-from ui.widgets import answers, figure_block
+from ui.widgets import figure_block
+from ui.widgets import run_model as answers
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"

@@ -19,7 +19,7 @@ from tests.helpers.tiny_models import HIDDEN
 from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
 from tests.pages.opened import SHELL, _decoded, opened
 from ui.session import TRAINED_PROBE, settings
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 
 @pytest.fixture(scope="session")

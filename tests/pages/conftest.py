@@ -14,7 +14,7 @@ from tests.helpers.two_tokenizers import save_byte_head
 from tests.pages.labels import save_heads
 from tests.pages.snippets import save_models
 from ui.cache.jobs import Job
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 WAIT_S = 60
 

@@ -24,7 +24,7 @@ from tests.pages.conftest import Gate
 from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 TEXT = "I love my pet python."
 LAYERS, HEADS, SIZE = 6, 12, 32

@@ -16,7 +16,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 LINES = "\n".join(f"{label}\t{text}" for label, text in zip(GOLD, TEXTS, strict=True))
 

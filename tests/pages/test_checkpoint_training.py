@@ -1,6 +1,6 @@
 """Training run: the page shows the log and the movement of a run below the models folder, and follows it as it grows.
 
-Covers `bertviz_core/questions/views/training.py`, `ui/cache/folders.py`.
+Covers `bertviz_core/questions/views/training.py`, `ui/cache/shared_model.py`.
 """
 
 import json

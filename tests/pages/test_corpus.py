@@ -1,6 +1,6 @@
 """The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
-Covers `ui/views/corpus.py`, `ui/cache/folders.py`, `ui/widgets/lists.py`.
+Covers `ui/views/corpus.py`, `ui/cache/shared_model.py`, `ui/widgets/lists.py`.
 """
 
 import json
@@ -34,8 +34,8 @@ from tests.pages.conftest import Gate
 from tests.pages.opened import opened, views, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui import engine
-from ui.cache.folders import SharedCorpus
-from ui.widgets import answers
+from ui.cache.shared_model import SharedCorpus
+from ui.widgets import run_model as answers
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]

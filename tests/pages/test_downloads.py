@@ -18,7 +18,7 @@ from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened, with_probes
 from ui.session import settings
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"

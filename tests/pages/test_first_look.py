@@ -14,7 +14,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 from ui.widgets.heading import PAIRS
 
 CLASSIFIER = OFFERED[0]

@@ -15,7 +15,7 @@ from tests.pages.test_lesson import card, component
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import GUIDE
 from ui.session import DEFAULT_TEXT
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 STEPS = lesson(GUIDE).steps
 LAST = {name: values[0] for name, values in STEPS[-1].query.items()}

@@ -16,7 +16,8 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
-from ui.widgets import answers, run_model
+from ui.widgets import run_model
+from ui.widgets import run_model as answers
 
 
 def header(at: AppTest) -> Any:

@@ -17,7 +17,7 @@ from tests.pages.test_journey import header
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.library import Step, View
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 TEXT = "Sinan loves a beautiful day"
 

@@ -29,7 +29,7 @@ from tests.helpers.made_corpora import made_corpus
 from tests.helpers.training_runs import save_run
 from tests.pages.labels import FIGURES, save_heads
 from tests.pages.opened import opened, views_of
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 __all__ = ["bundled_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes")

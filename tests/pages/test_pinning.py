@@ -1,6 +1,6 @@
 """Views are pinned on several pages, edited, downloaded as a lesson and as a report, and opened again from the file.
 
-Covers `ui/lessons/pinning.py`, `ui/lessons/handout.py`, `ui/lessons/handout.py`, and without a browser
+Covers `ui/lessons/pinning.py`, `ui/lessons/pins.py`, and without a browser
 `ui/components/frame/__init__.py`.
 """
 
@@ -23,9 +23,8 @@ from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.figures import cached_sections
 from ui.lessons import pins
-from ui.lessons.handout import WITHOUT_FIGURE, pinned_report
 from ui.lessons.library import VALUE, Lesson, lesson_yaml, parse_lesson
-from ui.lessons.pins import PINNED, PinnedViews
+from ui.lessons.pins import PINNED, WITHOUT_FIGURE, PinnedViews, pinned_report
 from ui.lessons.tour import ORDER
 
 NOTE = "no: *1e3* <b>\U0001f40d</b> ![x](http://evil.example/x.png)"

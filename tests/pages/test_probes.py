@@ -29,7 +29,7 @@ from tests.pages.conftest import Gate
 from tests.pages.opened import SHELL, opened, views, visible_text, with_probes
 from tests.pages.snippets import chart, check_view, close
 from ui.session import TRAINED_PROBE
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
 LABELS = ("a", "b") * 4

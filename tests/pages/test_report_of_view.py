@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.jobs import board
-from ui.widgets import answers, files
+from ui.widgets import files
+from ui.widgets import run_model as answers
 
 
 def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:

@@ -18,7 +18,7 @@ from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, metrics, opened
 from tests.pages.test_causes import HEADS, cells, charts
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
 

@@ -12,7 +12,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened
 from tests.pages.test_words import folded
 from ui.session import SECOND_TEXT
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 TEXT = "I love my pet python."
 

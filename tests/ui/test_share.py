@@ -17,7 +17,7 @@ from tests.helpers.training_runs import save_run
 from tests.pages.opened import opened, visible_text
 from ui import session, share
 from ui.address.registry import NUMBERS, ROWS
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 

@@ -83,12 +83,7 @@ LINKS: Sequence[JourneyLink] = (
 
 
 def drawing_links(layers: int, longest: int) -> list[dict[str, Any]]:
-    """The rows for the drawing of one model and text, as JSON.
-
-    Args:
-        layers: number of layers.
-        longest: position of the token that is selected by default.
-    """
+    """The rows for the drawing of one model and text, as JSON; `longest` is the token that is selected by default."""
     return [
         {
             "part": row.part,
@@ -157,7 +152,6 @@ class Visit:
     """A visit to a view, which ends when the reader opens another page, follows a link, or goes back or forward."""
 
     page: str = ""
-    """Name of the page."""
     number: int = 0
     """Visits so far in this session."""
     first_run: bool = True
@@ -169,13 +163,7 @@ class Visit:
 
 
 def reached(before: Visit, page: str, carried: str | None) -> tuple[Visit, Action]:
-    """Compute the visit of a run, and what the run does.
-
-    Args:
-        before: the visit of the previous run.
-        page: name of the current page.
-        carried: value of ARRIVE in the address; None for none.
-    """
+    """Compute the visit of a run, and what the run does; `carried` is the value of ARRIVE in the address."""
     new_page = page != before.page
     number = before.number + (new_page or carried is not None)
     if carried is None:
@@ -252,7 +240,7 @@ def remember_view() -> None:
 def remember_values() -> None:
     """Remember the values of all controls, which are brought back after a lesson; nothing within one.
 
-    Texts are brought back by `ui/share.py`.
+    Texts are brought back by `ui/widgets/heading.py`.
     """
     if st.session_state.get(TOUR) is None:
         single = {name: st.session_state[name] for name in _single() if name in st.session_state}
@@ -313,17 +301,13 @@ class Written:
     of: Hashable
     """What the value belongs to, such as the text of a token's position."""
     visit: int
-    """Number of the visit."""
 
 
 def source(requested: str | None, before: Written | None, of: Hashable, now: Visit) -> Source:
     """Return where a widget's value comes from.
 
-    Args:
-        requested: value in the address; None for none.
-        before: what the widget last wrote; None if it has not been drawn.
-        of: what the value belongs to now.
-        now: the visit of this run.
+    The address has `requested`; the widget last wrote `before`, None if it has not been drawn; the value belongs to
+    `of`.
     """
     if requested is not None and (before is None or requested != before.text):
         return "address"
@@ -375,9 +359,7 @@ def bring_along(key: str) -> None:
 def write_brought(key: str, text: str | None) -> None:
     """Write a value that was brought back to this page into the address; call this before the widget is drawn.
 
-    Args:
-        key: name of the widget.
-        text: the value in an address; None for the default, which is not written.
+    None, for the default, is not written.
     """
     brought = st.session_state.get(BROUGHT, frozenset())
     if key not in brought:
@@ -398,13 +380,9 @@ def _drawn_now(control: str) -> Visit | None:
 
 
 def view_to_show(named: str | None, remembered: str | None, options: Sequence[str], anew: bool) -> str:
-    """Choose the view that a page shows.
+    """Choose the view that a page shows: the one in the address, or the one that was open last.
 
-    Args:
-        named: view in the address.
-        remembered: view of this page that was open last.
-        options: views of the page, the default first.
-        anew: whether the page was reached by a link that names no view.
+    The default is the first; `anew`: the page was reached by a link that names no view.
     """
     view = remembered if named is None and anew else named
     return options[0] if view is None or view not in options else view
@@ -415,17 +393,9 @@ def layer_to_show(
 ) -> tuple[str | None, str | None]:
     """Choose the value of the layer widget.
 
-    Args:
-        options: the layers of the model, in order.
-        default: the page's default.
-        requested: layer in the address.
-        stored: value of the widget when it was drawn last.
-        anew: whether the widget is drawn for the first time in this visit.
-        complete: whether the address describes the whole view.
-
-    Returns:
-        The value that it is set to, None where it keeps its own or the one in the address; and the requested or stored
-        layer, where the model does not have it.
+    The address has the layer `requested`, the widget had `stored`; `anew`: it is drawn for the first time in this
+    visit; `complete`: the address describes the whole view. Returned are the value that it is set to, None where it
+    keeps its own or the one in the address; and the requested or stored layer, where the model does not have it.
     """
     named = requested if anew else None
     view = str(named or (None if anew and complete else stored) or default)

@@ -27,7 +27,7 @@ from bertviz_core.questions.texts import (
     vectors,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import answered, causes, checkpoint, corpus, representations, words
+from bertviz_core.questions.views import answered, causes, checkpoint, corpus, parameters, representations, words
 from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
@@ -67,7 +67,6 @@ class AddressName:
     pages: tuple[str, ...]
     """Pages that have a widget for it; () for every page."""
     linked: Linked = "shown"
-    """How a link treats it."""
     carried: bool = False
     """Whether its pages have one value, which is in sight on each of them; otherwise each page has its own."""
 
@@ -86,23 +85,15 @@ def _whole(key: str, help_text: str) -> Param:
 
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
-TASK = _words("task", "the task whose class is counted")
 
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), checkpoints.OTHER, carried=True),
     *_on("", _words("view", "the view of the page")),
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="on request", carried=True),
     *_on("overview", flag("overview_has", "whether the list of what the model has is open")),
-    *_on("parameters architecture", TASK),
-    *_on("parameters", architecture.FORM, architecture.DEPTH),
-    *_on(
-        "parameters",
-        _words("module", "the module whose rows are listed"),
-        _words("search", "part of a parameter's name"),
-        _words("rows", "the rows of the table", "All", "Embeddings", "Layer 0", "Pooler and head"),
-        _words("split", "what the bars split the model by", "layers", "components"),
-        _words("models", "models that are compared, the name once for each"),
-    ),
+    *_on("parameters architecture", parameters.TASK),
+    *_on("parameters", architecture.FORM, architecture.DEPTH, parameters.MODULE, parameters.SEARCH, parameters.ROWS),
+    *_on("parameters", parameters.SPLIT, _words("models", "models that are compared, the name once for each")),
     *_on("architecture", architecture.LAYER, architecture.HOLDING),
     *_on(
         "architecture",
@@ -171,22 +162,9 @@ ROWS: tuple[AddressName, ...] = (
     *_on("attention", attention.QUERIES, attention.KEYS, two_models.OTHER_LAYER, two_models.OTHER_HEAD),
     *_on("attention", attention_view.LOOK, attention_view.MEASURES_OPEN, attention_view.BESIDE),
     *_on("sentences", _words("sentences", "the list, a sentence on each line"), sentences.QUERY, linked="on request"),
-    *_on(
-        "sentences",
-        _words(
-            "gold_pairs",
-            "pairs: two sentences and their similarity a line",
-        ),
-        linked="on request",
-    ),
-    *_on(
-        "sentences",
-        sentence_views.TWO_MODELS_OF,
-        sentence_views.GOLD_FROM,
-        vectors.OUTSIDE_FROM,
-        vectors.MISTAKE,
-    ),
-    *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
+    *_on("sentences", _words("gold_pairs", "pairs: two sentences and their similarity a line"), linked="on request"),
+    *_on("sentences", sentence_views.TWO_MODELS_OF, sentence_views.GOLD_FROM, vectors.OUTSIDE_FROM, vectors.MISTAKE),
+    *_on("sentences", vectors.TRIED_PROMPTS, linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),
@@ -264,14 +242,9 @@ ROWS: tuple[AddressName, ...] = (
 """In the order of the pages; a name with different meanings has a row for each."""
 
 
-def param(key: str, page: str = "") -> Param:
-    """The parameter of a control that belongs to a page and to no question.
-
-    Args:
-        key: its name in the address.
-        page: the page, for a name that several pages have.
-    """
-    return next(row.param for row in ROWS if row.param.key == key and (not page or page in row.pages))
+def param(key: str) -> Param:
+    """The parameter of a control that belongs to no question."""
+    return next(row.param for row in ROWS if row.param.key == key)
 
 
 NAMES = frozenset(row.param.key for row in ROWS)
@@ -367,12 +340,8 @@ def _state(name: str) -> ComponentText:
 def read_component(name: str, serial: int | None) -> None:
     """Read the state of a component from an address that was changed from outside, by a link or by Back.
 
-    Call this when the whole page runs. A message of the browser in the same run has priority, since it contains the
-    address as it was before the last change to it.
-
-    Args:
-        name: name in the address.
-        serial: serial number of the browser's last message about the component.
+    Call this when the whole page runs. A message of the browser in the same run, which a new serial number tells, has
+    priority, since it contains the address as it was before the last change to it.
     """
     state, text = _state(name), st.query_params.get(name, "")
     if text != state.text and serial in (None, state.serial):
@@ -401,11 +370,8 @@ def link_query(
 ) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a link to a page that are not in the address anyway.
 
-    Args:
-        values: name -> value of each control; empty values are left out.
-        defaults: name -> default text, which no link needs.
-        typed: whether the reader's own texts are included.
-        from_file: whether the page's list comes from a file, so that its own list is left out.
+    Empty values, and texts equal to their defaults, are left out; the reader's own texts unless `typed`; and the page's
+    own list where it comes from a file.
     """
     yield from _filled(linked("always", page), values)
     if typed:

@@ -5,7 +5,7 @@ would end the page. So every widget first replaces it by the default or by the n
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -18,63 +18,31 @@ BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 """Binds a widget to the address, and keeps its value while other pages are shown."""
 
 
-@overload
-def choice(param: Param, label: str, **more: Any) -> str: ...
-
-
-@overload
-def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T: ...
-
-
-def choice(param: Param, label: str, options: Sequence[str] = (), **more: Any) -> str:
-    """Show a few options side by side, one of which is always selected.
-
-    Args:
-        options: the options that apply here, the default first; by default all of the parameter's.
-        **more: arguments of `st.segmented_control`.
-    """
-    options = options or param.options
+def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T:
+    """Show a few options side by side, one of which is always selected; those that apply here, the default first."""
     keep_among(param.key, options, options[0])
     _write_brought(param.key, options[0], more)
-    chosen: str | None = st.segmented_control(
+    chosen: T | None = st.segmented_control(
         label, options, default=options[0], required=True, key=param.key, **BOUND, **more
     )
     return chosen or options[0]
 
 
-@overload
-def select(param: Param, label: str, **more: Any) -> str: ...
+def select(param: Param, label: str, options: Sequence[T], first: T | None = None, **more: Any) -> T:
+    """Show a list of options, one of which is always selected, by default the first.
 
-
-@overload
-def select(param: Param, label: str, options: Sequence[T], first: T | None = None, **more: Any) -> T: ...
-
-
-def select(param: Param, label: str, options: Sequence[str] = (), first: str | None = None, **more: Any) -> str:
-    """Show a list of options, one of which is always selected.
-
-    Args:
-        options: the options that apply here; by default all of the parameter's.
-        first: the default; the first option if None.
-        **more: arguments of `st.selectbox`. With `accept_new_options` any value is kept.
+    With `accept_new_options` any value is kept.
     """
-    options = list(options or param.options)
     first = options[0] if first is None else first
     if not more.get("accept_new_options"):
         keep_among(param.key, options, first)
     _write_brought(param.key, first, more)
-    chosen: str | None = st.selectbox(label, options, index=options.index(first), key=param.key, **BOUND, **more)
+    chosen: T | None = st.selectbox(label, options, index=options.index(first), key=param.key, **BOUND, **more)
     return first if chosen is None else chosen
 
 
 def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
-    """Show a field for a whole number between two bounds.
-
-    Args:
-        least: the lowest number.
-        most: the highest number.
-        **more: arguments of `st.number_input`.
-    """
+    """Show a field for a whole number between two bounds."""
     keep_within(param.key, least, most)
     _write_brought(param.key, first, more)
     return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
@@ -122,13 +90,7 @@ def typed(param: Param, label: str, own: str = "", **more: Any) -> str:
 
 
 def edited(param: Param, label: str, own: str, **more: Any) -> str:
-    """Show a field for an edited version of a text, which equals the text until edited; as `typed`, not in the address.
-
-    Args:
-        param: the parameter of the edited text.
-        own: the text.
-        **more: arguments of `st.text_area`.
-    """
+    """Show a field for an edited version of a text, which equals it until edited; as `typed`, not in the address."""
     _until_edited(param.key, own)
     return str(st.text_area(label, key=param.key, height=68, persist_state="session", **more))
 

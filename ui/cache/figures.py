@@ -1,6 +1,5 @@
 """Drawn figures, cached functions, and what a view shows."""
 
-import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,10 +39,6 @@ def cached_by_bytes(
     """Cache a function's results by its arguments, except those whose name begins with "_".
 
     Unlike st.cache_resource it counts bytes and not entries. Results are shared between sessions and never changed.
-
-    Args:
-        spinner: text shown during the computation; "" for none.
-        size: returns the bytes of a result.
     """
 
     def decorated(make: Callable[P, T]) -> Callable[P, T]:
@@ -82,14 +77,10 @@ def logged(
 ) -> Iterator[None]:
     """Log how long a computation took, and how it ended; exceptions are propagated.
 
-    The outcome is "done", "refused" with one sentence to the reader, "stopped" by the reader or for a newer click, or
-    "failed". The error is logged by the name of its class alone, since its message may contain a text.
-
-    Args:
-        event: kind of the computation: page, question, run or job.
-        name: its name, from the code and never from a reader.
-        facts: returns further fields, called before the computation if it is logged; no texts or tokens.
-        if_done: whether a computation that is done is logged, and not only one that is refused or fails.
+    The outcome is "done", which is logged `if_done`, "refused" with one sentence to the reader, "stopped" by the reader
+    or for a newer click, or "failed". The error is logged by the name of its class alone, since its message may contain
+    a text. The event is page, question, run or job; the name is from the code and never from a reader; no texts or
+    tokens are among the facts.
     """
     if not ACTIVITY.isEnabledFor(logging.INFO):
         yield
@@ -127,16 +118,12 @@ def _outcome(error: BaseException) -> dict[str, str]:
 
 MOST_BYTES = 8 * 1024**2
 """Most bytes of arrays and texts that are hashed; hashing more takes longer than drawing the figure."""
-MOST_VALUES = 20_000
-"""Most single values that are hashed."""
 PER_BYTE = 4
 """Estimated bytes of a figure in memory per byte of its JSON."""
 
 
-def cached_figure(figure: Any, theme: Theme) -> Any:
-    """Return the drawn figure of a specification in a theme and width; a finished figure is returned unchanged."""
-    if not isinstance(figure, FigureSpec):
-        return figure
+def cached_figure(figure: FigureSpec, theme: Theme) -> Any:
+    """Return the drawn figure of a specification in a theme and width."""
     look = (theme.name, theme.pixels, theme.tall)
     if look not in figure.cache:
         digest = key_digest(figure.key) if figure.key else None
@@ -152,75 +139,36 @@ def key_digest(key: tuple[object, ...]) -> bytes | None:
 
     Inputs are compared by value and not by identity, so that recomputed results find the figure drawn before.
     """
-    digest = _Digest()
-    try:
-        digest.add(key)
-    except _TooMuch:
-        return None
-    return digest.value
-
-
-class _TooMuch(Exception):  # noqa: N818  # no error: it ends the walk
-    """The inputs are too large to hash, or of a type that cannot be hashed by value."""
-
-
-class _Digest:
-    """Hashes plain values, arrays, collections and frozen results, each with its type."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
-        self._bytes, self._values = MOST_BYTES, MOST_VALUES
-
-    @property
-    def value(self) -> bytes:
-        return self._hash.digest()
-
-    def add(self, value: object) -> None:
-        self._values -= 1
-        if self._values < 0:
-            raise _TooMuch
-        if isinstance(value, Trace):  # large, but identical for the same model, revision, number format and text
-            self.add((value.model, value.revision, value.dtype, value.attention_source, value.tokens))
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-            self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
-            self._hash.update(np.ascontiguousarray(value).data)
-        elif value is None or isinstance(value, str | bool | int | float | np.generic):
-            text = repr(value)
-            self._write(type(value), text, len(text))
-        elif isinstance(value, Mapping):
-            self._collection(value, [part for pair in value.items() for part in pair])
-        elif isinstance(value, Sequence):
-            self._collection(value, value)
-        elif isinstance(value, msgspec.Struct):
-            self._struct(value)
-        elif dataclasses.is_dataclass(value):
-            self._collection(value, [getattr(value, field.name) for field in dataclasses.fields(value)])
-        else:
-            raise _TooMuch
-
-    def _collection(self, whole: object, parts: Sequence[object]) -> None:
-        if len(parts) > self._values:
-            raise _TooMuch
-        self._write(type(whole), str(len(parts)), 0)
-        for part in parts:
-            self.add(part)
-
-    def _struct(self, value: msgspec.Struct) -> None:
-        """Hash all fields at once, since a ledger has thousands of rows."""
+    digest, left = hashlib.blake2b(digest_size=16), MOST_BYTES
+    for part in key:
+        if isinstance(part, Trace):  # large, but identical for the same model, revision, number format and text
+            part = (part.model, part.revision, part.dtype, part.attention_source, part.tokens)
         try:
-            raw = msgspec.msgpack.encode(value)
-        except (TypeError, ValueError, OverflowError) as error:  # an object, a lone surrogate, a very large number
-            raise _TooMuch from error
-        self._write(type(value), str(len(raw)), len(raw))
-        self._hash.update(raw)
+            raw = _ENCODER.encode(part)
+        except (TypeError, ValueError, OverflowError):  # an object, a lone surrogate, a very large number or array
+            return None
+        left -= len(raw)
+        if left < 0:
+            return None
+        digest.update(f"{type(part).__module__}.{type(part).__qualname__} {len(raw)} ".encode())
+        digest.update(raw)
+    return digest.digest()
 
-    def _write(self, kind: type, text: str, nbytes: int) -> None:
-        self._bytes -= nbytes
-        if self._bytes < 0:
-            raise _TooMuch
-        self._hash.update(
-            f"{kind.__module__}.{kind.__qualname__} {len(text)} {text} ".encode("utf-8", "backslashreplace")
-        )
+
+def _plain(value: object) -> object:
+    """What msgpack has no form for, as something that it has one for."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and value.nbytes <= MOST_BYTES:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, np.generic):
+        return value.dtype.str, value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return tuple(value)
+    raise TypeError(type(value))
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain)
 
 
 def _nbytes(figure: Any) -> int:
@@ -234,10 +182,7 @@ HOW = "The lines of Python that make it"
 class ShownFigure:
     """A figure of a view."""
 
-    figure: Any
-    """A FigureSpec, or a finished figure."""
-    title: str
-    alt: str
+    figure: FigureSpec
     words: str
     """The caption below it."""
     models: tuple[tuple[str, str], ...]
@@ -277,15 +222,11 @@ class ShownView:
         """Names of the figures, as in `figure --list`."""
         drawn = [each.names for each in self.figures.values() if isinstance(each, ShownDrawing)]
         specs = [each.figure for each in self.figures.values() if isinstance(each, ShownFigure)]
-        named = {str(spec.key[0]) for spec in specs if isinstance(spec, FigureSpec) and spec.key}
+        named = {str(spec.key[0]) for spec in specs if spec.key}
         return frozenset(named).union(*drawn)
 
     def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
-        """Sections of a report: the figures of the view, or its tables where it has no figures.
-
-        Args:
-            models: name and revision of the chosen model.
-        """
+        """Sections of a report: the figures of the view, or its tables where it has no figures."""
         if self.figures:
             return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
         code, below = "\n".join(self.code.values()), Caption("", self.models or tuple(models))
@@ -298,10 +239,11 @@ class ShownView:
         if isinstance(shown, ShownDrawing):  # its page has the caption
             code, page = self.code.get(key, ""), shown.page(theme)
             return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
-        figure = cached_figure(shown.figure, theme)
+        spec, figure = shown.figure, cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
-        code = self.code.get(key, "")
-        return ReportSection(f"view-{key}", shown.title, shown.alt or shown.title, figure, caption, code, HOW)
+        return ReportSection(
+            f"view-{key}", spec.title, spec.alt or spec.title, figure, caption, self.code.get(key, ""), HOW
+        )
 
 
 _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -26,13 +26,6 @@ SHORT = 512
 """By default a job of more steps waits for its turn."""
 DESERTED_S = 10.0
 """Seconds that a job continues after its last reader has left, so that reloading a page does not end it."""
-
-
-class Waiting(Protocol):
-    """A reader who waits for a job."""
-
-    left_at: float | None
-    """When the reader left, by perf_counter; None while connected."""
 
 
 class Job(Generic[T]):
@@ -55,7 +48,7 @@ class Job(Generic[T]):
         self.so_far: T | None = None
         self._work, self._turn = work, turn
         self._stop, self._left, self._ended = Event(), Event(), Event()
-        self._readers: tuple[Waiting, ...] = ()
+        self._readers: tuple["Reader", ...] = ()
         self._readers_lock = Lock()
         self._began = self._finished = perf_counter()
         self._before: tuple[int, float] | None = None
@@ -69,13 +62,13 @@ class Job(Generic[T]):
         """Ask the job to end at its next step."""
         self._stop.set()
 
-    def join(self, reader: Waiting) -> None:
+    def join(self, reader: "Reader") -> None:
         """Add a reader who waits for the job."""
         with self._readers_lock:
             if reader not in self._readers and not self._ended.is_set():
                 self._readers = (*self._readers, reader)
 
-    def leave(self, reader: Waiting) -> None:
+    def leave(self, reader: "Reader") -> None:
         """Remove a reader; the job is cancelled when none is left."""
         with self._readers_lock:
             had, self._readers = self._readers, tuple(each for each in self._readers if each is not reader)
@@ -155,6 +148,23 @@ class Job(Generic[T]):
                 raise SupersededError
 
 
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def steps_done(job: Job[Any], noun: str, with_rate: bool = True) -> str:
+    """Steps of a job that are done, with their rate and the time left once they are known."""
+    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
+    if left is None:
+        return done
+    about = "about " if left >= 1 else ""
+    rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
+    return f"{done}, {rate}{about}{duration(left)} left"
+
+
 class JobBoard(Generic[T]):
     """All jobs of a server by their keys; thread-safe.
 
@@ -193,13 +203,8 @@ class JobBoard(Generic[T]):
     ) -> Job[T]:
         """Return the job of this key, starting it if there is none.
 
-        Args:
-            key: identifies the job.
-            work: computes the result; see `Job`.
-            input_nbytes: bytes of the input, reserved until the job ends.
-            turns: name of the queue in which long jobs take turns.
-            long: a job of more steps waits for its turn; by default the board's.
-            caches_itself: whether the work caches its own result.
+        The bytes of its input are reserved until it ends. A job of more than `long` steps waits for its turn in the
+        queue `turns`.
         """
 
         def work_and_keep(job: Job[T]) -> T:
@@ -265,11 +270,7 @@ class Reader:
         self._lock = Lock()
 
     def wait_for(self, kind: str, job: Job[Any]) -> None:
-        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it.
-
-        Args:
-            kind: kind of the work, such as "effects".
-        """
+        """Wait for a job instead of an earlier one of its kind, which ends unless another reader waits for it."""
         with self._lock:
             before = self._jobs.get(kind)
             self._jobs[kind] = job

@@ -35,20 +35,16 @@ class SourceKey:
     """Cache key of a model; it changes with the model's files."""
 
     name: str
-    """Name of the model."""
     kind: str
-    """Kind of the model's source."""
     revision: str
     """Changes when the model's files change."""
     has_weights: bool
-    """Whether its weights are on this machine."""
 
 
 class Unreached(NamedTuple):
     """A model for which the Hub could not be reached."""
 
     message: str
-    """The sentence about it."""
     suggestion: str
     """Name of a similar model; "" if there is none."""
     since: float
@@ -93,8 +89,22 @@ def saved_class(name: str) -> str:
 
 def source_key(name: str) -> SourceKey:
     """Return the cache key of a model for its current files."""
-    current = source(name)
+    return _source_key(source(name))
+
+
+def _source_key(current: ModelSource) -> SourceKey:
     return SourceKey(current.name, current.kind, current.revision, current.has_weights)
+
+
+def answer_key(name: str) -> tuple[SourceKey, str]:
+    """Cache key of a model's answers: its files, and the source of its attention if that is not recorded.
+
+    So results are computed again once recorded attention has failed its comparison.
+    """
+    origin = source(name)
+    model: LoadedModel | None = loaded_models().get(_model_key(origin))
+    attention = "" if model is None or model.attention_source == "recorded" else model.attention_source
+    return _source_key(origin), attention
 
 
 def tasks(name: str) -> tuple[str, ...]:
@@ -141,15 +151,9 @@ class TraceCache:
     ) -> Trace:
         """Return the cached trace of a model and its tokens, or run the model when it is free.
 
-        Callers that wait for the same trace share one run. A caller that no longer wants the trace stops waiting.
-
-        Args:
-            tokens: the tokens of the text.
-            is_needed: returns whether the caller still wants the trace; called with the number of runs ahead while
-                waiting. An exception that it raises ends the wait.
-            progress: called with the number of layers done and their total.
-            expected_nbytes: estimated bytes of the trace; older traces are dropped to make room before the run.
-            most_waiting: most callers that may wait; None for no limit.
+        Callers that wait for the same trace share one run. A caller that no longer wants the trace stops waiting:
+        `is_needed` is called with the number of runs ahead, and may raise. Older traces are dropped to make room for
+        the expected bytes.
         """
         result = self._get(_key(loaded, tokens))
         if result is not None:
@@ -205,58 +209,28 @@ BYTES_PER_ENTRY = 300
 """Bytes per entry of a loaded vocabulary; measured: 144 for 30,000 word pieces, 284 for 250,000 unigrams."""
 
 
-def loaded(name: str) -> LoadedModel:
-    """Return a model in memory, loaded from its current files."""
-    return _loaded(source(name))
+def loaded(name: str, rounding: Rounding | None = None) -> LoadedModel:
+    """Return a model in memory, loaded from its current files, and rounded to a number format if one is named."""
+    return _loaded(source(name), rounding)
 
 
-def attention_source(name: str) -> str:
-    """Return the source of a loaded model's attention if it is not recorded; "" for all other models.
-
-    It is part of cache keys, so that results are recomputed once recorded attention has failed its comparison.
-    """
+def with_head(name: str, task: str, rounding: Rounding | None = None) -> HeadModel:
+    """A loaded model, or its rounded copy, with the head of a task; both share the base weights."""
     origin = source(name)
-    loaded_model: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
-    return "" if loaded_model is None or loaded_model.attention_source == "recorded" else loaded_model.attention_source
-
-
-def rounded(name: str, rounding: Rounding) -> LoadedModel:
-    """A loaded model with its weights rounded to a number format."""
-    origin, cache = source(name), loaded_models()
-
-    def load() -> LoadedModel:
-        _make_room(cache, needed_nbytes(origin, settings()))
-        with st.spinner("Loading the model once more, and rounding its weights"):
-            return round_weights(load_model(origin, settings()), rounding)
-
-    return cache.get_or_compute((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
-
-
-def with_head(name: str, task: str) -> HeadModel:
-    """A loaded model with the head of a task; both share the base weights."""
-    origin, base = source(name), loaded(name)
+    base = _loaded(origin, rounding)
 
     def load() -> HeadModel:
-        with st.spinner("Loading the head"):
-            return load_head(origin, settings(), task, base)
-
-    head = _cached_head((origin.name, origin.kind, origin.revision, task), base, load)
-    loaded(name)  # marks the base as used last, so that the head, which refers to it, is dropped first
-    return head
-
-
-def rounded_head(name: str, task: str, rounding: Rounding) -> HeadModel:
-    """A rounded copy of a model with the head of a task; errors are those of `with_head`."""
-    origin, base = source(name), rounded(name, rounding)
-
-    def load() -> HeadModel:
-        with st.spinner("Loading the head, and rounding its weights"):
+        with st.spinner("Loading the head" if rounding is None else "Loading the head, and rounding its weights"):
             head = load_head(origin, settings(), task, base)
+            if rounding is None:
+                return head
             round_parameters(head.model, rounding, tuple(base.model.parameters()))
             return replace(head, name=base.name)
 
-    head = _cached_head((origin.name, origin.kind, origin.revision, task, rounding), base, load)
-    rounded(name, rounding)  # as above
+    head = _cached_head((*_model_key(origin, rounding), task), base, load)
+    _loaded(
+        source(name), rounding
+    )  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
 
@@ -285,15 +259,20 @@ def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
     return _tokenizer(source_key(name)).spelled(ids)
 
 
-def _loaded(origin: ModelSource) -> LoadedModel:
-    cache = loaded_models()
+def _model_key(origin: ModelSource, rounding: Rounding | None = None) -> tuple[Hashable, ...]:
+    return origin.name, origin.kind, origin.revision, *((rounding,) if rounding else ())
+
+
+def _loaded(origin: ModelSource, rounding: Rounding | None = None) -> LoadedModel:
+    cache, again = loaded_models(), "Loading the model once more, and rounding its weights"
 
     def load() -> LoadedModel:
         _make_room(cache, needed_nbytes(origin, settings()))
-        with st.spinner("Loading the model"):
-            return load_model(origin, settings())
+        with st.spinner("Loading the model" if rounding is None else again):
+            model = load_model(origin, settings())
+            return model if rounding is None else round_weights(model, rounding)
 
-    return cache.get_or_compute((origin.name, origin.kind, origin.revision), load, _nbytes)
+    return cache.get_or_compute(_model_key(origin, rounding), load, _nbytes)
 
 
 def _make_room(cache: ByteCache, nbytes: int) -> None:

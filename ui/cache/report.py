@@ -24,11 +24,8 @@ class ReportContents:
     """The contents of a report."""
 
     name: str
-    """Name of the model."""
     text: str
-    """The text."""
     pair: str | None
-    """A second text of the same input."""
     usual: bool
     """Whether it contains the default figures that the model and the text allow."""
     figures: tuple[str, ...]
@@ -43,12 +40,7 @@ def offered(name: str, text: str, pair: str | None) -> dict[str, str]:
 
 
 def report_key(contents: ReportContents, slides: bool) -> tuple[object, ...]:
-    """What a report without a view is made from; equal for equal files.
-
-    Args:
-        contents: contents of the report.
-        slides: whether it is a PPTX file, not an HTML file.
-    """
+    """What a report without a view is made from; equal for equal files."""
     return (__name__, source_key(contents.name), contents, slides)
 
 
@@ -62,14 +54,7 @@ def report_work(
     """Return the number of steps of a report, and a function that makes it; it needs no session.
 
     The function raises BertvizError where none of the figures can be drawn, or, for slides, python-pptx or a browser
-    is missing.
-
-    Args:
-        contents: contents; in addition to the view if there is one. A figure of the view is not repeated.
-        pixels: width of the figures.
-        slides: whether to write a PPTX file, not an HTML file.
-        view: figures and tables of the view, with which the report begins.
-        facts: title and address of the view.
+    is missing. The report begins with the view, whose figures are not repeated.
     """
     first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)

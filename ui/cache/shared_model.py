@@ -1,21 +1,27 @@
-"""Open the models of this instance for questions: loaded once, with answers cached for all sessions."""
+"""Open models, corpora and training runs of this instance for questions, whose answers all sessions share."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.training.folder import TrainingRun, files_stamp, run_folder, training_run
+from bertviz_core.corpus.corpora_folder import corpus_folder, stamp
+from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.corpus.search import SearchIndex, open_index
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.run import HeadModel, stored_task
-from bertviz_core.questions.opened import Opened, OpenedSubject
+from bertviz_core.questions.models.training import TrainingSubject
+from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedSubject
 from bertviz_core.questions.question import Answer, question_name
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.store.vectors import SentenceStore
@@ -137,11 +143,7 @@ class SharedModel(SharedSubject, Opened):
     """An `Opened` model of this instance, loaded once, with answers cached for all sessions."""
 
     def __init__(self, name: str, *runs: Trace) -> None:
-        """Refer to a model without loading it.
-
-        Args:
-            *runs: traces of the caller, which are used even if there is no room to cache them.
-        """
+        """Refer to a model without loading it; the caller's runs are used even if there is no room to cache them."""
         self._name, self._runs = name, runs
         self._others: frozenset[SourceKey] = frozenset()
         self._probe: Probe | None = None
@@ -164,7 +166,7 @@ class SharedModel(SharedSubject, Opened):
 
     def rounded(self, rounding: Rounding) -> LoadedModel:
         """A copy of the model with rounded weights, cached for all sessions."""
-        return models.rounded(self.name, rounding)
+        return models.loaded(self.name, rounding)
 
     @property
     def tokenizer(self) -> TextTokenizer:
@@ -177,7 +179,7 @@ class SharedModel(SharedSubject, Opened):
 
     def rounded_head(self, task: str | None, rounding: Rounding) -> HeadModel:
         """A rounded copy with the head of a task, cached for all sessions."""
-        return models.rounded_head(self.name, task or stored_task(self.source), rounding)
+        return models.with_head(self.name, task or stored_task(self.source), rounding)
 
     def probe(self, argument: str) -> tuple[Probe, str]:
         """Return the session's probe by its digest, and the class named after it."""
@@ -233,7 +235,7 @@ class SharedModel(SharedSubject, Opened):
 
     def key(self, key: Hashable) -> Hashable:
         """The cache key of a value: the state of the model's files, and the key itself."""
-        return source_key(self.name), models.attention_source(self.name), key
+        return *models.answer_key(self.name), key
 
     def _with_runs(self, value: Any) -> Any:
         """Restore the traces of a cached answer."""
@@ -321,3 +323,66 @@ def vector_store() -> SentenceStore:
 @cached_by_bytes("Loading the tokenizer", models.tokenizer_nbytes)
 def _tokenizer(key: SourceKey) -> TextTokenizer:
     return load_tokenizer(source(key.name), settings())
+
+
+class SharedCorpus(SharedSubject, CorpusSubject):
+    """A corpus of this instance; results about it are cached by its fingerprint for all sessions."""
+
+    KIND = "corpus"
+
+    def __init__(self, name: str, folder: Path | None = None) -> None:
+        """Open a corpus in its current state."""
+        folder = folder or corpus_folder(name, settings())
+        self._name, self._corpus = name, _opened(str(folder), stamp(folder))
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus."""
+        return self._corpus
+
+    @property
+    def model(self) -> SharedModel:
+        """The model that computed the vectors; its files are looked up on first use."""
+        return SharedModel(self.corpus.manifest.model)
+
+    @property
+    def index(self) -> SearchIndex | None:
+        """The search index on this machine; None where there is none."""
+        return open_index(self.corpus, settings())
+
+    def key(self, key: Hashable) -> Hashable:
+        """The cache key of a value: the state of the corpus' files, and the key itself."""
+        return self.corpus.fingerprint, self.name, key
+
+
+class SharedTraining(SharedSubject, TrainingSubject):
+    """A training run of this instance; results about it are cached by its files for all sessions."""
+
+    def __init__(self, name: str) -> None:
+        """Open a training run in its current state."""
+        folder = run_folder(name, settings())
+        self._name, self._stamp = name, files_stamp(folder)
+        self._run = _found(name, str(folder), self._stamp, settings())
+
+    @property
+    def run(self) -> TrainingRun:
+        """Its checkpoints when it was opened."""
+        return self._run
+
+    def key(self, key: Hashable) -> Hashable:
+        """The cache key of a value: the state of the run's files, and the key itself."""
+        return self._name, self._stamp, key
+
+    def get_or_compute_by_key(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the cached value of a key that names the files it depends on, or compute it."""
+        return results().get_or_compute(key, make)
+
+
+@cached_by_bytes("Opening the corpus")
+def _opened(folder: str, stamped: tuple[tuple[str, int, int], ...]) -> Corpus:
+    return open_corpus(Path(folder))
+
+
+@cached_by_bytes("Looking for checkpoints")
+def _found(name: str, folder: str, stamp: tuple[tuple[str, int, int], ...], _settings: Settings) -> TrainingRun:
+    return training_run(name, Path(folder), _settings)

@@ -40,7 +40,6 @@ class Trial(View):
     """A view that a step's question leads to."""
 
     label: str
-    """Label of the link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,6 @@ class Step(View):
     """A step of a lesson: a view, and texts about it."""
 
     title: str
-    """Title of the step."""
     note: str
     """What the view shows, and why."""
     question: str | None = None
@@ -66,9 +64,7 @@ class Lesson:
     name: str
     """Name of its file without the extension, and its name in the address."""
     title: str
-    """Title of the lesson."""
     author: str | None
-    """The author; None for none."""
     steps: tuple[Step, ...]
     """At least one step."""
     summary: str | None
@@ -108,11 +104,7 @@ STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
 
 def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
-    """Read a lesson from its file.
-
-    Args:
-        path: the file, as returned by `ui.lessons.library.lesson_file`.
-    """
+    """Read a lesson from its file."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -122,11 +114,7 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
 
 
 def parse_lesson(content: bytes, file_name: str, pages: Collection[str]) -> Lesson:
-    """Read a lesson from the content of its file.
-
-    Args:
-        file_name: name of the file, for the messages; without its ending it is the lesson's name.
-    """
+    """Read a lesson from the content of its file, whose name without its ending is the lesson's."""
     where = f"The lesson {file_name}"
     fields = _loaded(content, where)
     _known(fields, LESSON_FIELDS, where)
@@ -192,12 +180,7 @@ def _parameter(name: Any, field: str, where: str) -> str:
 
 
 def read_step(fields: Any, pages: Collection[str], where: str) -> Step:
-    """Validate one step.
-
-    Args:
-        fields: the fields of the step, as in the file.
-        where: which step it is, for the messages.
-    """
+    """Validate one step, as in the file; `where` names it in messages."""
     if not isinstance(fields, dict):
         raise LessonError(f"{where} has no fields; write title:, page: and note:.")
     _known(fields, STEP_FIELDS, where)
@@ -445,11 +428,7 @@ def remove_session_lesson(name: str) -> None:
 
 
 def lesson_from_file(file: str, content: bytes) -> Lesson:
-    """Read a lesson that the reader has brought.
-
-    Args:
-        file: name of the file; one that is not valid for a lesson is changed to one that is.
-    """
+    """Read a lesson that the reader has brought; a name that is not valid for a lesson is changed to one that is."""
     lesson = parse_lesson(content, short_name(Path(file).name), sorted(PAGES))
     return lesson if NAME.fullmatch(lesson.name) else replace(lesson, name=Path(file_name(lesson.name)).stem)
 
@@ -457,10 +436,7 @@ def lesson_from_file(file: str, content: bytes) -> Lesson:
 def file_field(label: str, key: str, take: Callable[[Lesson], None]) -> None:
     """Show a field into which a lesson's file is dropped; it is empty again once the lesson is taken.
 
-    Args:
-        label: label of the field.
-        key: key of the field, and of the sentence about a file that is refused.
-        take: called with the lesson; may raise a LessonError.
+    `take` may refuse the lesson by a LessonError.
     """
     st.file_uploader(label, key=f"{key}_{_opened(key)}", on_change=_take_file, args=(key, take))
     if fault := session.stored(f"{key}_fault"):

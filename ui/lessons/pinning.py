@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -12,22 +13,11 @@ from bertviz_core.text import counted, escape_markdown
 from ui import session
 from ui.cache.figures import cached_sections
 from ui.components.links import step_links
-from ui.lessons.handout import OPEN, TO_RECORD, draw_missing, pinned_report, slides_button, without_figures
+from ui.lessons import pins
 from ui.lessons.library import NOTE, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
-from ui.lessons.pins import (
-    MOST_PINS,
-    PINNED,
-    UNTITLED,
-    Pin,
-    PinnedViews,
-    current_step,
-    left_out,
-    pinned_views,
-    store_pinned_views,
-    usual_title,
-)
 from ui.lessons.tour import Place
 from ui.share import files_read
+from ui.widgets.files import SAVE, save_button
 from ui.widgets.run_model import shown_in_place
 
 CHOSEN = "pinned_chosen"
@@ -45,14 +35,14 @@ HELP = "Collects views into a lesson or a report. Only this session has the list
 def copy_step(here: str) -> None:
     """Show the current view as a step of a lesson's file, with a button to copy it."""
     with st.expander("Copy as a lesson step"), shown_in_place():
-        st.code(step_yaml(current_step(here)), language=None, wrap_lines=True)
+        st.code(step_yaml(pins.current_step(here)), language=None, wrap_lines=True)
         st.caption("Put it below steps: in a lesson's file, and write a note. It contains the text.")
         _say_what_is_left_out(here)
 
 
 def pin_panel(here: str) -> None:
     """Pin the current view, and show the list."""
-    views = pinned_views()
+    views = pins.pinned_views()
     _form(here, views)
     if fault := session.stored(FAULT):
         st.error(escape_markdown(str(fault)), icon=":material/block:")
@@ -66,33 +56,33 @@ def pin_panel(here: str) -> None:
         _remove_all(len(views.pins))
 
 
-def _form(here: str, views: PinnedViews) -> None:
+def _form(here: str, views: pins.PinnedViews) -> None:
     """Title and note of the current view, and the button that pins it."""
     with st.form("pin_form", clear_on_submit=True, border=False):
-        title = st.text_input("Title", key="pin_title", max_chars=TITLE, placeholder=usual_title(here))
+        title = st.text_input("Title", key="pin_title", max_chars=TITLE, placeholder=pins.usual_title(here))
         note = st.text_area(
             "Note", key="pin_note", max_chars=NOTE, height=96, placeholder="What does one see here, and why?"
         )
         pressed = st.form_submit_button("Pin this view", icon=":material/keep:", key="pin_submit")
     if pressed:
         _pin(here, title or "", note or "")
-    st.caption(HELP if not views.pins else f"{len(views.pins)} of at most {MOST_PINS} views.")
+    st.caption(HELP if not views.pins else f"{len(views.pins)} of at most {pins.MOST_PINS} views.")
     _say_what_is_left_out(here)
 
 
 def _pin(here: str, title: str, note: str) -> None:
     """Pin the current view, and run the page once more to record its figures."""
     with _refused():
-        views = pinned_views().with_step(current_step(here, title, note))
-        store_pinned_views(views)
-        session.store(TO_RECORD, views.pins[-1].token)
+        views = pins.pinned_views().with_step(pins.current_step(here, title, note))
+        pins.store_pinned_views(views)
+        session.store(pins.TO_RECORD, views.pins[-1].token)
         session.store(CHOSEN, len(views.pins) - 1)
     st.rerun()
 
 
 def _say_what_is_left_out(here: str) -> None:
     """Name what a step of a lesson cannot contain: long values, and files."""
-    if names := left_out(here):
+    if names := pins.left_out(here):
         what = escape_markdown(", ".join(names))
         st.caption(f"Left out, since a step has no room for it: {what}.")
     read, files = files_read(here)
@@ -101,7 +91,7 @@ def _say_what_is_left_out(here: str) -> None:
         st.caption(f"A step does not contain {named}: readers need to upload it.")
 
 
-def _list(here: str, views: PinnedViews) -> None:
+def _list(here: str, views: pins.PinnedViews) -> None:
     """The pinned views in order, one of which is edited."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
     session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
@@ -138,7 +128,7 @@ def _list(here: str, views: PinnedViews) -> None:
         _replace(here, pin.token, place)
 
 
-def _choose_figures(pin: Pin) -> None:
+def _choose_figures(pin: pins.Pin) -> None:
     """Which figures of a view with several are in the report."""
     titles = {each.name: each.title for each in cached_sections(pin.token) or ()}
     if len(titles) < 2:
@@ -157,30 +147,32 @@ def _choose_figures(pin: Pin) -> None:
 
 
 def _take_figure(token: str, name: str, key: str) -> None:
-    views = pinned_views()
-    left_out = next((pin.left_out for pin in views.pins if pin.token == token), frozenset[str]())
-    changed = left_out - {name} if session.stored(key) else left_out | {name}
-    store_pinned_views(views.with_figures(token, changed))
+    views = pins.pinned_views()
+    without = next((pin.left_out for pin in views.pins if pin.token == token), frozenset[str]())
+    changed = without - {name} if session.stored(key) else without | {name}
+    pins.store_pinned_views(views.with_figures(token, changed))
 
 
 def _replace(here: str, token: str, place: int) -> None:
     """Put the current view in the place of a pinned one, and run the page once more to record its figures."""
     with _refused():
-        views = pinned_views().replaced(token, current_step(here))
-        store_pinned_views(views)
-        session.store(TO_RECORD, views.pins[place].token)
+        views = pins.pinned_views().replaced(token, pins.current_step(here))
+        pins.store_pinned_views(views)
+        session.store(pins.TO_RECORD, views.pins[place].token)
     st.rerun()
 
 
-def _about(views: PinnedViews) -> None:
+def _about(views: pins.PinnedViews) -> None:
     """Texts of the lesson as a whole."""
     key = f"pinned_lesson_{session.stored(VERSION, 0)}"
     change: dict[str, Any] = {"on_change": _change_lesson, "args": (key,)}
     with st.expander("About the lesson", key="pinned_about"):
-        st.text_input("Title of the lesson", views.title, TITLE, key=f"{key}_title", placeholder=UNTITLED, **change)
+        st.text_input(
+            "Title of the lesson", views.title, TITLE, key=f"{key}_title", placeholder=pins.UNTITLED, **change
+        )
         st.text_input("Author", views.author, TITLE, key=f"{key}_author", **change)
         st.text_area("Summary, shown at the end", views.summary, 96, NOTE, key=f"{key}_summary", **change)
-        names = ["", *(name for name in lessons_here() if name not in (PINNED, views.following))]
+        names = ["", *(name for name in lessons_here() if name not in (pins.PINNED, views.following))]
         names += [views.following] if views.following else []
         place = names.index(views.following)
         st.selectbox("Next lesson", names, place, lambda name: name or "none", key=f"{key}_following", **change)
@@ -189,24 +181,16 @@ def _about(views: PinnedViews) -> None:
 def _change_lesson(key: str) -> None:
     texts = {name: " ".join(str(session.stored(f"{key}_{name}") or "").split()) for name in ABOUT_FIELDS}
     with _refused():
-        store_pinned_views(pinned_views().with_texts_of_lesson(**texts))
+        pins.store_pinned_views(pins.pinned_views().with_texts_of_lesson(**texts))
 
 
-def _downloads(views: PinnedViews) -> None:
+def _downloads(views: pins.PinnedViews) -> None:
     """The list as a lesson and as a report, and the way into the presenter's frame."""
     lesson = views.lesson()
     name = file_name(lesson.title)
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        st.download_button(
-            "Download as a lesson",
-            lesson_yaml(lesson),
-            name,
-            "application/yaml",
-            key="pinned_lesson",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        missing = without_figures(views)
+        save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
+        missing = pins.without_figures(views)
         if missing:
             pressed = st.button(
                 f"Draw {counted(len(missing), 'view')} for the report",
@@ -215,18 +199,12 @@ def _downloads(views: PinnedViews) -> None:
                 help="Shows each view that was not drawn in this session once, and comes back here.",
             )
             if pressed:  # no callback: after it the panel's fragment alone would run
-                draw_missing()
+                pins.draw_missing()
                 st.rerun()
-        st.download_button(
-            "Download the report without them" if missing else "Download as a report",
-            partial(pinned_report, views),
-            f"{name.removesuffix('.yaml')}.html",
-            "text/html",
-            key="pinned_report",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        slides_button(views, f"{name.removesuffix('.yaml')}.pptx")
+        label = "Download the report without them" if missing else "Download as a report"
+        make = partial(pins.pinned_report, views)
+        save_button(label, make, f"{Path(name).stem}.html", "text/html", "pinned_report", icon=SAVE)
+        pins.slides_button(views, f"{Path(name).stem}.pptx")
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         have = "has" if len(missing) == 1 else "have"
@@ -238,9 +216,9 @@ def _downloads(views: PinnedViews) -> None:
 
 def _add_steps(lesson: Lesson) -> None:
     """Pin the steps of a lesson; the texts of an empty list's lesson are then those of that lesson."""
-    store_pinned_views(pinned_views().with_lesson(lesson))
+    pins.store_pinned_views(pins.pinned_views().with_lesson(lesson))
     session.store(VERSION, session.stored(VERSION, 0) + 1)
-    session.store(OPEN, True)
+    session.store(pins.OPEN, True)
 
 
 def _remove_all(count: int) -> None:
@@ -259,25 +237,25 @@ def _remove_all(count: int) -> None:
 def _empty() -> None:
     session.store(REMOVE_ALL, False)
     session.store(VERSION, session.stored(VERSION, 0) + 1)
-    store_pinned_views(PinnedViews())
+    pins.store_pinned_views(pins.PinnedViews())
 
 
 def _move(place: int, to: int) -> None:
-    store_pinned_views(pinned_views().moved(place, to))
+    pins.store_pinned_views(pins.pinned_views().moved(place, to))
     session.store(CHOSEN, to)
 
 
 def _remove(token: str) -> None:
-    store_pinned_views(pinned_views().without(token))
-    session.store(OPEN, True)
+    pins.store_pinned_views(pins.pinned_views().without(token))
+    session.store(pins.OPEN, True)
 
 
 def _change_texts(token: str, title: str, note: str) -> None:
-    views = pinned_views()
+    views = pins.pinned_views()
     place = next((number for number, pin in enumerate(views.pins) if pin.token == token), None)
     if place is not None:
         with _refused():
-            store_pinned_views(views.with_texts(place, str(session.stored(title)), str(session.stored(note))))
+            pins.store_pinned_views(views.with_texts(place, str(session.stored(title)), str(session.stored(note))))
 
 
 @contextmanager

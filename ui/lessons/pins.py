@@ -1,20 +1,28 @@
-"""The views that the reader has pinned: the steps of a lesson that is made in this session.
+"""The views that the reader has pinned, steps of a lesson that is made in this session, and their report and slides."""
 
-Nothing is kept beyond the session. The list is a valid lesson at any time, of the name `pinned-views`, so that the tour
-presents it, and its file is read back to the same steps.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from bertviz_core.errors import LessonError
+from bertviz_core.errors import BertvizError, LessonError, Progress
+from bertviz_core.figures.base.export import Caption
+from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
+from bertviz_core.questions.report.page import report_page
+from bertviz_core.questions.report.sections import Report, ReportSection, made_facts
+from bertviz_core.questions.report.slide_pictures import slide_pictures
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file
 from ui import session
-from ui.address.registry import is_of_page
+from ui.address.navigation import bring_values_back, visit
+from ui.address.registry import is_of_page, take, whole
+from ui.cache.figures import ShownView, cached_sections, keep_sections
+from ui.cache.models import source
+from ui.components.links import address, open_at_once
 from ui.lessons.library import (
     MAX_QUERY,
     MAX_STEPS,
@@ -30,8 +38,12 @@ from ui.lessons.library import (
     remove_session_lesson,
     step_fields,
 )
-from ui.session import DEFAULT_TEXT
+from ui.lessons.tour import NAMES, Place
+from ui.session import DEFAULT_TEXT, TOUR
 from ui.share import carried_texts
+from ui.widgets import models
+from ui.widgets.files import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
+from ui.widgets.heading import restore_texts
 from ui.widgets.models import current_view, reads_text
 
 PINNED = "pinned-views"
@@ -162,12 +174,7 @@ def store_pinned_views(views: PinnedViews) -> None:
 
 
 def current_step(page: str, title: str = "", note: str = "") -> Step:
-    """The current view of a page as a step of a lesson.
-
-    Args:
-        title: title of the step; "" for that of the view.
-        note: note of the step; "" for the question of the page.
-    """
+    """The current view of a page as a step; by default with its own title, and the question of the page as its note."""
     query, texts = _query_and_texts(page)
     return _checked(
         {
@@ -233,3 +240,223 @@ def _note(note: str, page: str) -> str:
 
 def _checked(fields: Mapping[str, Any]) -> Step:
     return read_step(dict(fields), sorted(PAGES), "The pinned view")
+
+
+TO_RECORD = "pinned_view_to_record"
+"""Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
+WITHOUT_FIGURE = "Its figures are not in this report, since the view was not drawn."
+ABOUT = "Views of the dashboard, pinned one after the other."
+HELP = "One slide a view, 16:9: title and note as text to edit, figures as pictures, the whole note in the notes."
+
+
+def token_to_record(here: str) -> str:
+    """Token of the pinned view whose figures this run of a page records; "" for none.
+
+    That is a view that was pinned just now, or a step of the pinned views whose figures are not cached.
+    """
+    token = str(session.stored(TO_RECORD, ""))
+    session.store(TO_RECORD, "")
+    name, number, trial = session.stored(TOUR) or ("", None, None)
+    place, pins = whole(number), pinned_views().pins
+    if token or name != PINNED or trial or not place or place > len(pins):
+        return token
+    pin = pins[place - 1]
+    return pin.token if pin.step.page == here and cached_sections(pin.token) is None else ""
+
+
+def record_view(token: str, view: ShownView) -> None:
+    """Cache the figures of a view, drawn for a file, for the report of the pinned views."""
+    with suppress(BertvizError):  # the page has shown the error already
+        origin = source(models.model_name())
+        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
+
+
+def without_figures(views: PinnedViews) -> list[Pin]:
+    """The pinned views whose figures are not cached; not those that were shown and have none."""
+    return [pin for pin in views.pins if cached_sections(pin.token) is None]
+
+
+def pinned_report(views: PinnedViews) -> bytes:
+    """The report of the pinned views as an HTML file, which opens without a network."""
+    lesson = views.lesson()
+    sections = [section for number, pin in enumerate(views.pins, start=1) for section in _sections(number, pin)]
+    if lesson.summary:
+        sections.append(_text_section("pinned-summary", "In short", lesson.summary, ""))
+    by = {"By": lesson.author} if lesson.author else {}
+    facts = {**by, "Views": str(len(views.pins)), **made_facts()}
+    report = Report(lesson.title, facts, tuple(sections), title=lesson.title, about=ABOUT)
+    return report_page(report, _theme()).encode("utf-8", "replace")
+
+
+def slides_button(views: PinnedViews, file_name: str) -> None:
+    """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
+    file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
+    if show_drawing(file):
+        return
+    if st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP):
+        start_drawing(file, picture_count(views), slide_maker(views))
+        st.rerun()
+
+
+def slides_key(views: PinnedViews) -> tuple[object, ...]:
+    """What the slides of the pinned views are made from; equal for equal slides."""
+    drawn = tuple((pin.token, pin.left_out, cached_sections(pin.token) is None) for pin in views.pins)
+    return (__name__, lesson_yaml(views.lesson()), drawn, _theme().name)
+
+
+def picture_count(views: PinnedViews) -> int:
+    """Number of pictures on the slides of the pinned views."""
+    shown = (each for number, pin in enumerate(views.pins, start=1) for each in _figures(number, pin))
+    return sum(each.is_drawn for each in shown)
+
+
+def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
+    """A function that writes the slides of the pinned views, as a PPTX file; it needs no session.
+
+    It is called with a `Progress` of the pictures, and raises BertvizError where python-pptx or a browser is missing.
+    """
+    lesson, theme = views.lesson(), _theme()
+    slides = [
+        ReportSlide(pin.step.title, _report_note(pin), _figures(number, pin), (_address(pin),))
+        for number, pin in enumerate(views.pins, start=1)
+    ]
+
+    def make(progress: Progress) -> bytes:
+        require_slides()
+        pictures = slide_pictures([each for slide in slides for each in slide.sections], theme, progress)
+        return slides_file(slides, pictures, theme, lesson.title, lesson.author or "", lesson.summary or ABOUT)
+
+    return make
+
+
+def _sections(number: int, pin: Pin) -> list[ReportSection]:
+    """Title and note of a pinned view, then its figures."""
+    lead = _text_section(f"pinned-{number}", pin.step.title, _report_note(pin), _address(pin))
+    return [lead, *_figures(number, pin)]
+
+
+def _figures(number: int, pin: Pin) -> tuple[ReportSection, ...]:
+    """The figures of a pinned view that the reader wants, with names that no other view has."""
+    shown = (each for each in cached_sections(pin.token) or () if each.name not in pin.left_out)
+    return tuple(replace(each, name=f"pinned-{number}-{each.name}") for each in shown)
+
+
+def _report_note(pin: Pin) -> str:
+    tries = [f"Try: {pin.step.question}"] if pin.step.question else []
+    missing = [WITHOUT_FIGURE] if cached_sections(pin.token) is None else []
+    return "\n".join((pin.step.note, *tries, *missing))
+
+
+def _address(pin: Pin) -> str:
+    query = urlencode([(name, value) for name, values in pin.step.query.items() for value in values])
+    return f"{PAGES[pin.step.page].title}: /{pin.step.page}{f'?{query}' if query else ''}"
+
+
+def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:
+    return ReportSection(name, title, title, None, Caption(words, ()), "", note=note)
+
+
+def _theme() -> Theme:
+    """Colours and width of the figures: light, unless the reader has chosen others for files."""
+    return theme_named(chosen_theme() or "light", WIDE)
+
+
+OPEN = "pins_open"
+"""Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
+close it."""
+DRAWING = "pinned_views_drawn"
+"""Session key: the running drawing; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsToDraw:
+    """Pinned views that are drawn one after the other."""
+
+    tokens: tuple[str, ...]
+    start: str
+    """Address to which the browser returns."""
+    at: int = 0
+    """Number of the view that is drawn, from 0; after the last one the number of views."""
+    to_open: bool = True
+    """Whether the browser has not opened it yet."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all views were drawn or skipped."""
+        return self.at >= len(self.tokens)
+
+    def step(self) -> int | None:
+        """Number of the view among the pinned ones, from 0; None where it was removed."""
+        pins = enumerate(pinned_views().pins)
+        return next((number for number, pin in pins if pin.token == self.tokens[self.at]), None)
+
+
+def draw_missing() -> None:
+    """Begin to draw the pinned views that have no figures, in the next run."""
+    query = [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
+    tokens = tuple(pin.token for pin in without_figures(pinned_views()))
+    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query)))
+
+
+def current_drawing() -> ViewsToDraw | None:
+    """The running drawing; None for none."""
+    drawing = session.stored(DRAWING)
+    return drawing if isinstance(drawing, ViewsToDraw) else None
+
+
+def leave_after_the_last() -> None:
+    """After the last view, restore the reader's own texts; their fields must not have been drawn in this run."""
+    drawing = current_drawing()
+    if drawing is not None and drawing.is_over and drawing.to_open:
+        restore_texts()
+        bring_values_back()
+        st.session_state.pop(TOUR, None)
+        take(NAMES)
+
+
+def drawing_bar() -> None:
+    """Show the progress, or have the browser open a view, and end the page there.
+
+    After the last view that is the one in which the drawing began, where the panel of the pinned views is then open.
+    """
+    drawing = current_drawing()
+    if drawing is None:
+        return
+    if drawing.to_open:
+        _open(drawing)
+    if drawing.is_over:
+        session.store(DRAWING, None)
+        session.store(OPEN, True)
+        return
+    step = drawing.step()
+    if step is None or (session.stored(TOUR) or ())[:2] != (PINNED, str(step + 1)):  # the reader went elsewhere
+        session.store(DRAWING, None)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="pinned_drawing"):
+        count = len(drawing.tokens)
+        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for the report")
+        st.button("Skip this view", key="pinned_skip", on_click=_go_to, args=(drawing, drawing.at + 1))
+        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(drawing, count))
+
+
+def draw_next() -> None:
+    """Continue, once the page has shown the current view whole."""
+    if (drawing := current_drawing()) is not None:
+        _go_to(drawing, drawing.at + 1)
+        st.rerun()
+
+
+def _go_to(drawing: ViewsToDraw, at: int) -> None:
+    session.store(DRAWING, replace(drawing, at=at, to_open=True))
+
+
+def _open(drawing: ViewsToDraw) -> NoReturn:
+    """Have the browser open the view, if it was not removed."""
+    step = None if drawing.is_over else drawing.step()
+    if step is None and not drawing.is_over:
+        _go_to(drawing, drawing.at + 1)
+        st.rerun()
+    session.store(DRAWING, replace(drawing, to_open=False))
+    whole = drawing.start if step is None else Place(pinned_views().lesson(), step).address()
+    open_at_once(whole, drawing.at, "pinned_next", back=step is None)
+    st.stop()

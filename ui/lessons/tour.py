@@ -5,16 +5,16 @@ lesson's file. The reader's own texts are restored at the end.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.text import escape_markdown
+from bertviz_core.text import counted, escape_markdown
 from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
 from ui.address.registry import take, whole
-from ui.components.links import Card, Link, address, lesson_card, step_links
+from ui.components.links import Link, address, lesson_card, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.library import (
     Lesson,
@@ -28,8 +28,7 @@ from ui.lessons.library import (
     session_lessons,
 )
 from ui.session import PRESENT, TOUR, is_presenting
-from ui.share import apply_texts, restore_texts
-from ui.widgets.heading import page_pair
+from ui.widgets.heading import apply_texts, page_pair, restore_texts
 
 KEYS = ("text", "pair", "sentences")
 
@@ -116,11 +115,7 @@ class Place:
         return *(name for name in self.lesson.keeps if name not in self.view.query), PRESENT
 
     def address(self, present: bool = False) -> str:
-        """Its address, relative to that of the dashboard.
-
-        Args:
-            present: whether it is shown in the presenter's frame.
-        """
+        """Its address, relative to that of the dashboard, or that in the presenter's frame."""
         return address(self.view.page, [*self.query(), *([(PRESENT, "true")] if present else [])])
 
     def link(self, label: str, main: bool = False, current: bool = False, present: bool = False) -> Link:
@@ -129,11 +124,7 @@ class Place:
 
 
 def follow_address(here: str, pages: Pages) -> str:
-    """Go to the step that the address names, on another page if needed.
-
-    Returns:
-        The address that the browser must open again, "" for none.
-    """
+    """Go to the step in the address, on another page if needed; returns what the browser must open, or ""."""
     name, numbers = st.query_params[NAMES[0]], [st.query_params.get(each) for each in NAMES[1:]]
     fresh = ADDRESS not in st.session_state
     try:
@@ -158,13 +149,9 @@ def detour(
 ) -> Literal["", "go", "open"]:
     """What must happen before a step is drawn: "go" to its page, have the browser "open" its address, or nothing.
 
-    Args:
-        view: the view of the step.
-        named: names in the address.
-        at_step: whether the address names a step; otherwise the lesson starts.
-        fresh: whether this is the first run of the session, which may switch pages at once.
-        first_run: whether this is the first run on its page: Streamlit drops parameters of the previous page's widgets,
-            such as the layer, from the next address.
+    The lesson starts where the address names no step. The first run of a session, `fresh`, may switch pages at once. In
+    the first run on its page Streamlit drops parameters of the previous page's widgets, such as the layer, from the
+    next address.
     """
     elsewhere = here != view.page or not at_step
     missing = [name for name in view.query if name not in named]
@@ -174,12 +161,7 @@ def detour(
 
 
 def step_bar(here: str, pages: Pages, again: str) -> None:
-    """Show the card of the current step of a tour.
-
-    Args:
-        pages: all pages.
-        again: address that the browser must open again, "" for none.
-    """
+    """Show the card of the current step of a tour, or have the browser open the address `again`."""
     try:
         place = _place(*st.session_state[TOUR])
     except LessonError as error:
@@ -194,37 +176,36 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         st.stop()  # the browser now opens the step's whole address
 
 
-def _card(place: Place, here: str, pages: Pages) -> Card:
+def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     lesson, step, last = place.lesson, place.step, len(place.lesson.steps) - 1
     beside = Place(lesson, place.number)
     elsewhere = here != place.view.page
-    away = f"This step is on the page {pages[step.page].title}." if elsewhere else ""
     ways = [Place(lesson, place.number - 1).link("Back") if place.number else Link("Back", "")]
     if elsewhere or place.trial is not None:
         ways.append(beside.link("Show this step" if elsewhere else "Back to the step", main=True))
     if place.number < last:
         ways.append(Place(lesson, place.number + 1).link("Next", main=len(ways) == 1))
-    trials = [Place(lesson, place.number, number) for number in range(len(step.trials))]
+    tried = [Place(lesson, place.number, number) for number in range(len(step.trials))]
+    trials = [each.link(trial.label, current=each == place) for trial, each in zip(step.trials, tried, strict=True)]
     every = [Place(lesson, number) for number in range(last + 1)]
-    return Card(
-        lesson=lesson.title,
-        count=f"step {place.number + 1} of {last + 1}",
-        title=step.title,
-        note=step.note,
-        question=step.question or "",
-        answer=step.answer or "",
-        trials=[each.link(trial.label, current=each == place) for trial, each in zip(step.trials, trials, strict=True)],
-        away=away,
-        ways=ways,
-        steps=[each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every],
-        author=lesson.author or "",
-        end=place.number == last,
-        summary=lesson.summary or "",
-        onward=_onward(lesson) if place.number == last else None,
-        figure=place.view.figure or "",
-        by_keys=is_presenting() or len({each.page for each in lesson.steps}) == 1,
-        present="" if is_presenting() else place.address(present=True),
-    )
+    steps = [each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every]
+    onward = _onward(lesson) if place.number == last else None
+    return {
+        "lesson": lesson.title,
+        "count": f"step {place.number + 1} of {last + 1}",
+        **{name: getattr(step, name) or "" for name in ("title", "note", "question", "answer")},
+        "trials": list(map(asdict, trials)),
+        "away": f"This step is on the page {pages[step.page].title}." if elsewhere else "",
+        "ways": list(map(asdict, ways)),
+        "steps": list(map(asdict, steps)),
+        "author": lesson.author or "",
+        "end": place.number == last,
+        "summary": lesson.summary or "",
+        "onward": None if onward is None else asdict(onward),
+        "figure": place.view.figure or "",
+        "by_keys": is_presenting() or len({each.page for each in lesson.steps}) == 1,
+        "present": "" if is_presenting() else place.address(present=True),
+    }
 
 
 def _onward(lesson: Lesson) -> Link | None:
@@ -235,14 +216,15 @@ def _onward(lesson: Lesson) -> Link | None:
         following = open_lesson(lesson.following)
     except LessonError:
         return None
-    return Place(following, 0).link(f"Next lesson: {following.title}, {_count(following)}", main=True)
+    return Place(following, 0).link(
+        f"Next lesson: {following.title}, {counted(len(following.steps), 'step')}", main=True
+    )
 
 
 def end_tour(preserved: Collection[str] = ()) -> None:
-    """End the tour on the current page, and restore the reader's texts, and what every page showed before.
+    """End the tour on the current page; restore the reader's texts, and what every page showed before.
 
-    Args:
-        preserved: names in the address that stay as they are.
+    The names `preserved` in the address stay as they are.
     """
     restore_texts()
     st.session_state.pop(TOUR, None)
@@ -262,7 +244,7 @@ def lessons_panel() -> None:
         except LessonError as error:
             faults.append(str(error))
         else:
-            links.append(Place(lesson, 0).link(f"{lesson.title}, {_count(lesson)}"))
+            links.append(Place(lesson, 0).link(f"{lesson.title}, {counted(len(lesson.steps), 'step')}"))
     st.markdown("Guided tours through the pages.")
     step_links(links, "lessons_list", "Lessons", is_list=True)
     for fault in (*faults, *misnamed_files()):
@@ -276,16 +258,11 @@ def is_open() -> bool:
 
 
 def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
-    """Offer a lesson, outside a tour.
-
-    Args:
-        name: name of the lesson.
-        offer: the first words of the link.
-    """
+    """Offer a lesson, outside a tour."""
     if is_open():
         return
     lesson = open_lesson(name)
-    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {_count(lesson)}", main=True)
+    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {counted(len(lesson.steps), 'step')}", main=True)
     with st.container(key="tour_entry"):
         step_links([link], "tour_entry_link", "A guided tour")
 
@@ -300,7 +277,7 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
     trials = len(lesson.steps[place - 1].trials)
     link = None if trial is None else _counted(trial, trials)
     if trial is not None and link is None:
-        what = f"{trials} link{'s' if trials != 1 else ''}" if trials else "no links"
+        what = counted(trials, "link") if trials else "no links"
         raise LessonError(
             f"Step {place} of the lesson {lesson.name!r} has {what}, and {_short(trial)} is none of them."
         )
@@ -316,7 +293,3 @@ def _counted(word: str, most: int) -> int | None:
 def _short(word: str | None) -> str:
     """A value of the address, shortened for a sentence."""
     return repr(word if word is None or len(word) <= 20 else f"{word[:20]}…")
-
-
-def _count(lesson: Lesson) -> str:
-    return f"{len(lesson.steps)} step{'s' if len(lesson.steps) != 1 else ''}"

@@ -8,8 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection
 from difflib import get_close_matches
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -22,10 +20,10 @@ from streamlit import config
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import FIRST
 from bertviz_core.settings import Settings
-from bertviz_core.text import escape_markdown, quoted
+from bertviz_core.text import quoted
 from ui.server.start import App, Message, Receive, Send, is_page
 from ui.server.streamlit_internals import is_from_a_tab, signed_in_user, uploaded_nbytes
-from ui.session import settings
+from ui.session import NEEDED, has_sign_in, secrets_files, secrets_read, sign_in_providers
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -46,11 +44,7 @@ class Refused(Exception):  # noqa: N818  # an answer, no failure
 class Entrance:
     """ASGI middleware that refuses requests with a short message, before Streamlit handles them.
 
-    Args:
-        app: the wrapped application.
-        settings: allowed names and origins, and most bytes of all uploads together.
-        base_path: path of the server's addresses.
-        closed: whether uploads and downloads need a sign-in.
+    It is `closed` where uploads and downloads need a sign-in.
     """
 
     def __init__(self, app: App, settings: Settings, base_path: str = "", closed: bool = False) -> None:
@@ -234,16 +228,14 @@ def _shown(text: str) -> str:
     return ascii(text[:60])
 
 
-NEEDED = "authlib"
-"""The package required by Streamlit's sign-in; it is in deploy/requirements-sign-in.txt."""
 OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_secret", "server_metadata_url")
 """Required keys of [auth], and of a provider in it or in [auth.NAME]."""
 
 
 def check_sign_in(current: Settings) -> bool:
     """Check at startup whether sign-in is on and can work; log a warning if there are secrets and it is off."""
-    if not current.require_sign_in and _providers() is None:
-        if _secrets_files():
+    if not current.require_sign_in and sign_in_providers() is None:
+        if secrets_files():
             sys.stderr.write("Sign-in is off: the secrets have no section [auth]. Everyone who reaches this is in.\n")
         return False
     lacks = _lacks()
@@ -258,9 +250,9 @@ def check_sign_in(current: Settings) -> bool:
 def _lacks() -> str:
     """What sign-in lacks, as part of a sentence; "" for nothing."""
     files = " or ".join(str(path) for path in st.get_option("secrets.files"))
-    if not _secrets_files():
+    if not secrets_files():
         return f"there is no secrets file ({files})"
-    if not _secrets_read():
+    if not secrets_read():
         return f"the secrets file ({files}) cannot be read as TOML"
     if "auth" not in st.secrets:
         others = ", ".join(f"[{name}]" for name in st.secrets) or "nothing"
@@ -274,72 +266,11 @@ def _lacks() -> str:
         lacking += [f"{provider}.{name}".lstrip(".") for name in OF_PROVIDER if not _filled(value, name)]
     if lacking:
         return f"[auth] does not say {', '.join(lacking)}"
-    return "" if find_spec(NEEDED) else f"the package {NEEDED} is not installed"
+    return "" if has_sign_in() else f"the package {NEEDED} is not installed"
 
 
 def _filled(section: Any, name: str) -> bool:
     return name in section and isinstance(section[name], str) and bool(section[name].strip())
-
-
-def _secrets_read() -> bool:
-    """Whether there is a valid secrets file."""
-    try:
-        return bool(st.secrets.load_if_toml_exists())
-    except (OSError, UnicodeDecodeError):  # not valid UTF-8
-        return False
-
-
-def _secrets_files() -> list[str]:
-    return [path for path in st.get_option("secrets.files") if Path(path).exists()]
-
-
-def require_sign_in() -> None:
-    """Require a sign-in if it is on: show a sign-out button to users, and end the page for everyone else.
-
-    Call this after `st.navigation`, before anything that shows a model or a text. The provider decides who may sign in.
-    If the secrets file cannot be read, nobody gets in, since it may require a sign-in.
-    """
-    providers = _providers()
-    if providers is None:
-        if not settings().require_sign_in:
-            return
-        providers = ()
-    if not providers:
-        _auth_refuse(
-            "Sign-in is set up in a way that cannot be used; whoever runs this instance finds more in docs/deployment."
-        )
-    if find_spec(NEEDED) is None:
-        _auth_refuse("Sign-in is required but not installed; whoever runs this instance finds how in docs/deployment.")
-    if st.user.is_logged_in:
-        with st.sidebar:
-            who = st.user.get("name") or st.user.get("email") or "someone"
-            st.caption(f"Signed in as {escape_markdown(str(who))}")
-            st.button("Sign out", key="sign_out", on_click=st.logout)
-        return
-    st.title("Inside BERT", anchor=False)
-    st.write("Please sign in to use this instance.")
-    for provider in providers:
-        label = "Sign in" if provider == "" else f"Sign in with {escape_markdown(provider)}"
-        st.button(label, key=f"sign_in_{provider}", on_click=st.login, args=(provider,) if provider else ())
-    st.stop()
-
-
-def _providers() -> tuple[str, ...] | None:
-    """Names of the providers in [auth], "" for the unnamed one; None if sign-in is off."""
-    if not _secrets_read():
-        return () if _secrets_files() else None
-    if "auth" not in st.secrets:
-        return None
-    section: Any = st.secrets["auth"]
-    if not hasattr(section, "items"):
-        return ()
-    named = tuple(name for name, value in section.items() if hasattr(value, "items") and "client_id" in value)
-    return ("", *named) if "client_id" in section else named
-
-
-def _auth_refuse(sentence: str) -> None:
-    st.error(sentence, icon=":material/block:")
-    st.stop()
 
 
 ABSENT = "no_page"
@@ -350,13 +281,7 @@ NOT_PAGES = ("_stcore", "app", "component", "media", "static")
 
 
 class UnknownPages:
-    """ASGI middleware that redirects requests for missing pages to the first page.
-
-    Args:
-        app: the wrapped application.
-        pages: names of the pages.
-        base_path: path of the server's addresses.
-    """
+    """ASGI middleware that redirects requests for missing pages to the first page."""
 
     def __init__(self, app: App, pages: Collection[str], base_path: str = "") -> None:
         self.app, self.pages = app, frozenset(pages) - {FIRST}
@@ -388,12 +313,7 @@ class UnknownPages:
 
 
 def absent_words(name: str, pages: Collection[str]) -> str:
-    """The message about a missing page, with the most similar one.
-
-    Args:
-        name: name of the missing page in the address.
-        pages: titles of the pages, the first page first.
-    """
+    """The message about a missing page, with the most similar one; of the titles the first page's is the first."""
     near = nearest_page(name, pages)
     suggestion = f" Did you mean {near}?" if near else ""
     return f"There is no page {quoted(name, MOST_CHARACTERS)}; this is {next(iter(pages))}.{suggestion}"

@@ -91,11 +91,6 @@ class Readiness:
     """ASGI middleware that answers `/ready` under any host name, as `/_stcore/health` does.
 
     The status is 200 if all checks pass and 503 otherwise; the body is a JSON object with the result of each check.
-
-    Args:
-        app: the wrapped application.
-        settings: the settings of the server.
-        base_path: path of the server's addresses.
     """
 
     def __init__(self, app: App, settings: Settings, base_path: str = "") -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.figures.base.style import Theme
 from bertviz_core.isolation.config_trials import warm_trials
 from bertviz_core.isolation.walls import missing
 from bertviz_core.lazy_imports import import_libraries
@@ -252,29 +251,6 @@ def _gib(nbytes: int) -> str:
     return f"{nbytes / GIB:.1f} GiB"
 
 
-_BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
-
-
-def mark(theme: Theme) -> str:
-    """The logo without the name, as SVG, for the browser's tab and the folded sidebar."""
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(theme)}</svg>'
-
-
-def logo(theme: Theme) -> str:
-    """The logo with the name, as SVG."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(theme)}'
-        f'<text x="40" y="23" font-family="Helvetica, Arial, sans-serif" font-size="19" font-weight="600" '
-        f'fill="{theme.text}">Inside BERT</text></svg>'
-    )
-
-
-def _bars(theme: Theme) -> str:
-    return "".join(
-        f'<rect x="2" y="{top}" width="28" height="6" rx="2" fill="{theme.colours[name]}"/>' for name, top in _BARS
-    )
-
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -298,13 +274,7 @@ STALE = (b"content-length", b"etag", b"last-modified")
 
 
 class IndexPage:
-    """ASGI middleware that adds security headers to every response, and rewrites the page itself.
-
-    Args:
-        app: the wrapped application.
-        base_path: path of the server's addresses.
-        frame_ancestors: sites that may embed the page, as in a content security policy.
-    """
+    """ASGI middleware that adds security headers to every response, and rewrites the page itself."""
 
     def __init__(self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",)) -> None:
         self.app, self.ancestors = app, " ".join(frame_ancestors)

@@ -24,6 +24,7 @@ from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
 from ui.session import store, stored
 from ui.widgets.figure_block import explained, folded, folded_table
+from ui.widgets.files import save_button
 
 TREE_KEY = "architecture_tree"
 LOOKED_AT = param("looked_at")
@@ -161,10 +162,8 @@ def _take_away(opened: SharedModel, own: Options, frame: pd.DataFrame) -> None:
     text = printed(architecture.modules(opened, own).result)
     with st.container(horizontal=True):
         name = f"modules-{opened.name.replace('/', '-')}"
-        st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
-        st.download_button(
-            "CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", key="architecture_csv", on_click="ignore"
-        )
+        save_button("TXT", text + "\n", f"{name}.txt", "text/plain", "architecture_txt")
+        save_button("CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", "architecture_csv")
     with folded("The text of print(model)", "architecture_printed") as place:
         if place.open:
             st.code(text, language=None)

@@ -42,8 +42,7 @@ from ui.address.registry import component_text, read_component, write_component
 from ui.cache.figures import view_in_sight
 from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
-from ui.components.attention.colours import colours
-from ui.components.attention.payload import FILE_BYTES, identity
+from ui.components.attention.payload import FILE_BYTES, colours, identity
 from ui.components.attention.view import (
     ViewOptions,
     ViewState,

@@ -50,11 +50,10 @@ from bertviz_core.questions.views.training import (
 )
 from bertviz_core.text import escape_markdown
 from ui.address.registry import param
-from ui.cache.folders import SharedTraining
-from ui.cache.shared_model import SharedModel
-from ui.widgets.answers import answer
+from ui.cache.shared_model import SharedModel, SharedTraining
 from ui.widgets.figure_block import chart
 from ui.widgets.lists import ListFile, text_panel, typed_lines, wait_for_file
+from ui.widgets.run_model import answer
 
 FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
 
@@ -76,8 +75,7 @@ def compare_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
 def answered_texts(config: Mapping[str, Any]) -> TextList | None:
     """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
 
-    Args:
-        config: config of the model that answers, for whose classes the example set is chosen.
+    The example set is chosen for the classes of the config, that of the model that answers.
     """
 
     def examples() -> TextList:

@@ -23,17 +23,16 @@ from bertviz_core.text import counted, escape_controls, escape_markdown, quoted
 from ui.address.registry import put
 from ui.address.widgets import BOUND
 from ui.cache.figures import view_in_sight
-from ui.cache.folders import SharedCorpus
 from ui.cache.jobs import board
+from ui.cache.shared_model import SharedCorpus
 from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.engine import draw
 from ui.session import settings, store, stored
-from ui.widgets import answers
-from ui.widgets.answers import awaited
 from ui.widgets.figure_block import numbers_table, page_theme
 from ui.widgets.files import note_figure
 from ui.widgets.lists import table_files
 from ui.widgets.models import model_name
+from ui.widgets.run_model import awaited
 
 WIDTH = 240
 """Pixels of the choice of a corpus."""
@@ -72,7 +71,7 @@ def _example(alone: bool) -> Path:
     if not example_is_there(current):
         what, count = ("example", str(folder)), len(example_set().texts)
         job = board().find(what) or board().start(what, count, lambda report: make_example(current, report))
-        awaited(board, what, job, "sentences", answers.PATIENCE_S, kind="corpus example")
+        awaited(what, job, "sentences", kind="corpus example")
     return folder
 
 
@@ -90,7 +89,7 @@ def _plane(part: CorpusPlane, opened: SharedCorpus, *_: Any) -> None:
     if view_in_sight() is not None:  # for a report of the view
         density = map_density(placed.points, window, values=part.values)
         spec = corpus_map_figure(placed, density, part.column, opened.name)
-        note_figure(spec, KEY, spec.title, spec.caption or spec.title, models=(opened.corpus.manifest.model,))
+        note_figure(spec, KEY, spec.caption or spec.title, models=(opened.corpus.manifest.model,))
     if state.region:
         _selected(opened, placed, state)
 

@@ -36,10 +36,10 @@ from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
 from ui.session import TRAINED_PROBE, store, stored
-from ui.widgets.answers import answer
-from ui.widgets.files import note_models
+from ui.widgets.files import note_models, save_button
 from ui.widgets.lists import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
+from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
@@ -148,15 +148,9 @@ def opened_probe(name: str, digest: str) -> Probe:
 
 def _save(probe: Probe) -> None:
     name = f"probe-{probe.model.replace('/', '-')}-{probe.texts}-{probe.pooling}-{probe.layer}.zip"
-    st.download_button(
-        "Save this probe",
-        lambda: probe_bytes(probe),
-        name,
-        "application/zip",
-        key="probe_save",
-        icon=":material/save:",
-        help="A zip with the weights (safetensors) and what they are (JSON): model, layer, pooling, classes, accuracy.",
-        on_click="ignore",
+    about = "A zip with the weights (safetensors) and what they are (JSON): model, layer, pooling, classes, accuracy."
+    save_button(
+        "Save this probe", lambda: probe_bytes(probe), name, "application/zip", "probe_save", about, ":material/save:"
     )
 
 

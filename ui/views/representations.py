@@ -103,7 +103,7 @@ def _values(opened: SharedModel, ask: Ask, trace: Trace, begun: FirstChart) -> N
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = _state(trace.num_hidden_layers)
         window = window_select([*(size for size in WINDOWS if size < hidden), hidden])
-        first = first_dimension(hidden, window)
+        first = level(FIRST, "First dimension", hidden - window, 0, least=0, width=320)
     values = trace.hidden_states[entry][:, first : first + window]
     pictures = [values_figure(trace, each, first, window) for each in range(len(trace.hidden_states))]
     picture, key, name = pictures[entry], "representations_values", state_name(entry)
@@ -203,11 +203,6 @@ def window_select(sizes: list[int]) -> int:
     write_brought(WIDTH.key, None if stored == first else str(stored))
     chosen = st.selectbox("Dimensions shown", sizes, sizes.index(first), key=WIDTH.key, width=160, **BOUND)
     return int(chosen or sizes[0])
-
-
-def first_dimension(hidden: int, window: int) -> int:
-    """Where the window of dimensions begins."""
-    return level(FIRST, "First dimension", hidden - window, 0, least=0, width=320)
 
 
 def token_range(count: int, shown: int) -> tuple[int, int]:

@@ -52,7 +52,9 @@ def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part
     if options.choice(TWO_MODELS_OF) == OF_LIST:
         return list_view(opened, ask, options)
     with st.popover("Pairs", icon=":material/edit_note:", key="gold_box"), st.container(width=BOX):
-        from_file = choice(GOLD_FROM, GOLD_FROM.label, label_visibility="collapsed") == GOLD_FROM.options[1]
+        from_file = (
+            choice(GOLD_FROM, GOLD_FROM.label, GOLD_FROM.options, label_visibility="collapsed") == GOLD_FROM.options[1]
+        )
         pairs = _of_file() if from_file else _typed()
     if pairs is not None:
         return gold_view(opened, ask, gold_options(pairs, of_both(opened, options).values))
@@ -143,7 +145,7 @@ def sentence_input() -> Options:
 def _read() -> SentenceTable | None:
     """The sentences; None before an upload."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        from_file = choice(SOURCE, SOURCE.label, label_visibility="collapsed") == SOURCE.options[1]
+        from_file = choice(SOURCE, SOURCE.label, SOURCE.options, label_visibility="collapsed") == SOURCE.options[1]
         if not from_file:
             words = "Fills the box with a worked set."
             example = select(
@@ -240,12 +242,7 @@ def _listed(sentences: tuple[str, ...], beside: pd.DataFrame, chosen: list[int])
 
 
 def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
-    """Return the indices of all points inside a selection, also of those that are not drawn.
-
-    Args:
-        event: the selection event of the chart.
-        points: coordinates of all points.
-    """
+    """Return the indices of all points inside a selection, also of those that are not drawn."""
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
     for lasso in selection.get("lasso", ()):

@@ -24,25 +24,14 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
+from bertviz_core.questions.view import Figure
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
 from ui.components.frame import enlarged, figure_download, window_height
-from ui.widgets.files import (
-    alt_of,
-    chosen_medium,
-    chosen_theme,
-    note_code,
-    note_figure,
-    note_table,
-    pdf_of_figure,
-    read_texts,
-    shown_models,
-    theme_select,
-    typeset_downloads,
-)
+from ui.widgets import files
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -58,67 +47,30 @@ MOST_WRITTEN = 20_000
 """Most cells of a table whose numbers are formatted one by one."""
 WHOLE = "localized"
 """Format of whole numbers, with separators."""
+HTML_HELP = "One file with the figure inside; opens without a network."
 LONGEST_NAME = 150
 """Most characters of a file's name; file systems allow 255 bytes."""
 
 
-def figure_block(
-    spec: FigureSpec,
-    filename: str,
-    table: pd.DataFrame | None = None,
-    *,
-    alt: str = "",
-    numbers: Literal["folded", "open", "in files"] = "folded",
-    height: int | Literal["auto"] = "auto",
-    caption: str = "",
-    texts: Tokens | Sequence[str | None] = (),
-    models: Sequence[str] = (),
-    explanation: tuple[str, str] | None = None,
-    on_select: Callable[[], None] | None = None,
-    formats: Mapping[str, str] = NO_FORMATS,
-    share: float = 1.0,
-    scrolled: bool = False,
-) -> DeltaGenerator:
-    """Show a figure, its downloads, its table and how it is computed.
-
-    Args:
-        spec: the figure.
-        filename: name of its files without an extension: what is shown, and the model, layer and head.
-        alt: description of the table for screen readers; the figure's title by default.
-        numbers: whether the table is folded, open, or only in the files.
-        height: pixels of an open table.
-        caption: caption in the files; the figure's own by default.
-        explanation: how the numbers are computed, and lines of Python that reproduce them.
-        formats: column of the table -> format of its numbers, such as "percent".
-        scrolled: whether a tall figure is scrolled.
-
-    Returns:
-        A container between the figure and its downloads, for text about the figure.
-    """
-    if scrolled:
+def figure_block(part: Figure, on_select: Callable[[], None] | None = None) -> DeltaGenerator:
+    """Show a figure, its downloads, its table and how it is computed; returns a container above the downloads."""
+    spec = part.spec
+    if part.scrolled:
         scrolled_chart(spec, on_select)
     else:
-        chart(spec, spec.chart, on_select=on_select, share=share)
-    _name_texts(texts)
+        chart(spec, spec.chart, on_select, part.share)
+    _name_texts(part.texts)
     words = st.container()
-    rows = _rows(spec, table)
-    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, rows, texts, models, share)
-    if numbers == "folded":
-        scale = colour_range(cached_figure(spec, page_theme(share)))
-        folded_table(spec.chart, rows(), alt or spec.title, formats, scale)
-    elif numbers == "open":
-        numbers_table(rows(), alt or spec.title, height, formats=formats)
-    if explanation is not None:
-        explained(spec.chart, *explanation)
+    caption = part.caption or spec.caption or spec.title
+    _downloads(spec, spec.chart, part.file, caption, part.texts, part.models, part.share)
+    if part.numbers == "folded":
+        scale = colour_range(cached_figure(spec, page_theme(part.share)))
+        folded_table(spec.chart, spec.frame(), part.alt or spec.title, part.formats, scale)
+    elif part.numbers == "open":
+        numbers_table(spec.frame(), part.alt or spec.title, part.height, formats=part.formats)
+    if part.explanation:
+        explained(spec.chart, part.explanation, part.code)
     return words
-
-
-def _rows(figure: Any, table: pd.DataFrame | None) -> Callable[[], pd.DataFrame]:
-    """What computes the numbers of a figure; the files compute them when they are saved."""
-    own: Callable[[], pd.DataFrame] | None = figure.table if table is None else lambda: table
-    if own is None:
-        raise ValueError(f"{figure.title!r} has no table")
-    return own
 
 
 def page_theme(share: float = 1.0) -> Theme:
@@ -130,16 +82,9 @@ def page_theme(share: float = 1.0) -> Theme:
     return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
 
 
-def chart(
-    figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None, share: float = 1.0
-) -> None:
-    """Draw a figure.
-
-    Args:
-        figure: a FigureSpec, drawn in the theme of the page, or a finished figure.
-        alt: description for screen readers; a FigureSpec has its own.
-    """
-    drawn = cached_figure(figure, page_theme(share))
+def chart(spec: FigureSpec, key: str, on_select: Callable[[], None] | None = None, share: float = 1.0) -> None:
+    """Draw a figure in the theme of the page."""
+    drawn = cached_figure(spec, page_theme(share))
     height = round(drawn.layout.height or USUAL_HEIGHT)  # so that the page reserves the space before it is drawn
     with enlarged(height, key) if session.is_presenting() else nullcontext(height) as measured:
         st.plotly_chart(
@@ -147,7 +92,7 @@ def chart(
             height=measured,
             key=key,
             theme=None,
-            alt=alt_of(figure) or alt,
+            alt=spec.alt,
             config=CHART_CONFIG,
             on_select=on_select or "ignore",
             selection_mode="points",
@@ -162,65 +107,44 @@ def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None
 
 
 def download_row(
-    figure: Any,
-    key: str,
-    filename: str,
-    caption: str,
-    table: pd.DataFrame | None = None,
-    texts: Tokens | Sequence[str | None] = (),
+    spec: FigureSpec, key: str, filename: str, caption: str, texts: Tokens | Sequence[str | None] = ()
 ) -> None:
     """Show the texts of a figure of the chosen model, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
 
-    Args:
-        figure: a FigureSpec, which is drawn in the theme of the reader's choice, or a finished figure.
-        key: key of its chart, which begins with the page's name.
-        caption: caption in the files; model, revision, texts and colours are added.
+    The key of its chart begins with the page's name; model, revision, texts and colours are added to the caption.
     """
     _name_texts(texts)
-    _downloads(figure, key, filename, caption, _rows(figure, table), texts, ())
+    _downloads(spec, key, filename, caption, texts, ())
 
 
 def _downloads(
-    figure: Any,
+    spec: FigureSpec,
     key: str,
     filename: str,
     caption: str,
-    rows: Callable[[], pd.DataFrame],
     texts: Tokens | Sequence[str | None],
     models: Sequence[str],
     share: float = 1.0,
 ) -> None:
-    note_figure(figure, key, filename, caption, texts, models)
+    files.note_figure(spec, key, caption, texts, models)
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        redrawn = isinstance(figure, FigureSpec)
-        title = figure.title if redrawn else filename
-        chosen, medium = (chosen_theme() if redrawn else ""), chosen_medium()
+        chosen, medium = files.chosen_theme(), files.chosen_medium()
         theme = theme_named(chosen or session.theme_name())
         # Figures for a phone are too narrow for files.
         on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
         sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
-        drawn = cached_figure(figure, page_theme(share) if on_page else sized)
-        words = caption_of(drawn, caption, shown_models(models), read_texts(texts))
-        again = None if on_page or not redrawn else drawn
-        figure_download(key, name, title, words, theme, alt_of(figure), again, medium=medium)
-        if redrawn and medium == COLUMN:
-            pdf_of_figure(figure, key, f"{name}-{medium}", words, sized)
-        st.download_button(
-            "HTML",
-            partial(_page, figure, theme, title, words),
-            f"{name}.html",
-            "text/html",
-            key=f"{key}_html",
-            help="One file with the figure inside; opens without a network.",
-            on_click="ignore",
-        )
-        st.download_button(
-            "CSV", lambda: csv_text(rows()), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
-        )
-        typeset_downloads(rows, key, name, title)
-        if redrawn:
-            theme_select(key)
+        drawn = cached_figure(spec, page_theme(share) if on_page else sized)
+        words = caption_of(drawn, caption, files.shown_models(models), files.read_texts(texts))
+        again = None if on_page else drawn
+        figure_download(key, name, spec.title, words, theme, spec.alt, again, medium=medium)
+        if medium == COLUMN:
+            files.pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
+        page = partial(_page, spec, theme, words)
+        files.save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
+        files.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
+        files.typeset_downloads(spec.frame, key, name, spec.title)
+        files.theme_select(key)
 
 
 def file_name(key: str, filename: str) -> str:
@@ -232,12 +156,12 @@ def file_name(key: str, filename: str) -> str:
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
     """Show the texts of a figure, as in the caption of its files."""
-    if words := texts_words(read_texts(texts)):
+    if words := texts_words(files.read_texts(texts)):
         st.caption(escape_markdown(words))
 
 
-def _page(figure: Any, theme: Theme, title: str, caption: Caption) -> str:
-    return standalone_html(cached_figure(figure, theme), title, caption, theme, alt_of(figure))
+def _page(spec: FigureSpec, theme: Theme, caption: Caption) -> str:
+    return standalone_html(cached_figure(spec, theme), spec.title, caption, theme, spec.alt)
 
 
 def numbers_table(
@@ -255,7 +179,7 @@ def numbers_table(
     st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column in
     pixels; with a `key`, `on_row` is called when a row is selected.
     """
-    note_table(alt, table)
+    files.note_table(alt, table)
     written = {
         **dict.fromkeys(map(str, table.select_dtypes(include="integer")), WHOLE),
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
@@ -327,7 +251,7 @@ def folded_table(
     key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
     """A folded table, sent when it is opened; `scale` describes the colours of its figure."""
-    note_table(alt, table)
+    files.note_table(alt, table)
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
             if scale:
@@ -340,7 +264,7 @@ def explained(key: str, words: str, code: str) -> None:
 
     The content is sent when it is opened, since the browser's syntax highlighting is large.
     """
-    note_code(key, code)
+    files.note_code(key, code)
     with folded("How this is computed", f"{key}_explained") as place:
         if place.open:
             st.markdown(words)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from secrets import token_urlsafe
-from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -25,39 +24,25 @@ from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import ShownDrawing, ShownFigure, ShownView, cached_figure, noted, view_in_sight
-from ui.cache.jobs import board, this_reader
+from ui.cache.jobs import board, steps_done, this_reader
 from ui.cache.models import source as model_source
-from ui.widgets.heading import page_pair, page_text, steps_done
+from ui.widgets.heading import page_pair, page_text
 from ui.widgets.models import model_name
 from ui.widgets.run_model import shown_in_place
 
 
 def note_figure(
-    figure: Any,
-    key: str,
-    title: str,
-    caption: str,
-    texts: Tokens | Sequence[str | None] = (),
-    models: Sequence[str] = (),
+    spec: FigureSpec, key: str, caption: str, texts: Tokens | Sequence[str | None] = (), models: Sequence[str] = ()
 ) -> None:
-    """Record a figure for a report of its view, if one was requested.
-
-    Args:
-        figure: a FigureSpec, or a finished figure.
-        title: title of a finished figure; a FigureSpec has its own.
-    """
+    """Record a figure for a report of its view, if one was requested."""
     if (view := view_in_sight()) is not None:
-        title = figure.title if isinstance(figure, FigureSpec) else title
-        view.figures[key] = ShownFigure(figure, title, alt_of(figure), caption, shown_models(models), read_texts(texts))
+        view.figures[key] = ShownFigure(spec, caption, shown_models(models), read_texts(texts))
 
 
 def note_drawing(key: str, title: str, page: Callable[[Theme], str], names: Sequence[str]) -> None:
     """Record a drawing that code in the browser makes, for a report of its view, if one was requested.
 
-    Args:
-        key: key of its component.
-        page: writes it in a theme as a self-contained HTML page, in the state that the page shows.
-        names: names of the figures that show the same, as in `figure --list`.
+    `page` writes it as a self-contained HTML page; the figures of these names, as in `figure --list`, show the same.
     """
     if (view := view_in_sight()) is not None:
         view.figures[key] = ShownDrawing(title, page, frozenset(names))
@@ -79,11 +64,6 @@ def note_code(key: str, code: str) -> None:
     """Record the lines of Python that reproduce the numbers of a chart."""
     if (view := view_in_sight()) is not None:
         view.code[key] = code
-
-
-def alt_of(figure: Any) -> str:
-    """The description for screen readers; "" for a finished figure."""
-    return figure.alt if isinstance(figure, FigureSpec) else ""
 
 
 def read_texts(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
@@ -170,6 +150,22 @@ def _take(name: str, chosen: str) -> None:
     st.session_state[chosen] = st.session_state[name]
 
 
+SAVE = ":material/download:"
+
+
+def save_button(
+    label: str,
+    content: bytes | str | Callable[[], bytes | str],
+    name: str,
+    media: str,
+    key: str,
+    help: str | None = None,
+    icon: str | None = None,
+) -> None:
+    """Show a button that saves a file, without another run of the page; a function makes its content then."""
+    st.download_button(label, content, name, media, key=key, help=help, icon=icon, on_click="ignore")
+
+
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 TURNS, EVERY_S = "drawn_files", 0.5
 """The queue of all these files, so that one browser draws at a time; how often the progress is shown anew."""
@@ -195,10 +191,7 @@ class DrawnFile:
 def start_drawing(file: DrawnFile, steps: int, draw: Callable[[Progress], bytes]) -> None:
     """Start to draw a file in the background; one that was stopped or failed is drawn again.
 
-    Args:
-        steps: number of steps.
-        draw: returns its content; called with the progress of the steps, which may raise to end the work. It needs no
-            session.
+    `draw` reports its steps, which may end the work, and needs no session.
     """
     session.store(_fault(file), None)
     job = board().find(file.key)
@@ -210,11 +203,7 @@ def start_drawing(file: DrawnFile, steps: int, draw: Callable[[Progress], bytes]
 def show_drawing(file: DrawnFile, fault_place: DeltaGenerator | None = None) -> bool:
     """Show the progress of a file, the button that saves it, or the sentence why it could not be drawn.
 
-    Args:
-        fault_place: where that sentence stands, if elsewhere.
-
-    Returns:
-        Whether it is being drawn or is there, so that the reader needs no button that starts it.
+    Returns whether it is being drawn or is there, so that the reader needs no button that starts it.
     """
     job = board().find(file.key)
     if job is not None and job.error is not None:
@@ -226,15 +215,8 @@ def show_drawing(file: DrawnFile, fault_place: DeltaGenerator | None = None) -> 
         _progress(file)
         return True
     elif job is not None and job.result is not None:
-        st.download_button(
-            f"{file.save}, {bytes_text(len(job.result))}",
-            job.result,
-            file.name,
-            file.media_type,
-            key=f"{file.widget}_save",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        label = f"{file.save}, {bytes_text(len(job.result))}"
+        save_button(label, job.result, file.name, file.media_type, f"{file.widget}_save", icon=SAVE)
         return True
     of, fault = session.stored(_fault(file)) or (None, "")
     if of == file.key:
@@ -269,41 +251,19 @@ PDF_HELP = (
 
 
 def typeset_downloads(rows: Callable[[], pd.DataFrame], key: str, name: str, title: str) -> None:
-    """Show a popover with the table as LaTeX and as Markdown.
-
-    Args:
-        rows: computes the table.
-        name: name of the files without an ending.
-        title: title of the figure, the caption of the table.
-    """
+    """Show a popover with the table as LaTeX and as Markdown."""
     kinds = {
         "LaTeX": (latex_table, "tex", "application/x-tex", "A table with the rules of the package booktabs."),
         "Markdown": (markdown_table, "md", "text/markdown", "A table for a README, an issue or a notebook."),
     }
     with st.popover("Table", key=f"{key}_table_as", help="The numbers as LaTeX or Markdown"):
         for label, (write, ending, kind, help_text) in kinds.items():
-            st.download_button(
-                label,
-                partial(_written, write, rows, title),
-                f"{name}.{ending}",
-                kind,
-                key=f"{key}_{ending}",
-                help=help_text,
-                on_click="ignore",
-            )
-
-
-def _written(write: Callable[[pd.DataFrame, str], str], rows: Callable[[], pd.DataFrame], title: str) -> str:
-    return write(rows(), title)
+            content = partial(lambda write: write(rows(), title), write)
+            save_button(label, content, f"{name}.{ending}", kind, f"{key}_{ending}", help_text)
 
 
 def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme) -> None:
-    """Show the download of a figure as a PDF for a column of a paper.
-
-    Args:
-        caption: caption below it.
-        theme: colours, and the width of a column.
-    """
+    """Show the download of a figure as a PDF for a column of a paper."""
     drawn = cached_figure(figure, theme)
     content = json.dumps(json.loads(drawn.to_json()), sort_keys=True)  # plotly may change the order when it is read
     shown = sha256(content.encode("utf-8", "replace")).hexdigest()
@@ -320,9 +280,7 @@ def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, the
 def pdf_download(key: str, name: str, made_from: Hashable, prepare: Callable[[], Callable[[], bytes]]) -> None:
     """Show the button that draws a PDF, in the background and in turn, its progress, or the button that saves it.
 
-    Args:
-        made_from: what is drawn; equal for equal files.
-        prepare: called at the press; returns what draws the file, which needs no session.
+    `made_from` is equal for equal files; `prepare` is called at the press, and what it returns needs no session.
     """
     file = DrawnFile(f"{key}_pdf", (__name__, made_from), f"{name}{PDF}", "application/pdf", "Save the PDF")
     if not show_drawing(file) and st.button("PDF", key=f"{key}_pdf_make", help=PDF_HELP):
@@ -358,13 +316,7 @@ WAITING = (
 
 
 class PageReport:
-    """The report of a run of the page: its panel, and the file where one was requested.
-
-    Args:
-        page: name of the page.
-        title: its title.
-        typed: keys of the reader's own texts, which are not in the address.
-    """
+    """The report of a run of the page: its panel, and the file where one was requested."""
 
     def __init__(self, page: str, title: str, typed: Sequence[str]) -> None:
         self.page, self.title, self.typed = page, title, typed
@@ -380,11 +332,7 @@ class PageReport:
 
     @contextmanager
     def of_page(self, recorded: bool = False) -> Iterator[ShownView]:
-        """Run the page inside the block; a requested report of the view is made after it.
-
-        Args:
-            recorded: whether the view is recorded though no report was requested.
-        """
+        """Run the page inside the block; a requested report of the view is made after it."""
         with noted(self.requested or recorded) as view:
             yield view  # a page that waits for input ends here, and WAITING stays
             self._make(view)

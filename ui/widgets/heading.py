@@ -1,63 +1,51 @@
-"""The heading of a page, and its text fields."""
+"""The heading of a page, and its text fields, whose texts the tab keeps and a lesson replaces for a while."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from secrets import token_hex
 
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.sources import resolve
+from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
 from bertviz_core.trace.results import Tokens
 from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write
-from ui.address.registry import whole
+from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
-from ui.session import DEFAULT_TEXT, SECOND_TEXT, settings, store, stored
+from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
+from ui.session import DEFAULT_TEXT, FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, WORD, settings, store, stored
 from ui.widgets.models import second_name
 
 ABOVE = "notices_above"
 """Session key of the notices below the heading of the page."""
 
-_beside_title: ContextVar[Callable[[], None]] = ContextVar("beside_title", default=lambda: None)
+beside_title: ContextVar[Callable[[], None]] = ContextVar("beside_title", default=lambda: None)
+"""Draws something beside the title of the page."""
 
 
-@contextmanager
-def beside_title(draw: Callable[[], None]) -> Iterator[None]:
-    """Draw something beside the title of the page that runs inside the block."""
-    before = _beside_title.set(draw)
-    try:
-        yield
-    finally:
-        _beside_title.reset(before)
-
-
-def heading(page: str, question: str = "") -> Callable[..., None]:
+def heading(page: str, question: str = "") -> Callable[[str, str], None]:
     """Write the title of a page and its question.
 
-    Args:
-        question: replaces the page's question.
-
-    Returns:
-        A function that writes a model's name, and a note on it, behind the question, and the notices about it below.
+    Returns what writes a model's name, and a note on it, behind the question, and the notices about it below.
     """
     entry = PAGES[page]
     question = question or entry.question
     with st.container(horizontal=True, vertical_alignment="bottom", key="page_title"):
         st.title(entry.title, anchor=False, width="content")
         show_in_journey(page)
-        _beside_title.get()()
+        beside_title.get()()
     place = st.empty()
     place.markdown(question)
 
-    def name_model(model: str, note: str, notices: Iterable[str] = ()) -> None:
+    def name_model(model: str, note: str) -> None:
         place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
-        every = tuple(dict.fromkeys((*_notices(model), *notices)))
-        store(ABOVE, every)
-        for notice in every:
+        store(ABOVE, _notices(model))
+        for notice in stored(ABOVE):
             st.warning(escape_markdown(notice), icon=":material/rule:")
 
     return name_model
@@ -80,43 +68,10 @@ def _notices(model: str) -> tuple[str, ...]:
 
 @st.fragment
 def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: str | None = None) -> None:
-    """Show the button; opening it draws the panel alone.
-
-    Args:
-        label: returns the words on the button.
-        key: key of the panel in the session, true where it is open.
-        draw: draws the contents.
-        icon: icon of the button.
-    """
+    """Show the button; opening it draws the panel alone."""
     with st.popover(label(), type="tertiary", icon=icon, key=key, on_change="rerun") as place:
         if place.open:
             draw()
-
-
-if TYPE_CHECKING:  # the server's entry formats text before any page is imported
-    from ui.cache.jobs import Job
-
-
-def duration(seconds: float) -> str:
-    """A duration in words."""
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def steps_done(job: "Job[Any]", noun: str, with_rate: bool = True) -> str:
-    """Steps of a job that are done, with their rate and the time left once they are known.
-
-    Args:
-        job: a running job.
-        with_rate: whether the rate is named beside the time left.
-    """
-    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
-    if left is None:
-        return done
-    about = "about " if left >= 1 else ""
-    rate = f"{job.rate:,.{int(job.rate < 10)}f} per second, " if with_rate else ""
-    return f"{done}, {rate}{about}{duration(left)} left"
 
 
 SECOND_LABEL = "Second text, one input with the first"
@@ -148,8 +103,7 @@ PAIRS: Mapping[str, tuple[str, str, str]] = {
 def text_inputs(shown: bool = True) -> None:
     """The session's text and second text in the sidebar, which are never written into the address.
 
-    Args:
-        shown: whether the view reads them; their values are kept otherwise.
+    Their values stay where the view does not read them, and they are not shown.
     """
     st.session_state.setdefault("text", DEFAULT_TEXT)
     st.session_state.setdefault("pair", "")
@@ -170,11 +124,7 @@ def text_inputs(shown: bool = True) -> None:
 
 
 def place_for_text(height: int | None = None) -> None:
-    """Reserve a place on the page for a field with the session's text.
-
-    Args:
-        height: pixels that are kept free for it, so that nothing below it moves; None for none.
-    """
+    """Reserve a place on the page for a field with the session's text, so high that nothing below it moves."""
     st.session_state[TEXT_PLACE] = st.container(height=height or "content", border=False, key="place_for_text")
 
 
@@ -222,11 +172,8 @@ def page_pair() -> str | None:
 def two_texts(use: str) -> tuple[str, str]:
     """The text and the second text; without a second one an example, which one line marks as such.
 
-    An example belongs to the view that shows it: it is written neither into the session nor into the address, and no
-    other page reads it.
-
-    Args:
-        use: what reads both, one of PAIRS.
+    An example belongs to the view that shows it, one of PAIRS: it is written neither into the session nor into the
+    address, and no other page reads it.
     """
     if (own := page_pair()) is not None:
         return page_text(), own
@@ -238,13 +185,7 @@ def two_texts(use: str) -> tuple[str, str]:
 
 
 def say_example(second: str, words: str, first: str | None = None) -> None:
-    """Mark an example of a second text as such, in one line.
-
-    Args:
-        second: the second text.
-        words: what it is for, in sentences.
-        first: the text that goes with it; None for the reader's own.
-    """
+    """Mark an example of a second text as such, in one line; without a first one it goes with the reader's own."""
     quoted = _quoted(second, LONGEST_EXAMPLE)
     read = f"second text {quoted}" if first is None else f"{_quoted(first, LONGEST_EXAMPLE)} and {quoted}"
     st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
@@ -325,15 +266,7 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
 
 
 def several_tokens(label: str, tokens: Tokens, key: str, default: str, allowed: Sequence[int], most: int) -> str:
-    """A list of tokens of which several are chosen, such as 2,5, or none; the address contains only the positions.
-
-    Args:
-        label: label of the list.
-        key: key of the list, its name in the address.
-        default: positions that are chosen to begin with.
-        allowed: positions that can be chosen.
-        most: most positions at once.
-    """
+    """A list of tokens of which several are chosen, such as 2,5, or none; the address contains only the positions."""
     of, places = (tokens.text, tokens.pair), st.session_state.get(key)
     match source_of(key, of):
         case "address":
@@ -393,3 +326,85 @@ def _position(written: str, most: int) -> int | None:
     """Parse a whole number from 0 to `most`; None for anything else."""
     place = whole(written)
     return place if place is not None and place <= most else None
+
+
+DEFAULTS = {
+    "corpus_query": CORPUS_QUERY,
+    "text": DEFAULT_TEXT,
+    "word": WORD,
+    "first_text": FIRST_TEXT,
+    "second_text": SECOND_TEXT,
+}
+"""Default texts, which no link needs to include."""
+LINKED = "texts_of_a_link"
+"""Session key: name -> text in the link that opened the session."""
+APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
+"""Session keys: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
+
+
+def apply_texts(texts: Mapping[str, str]) -> None:
+    """Fill in the texts of a step by the keys of their fields; the reader's own are restored at the end of the tour."""
+    applied, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    beside = applied.get("pair") if "text" not in applied else None
+    if beside is not None and not {"text", "pair"} & texts.keys() and st.session_state.get("pair") == beside:
+        texts = {**texts, "pair": own.get("pair", "")}  # a step put a second text beside the reader's own
+    for key, text in texts.items():
+        now = st.session_state.get(key)
+        if now is not None and now != applied.get(key):
+            own[key] = now
+        if key not in st.query_params:
+            st.session_state[key] = text
+        applied[key] = text
+    st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
+
+
+def read_tab_texts() -> None:
+    """Pause the first run of a session until the browser has sent the texts of the tab, if it has any.
+
+    So a reloaded page computes with the reader's text at once, and never with the default one first.
+    """
+    st.session_state[SESSION] = token_hex(8)
+    if st.context.cookies.get(HAS_TAB_TEXTS) == "1" and not st.context.is_embedded:
+        request_tab_texts(str(st.session_state[SESSION]), _take_tab_texts)
+        st.stop()
+
+
+def keep_texts() -> None:
+    """Store the reader's texts in the browser's tab, for a reload."""
+    store_tab_texts(_own_texts(), str(st.session_state[SESSION]), _take_tab_texts)
+
+
+def _own_texts() -> dict[str, str]:
+    """The reader's texts, also those replaced by a step, without default texts."""
+    applied, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
+    current = {key: st.session_state.get(key) for key in TYPED}
+    written = {
+        key: own.get(key) if key in applied and text == applied[key] else text
+        for key, text in current.items()
+        if key in applied or text != DEFAULTS.get(key, "")
+    }
+    return {key: text for key, text in written.items() if isinstance(text, str)}
+
+
+def _take_tab_texts() -> None:
+    """Restore the texts of the tab unless a link contains texts; those replaced by a step are restored at its end."""
+    linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(TAB_TEXTS))
+    applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    for key, text in stored.items():
+        if key not in TYPED or key in linked:
+            continue
+        if key in applied and st.session_state.get(key) == applied[key]:
+            own[key] = text
+        else:
+            st.session_state[key] = text
+    st.session_state[OWN_TEXTS_KEY] = own
+
+
+def restore_texts() -> None:
+    """Restore the reader's texts, except in fields that the reader has changed since."""
+    applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
+    for key, text in applied.items():
+        if st.session_state.get(key) == text:
+            st.session_state.pop(key, None)  # where there was none, its field begins with the default
+            if key in own:
+                st.session_state[key] = own[key]

@@ -24,6 +24,7 @@ from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
 from ui.session import settings
 from ui.widgets.figure_block import file_name
+from ui.widgets.files import save_button
 
 QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""
@@ -37,12 +38,7 @@ class ListFile:
     """The file of a list; the keys of its widgets begin with the list's name."""
 
     def __init__(self, prefix: str, label: str = "CSV, TSV, JSONL, Parquet or text file") -> None:
-        """Create the widgets' keys of a list.
-
-        Args:
-            prefix: name of the list.
-            label: label of the upload, for screen readers.
-        """
+        """Create the widgets' keys of a list."""
         self._label = label
         self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
@@ -52,7 +48,8 @@ class ListFile:
         if handed is None:
             return None
         table = _table(handed[1], handed[0], None)
-        self._column_select(table.columns, table.column or "")
+        if len(table.columns) > 1:
+            column_select("Column", self._column, table.columns, table.column or "")
         return self.current()
 
     def current(self) -> SentenceTable:
@@ -92,19 +89,11 @@ class ListFile:
         """Forget the file."""
         st.session_state[self._file] = None
 
-    def _column_select(self, columns: Sequence[str], chosen: str) -> None:
-        """The column with the texts; no widget where there is only one."""
-        if len(columns) > 1:
-            column_select("Column", self._column, columns, chosen)
-
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
     """A column of a file; its name is the reader's data and not in the address.
 
-    Args:
-        key: key of the widget.
-        columns: names of the columns.
-        none: label of the option without a column, whose value is ""; "" if a column must be chosen.
+    With a label `none` no column may be chosen, which is "".
     """
     options = [*([""] if none else []), *columns]
     keep_among(key, options, first)
@@ -120,13 +109,7 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
 
 
 def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "none: single texts") -> TextList:
-    """The texts of a table, with the columns of gold labels and second texts that the reader chooses.
-
-    Args:
-        gold: key of the choice of the labels.
-        second: key of the choice of the second texts.
-        no_second: label of the option without second texts.
-    """
+    """The texts of a table, with the columns of gold labels and second texts that the reader chooses by these keys."""
     names = [str(name) for name in table.frame.columns]
     usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
     labels = column_select("Gold labels", gold, names, usual, "none: no gold labels") if names else ""
@@ -145,15 +128,11 @@ def text_panel(
 ) -> TextList | None:
     """The texts of this session, behind a button that opens their panel; None before they are written or uploaded.
 
-    Args:
-        source: where they come from: an entry of `own`, the texts of the example run, or a file.
-        key: key of the panel.
-        words: which files are accepted.
-        columns: arguments of `table_texts`.
-        own: source -> reads its texts.
+    They come from an entry of `own`, the example run, or a file, of which `words` say what is accepted; `columns` are
+    arguments of `table_texts`.
     """
     with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
-        chosen = choice(source, "Texts", label_visibility="collapsed")
+        chosen = choice(source, "Texts", source.options, label_visibility="collapsed")
         if chosen in own:
             return own[chosen]()
         most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
@@ -171,13 +150,12 @@ def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
         label_visibility="collapsed",
         placeholder=placeholder,
     )
-    return typed_list("The list", str(text)) if (text or "").strip() else None
+    return _typed_list(str(text)) if (text or "").strip() else None
 
 
 @cached_by_bytes()
-def typed_list(name: str, text: str) -> SentenceTable:
-    """Read the lines of a typed text, once for each text."""
-    return read_sentences(name, within_upload(text), settings())
+def _typed_list(text: str) -> SentenceTable:
+    return read_sentences("The list", within_upload(text), settings())
 
 
 def example_table() -> SentenceTable:
@@ -191,11 +169,7 @@ def example_table() -> SentenceTable:
 
 
 def wait_for_file(place: str) -> None:
-    """Request the file of a view, by its name in the link that led here.
-
-    Args:
-        place: label of the button that opens the upload.
-    """
+    """Request the file of a view, by its name in the link that led here, under the button that opens the upload."""
     name = st.session_state.get(LINKED)
     reason = f"This view was made from the file {escape_markdown(str(name))}" if name else "This view reads a file"
     st.info(
@@ -268,26 +242,11 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def table_files(table: Callable[[], pd.DataFrame], key: str, filename: str) -> None:
-    """Show a row of download buttons; the table is computed when one of them is clicked.
-
-    Args:
-        table: computes the table.
-        key: key of the row, which begins with the page's name.
-        filename: description of the content, without an extension.
-    """
+    """Show a row of download buttons; the table is computed when one of them is clicked."""
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.download_button(
-            "CSV", lambda: csv_text(table()), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
-        )
-        st.download_button(
-            "Parquet",
-            lambda: parquet_bytes(table()),
-            f"{name}.parquet",
-            PARQUET,
-            key=f"{key}_parquet",
-            on_click="ignore",
-        )
+        save_button("CSV", lambda: csv_text(table()), f"{name}.csv", "text/csv", f"{key}_csv")
+        save_button("Parquet", lambda: parquet_bytes(table()), f"{name}.parquet", PARQUET, f"{key}_parquet")
 
 
 def parquet_bytes(table: pd.DataFrame) -> bytes:
@@ -303,12 +262,7 @@ NARROW, SHOWN = 190, 90
 
 
 def open_row(table: str, opened: str) -> None:
-    """Open the text of the selected row; a callback of `numbers_table`.
-
-    Args:
-        table: session key of the table.
-        opened: session key of the open text's number, from 1.
-    """
+    """Open the text of the selected row; a callback of `numbers_table`."""
     event = st.session_state.get(table)
     rows = event["selection"]["rows"] if event else []
     if rows:
@@ -316,12 +270,7 @@ def open_row(table: str, opened: str) -> None:
 
 
 def text_select(key: str, label: str, names: Sequence[str], first: int) -> int:
-    """Index of a text of a list, which is kept in the session, since an address has no text; a number in a long list.
-
-    Args:
-        key: session key of the index.
-        names: the texts.
-    """
+    """Index of a text of a list, kept in the session, since an address has no text; a number in a long list."""
     count = len(names)
     if not 0 <= int(st.session_state.get(key, -1)) < count:
         st.session_state[key] = first

@@ -11,7 +11,7 @@ from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError, MissingFilesError, ModelNotFoundError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, PREDICTS, SPLADE
-from bertviz_core.models.sources import ModelSource, Offer, offers, resolve
+from bertviz_core.models.sources import ModelSource, Offer, resolve
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Param, joined_names
 from bertviz_core.questions.views.parameters import AS_IT_IS
@@ -32,45 +32,30 @@ from ui.address.widgets import BOUND, select, several
 from ui.cache.figures import note, view_in_sight
 from ui.cache.models import REMEMBERED_S, forget_unreached, source
 from ui.components.frame import view_links
-from ui.session import TEACHING_SIZES, model_names, settings, store, stored
-
-
-class HubReach:
-    """Whether the Hub was reached when it was last asked."""
-
-    def __init__(self) -> None:
-        self.reason = ""
-        """Why it was not reached; "" if it was."""
-        self.lost_at = 0.0
-        """When it was not reached, by the monotonic clock in seconds."""
+from ui.session import TEACHING_SIZES, look_for_models, model_names, settings, store, stored
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _reach() -> HubReach:
-    """The state of this server."""
-    return HubReach()
+def _reach() -> dict[str, float]:
+    """Why the Hub was not reached when it was last asked -> when, by the monotonic clock in seconds; {} if it was."""
+    return {}
 
 
 def lost(reason: str) -> None:
-    """Remember that the Hub could not be reached.
-
-    Args:
-        reason: the sentence shown in place of a download.
-    """
-    reach = _reach()
-    reach.reason, reach.lost_at = reason, monotonic()
+    """Remember that the Hub could not be reached; the sentence is shown in place of a download."""
+    _reach().clear()
+    _reach()[reason] = monotonic()
 
 
 def answered() -> None:
     """Forget an earlier failure: the Hub answered, or the reader wants it to be asked again."""
-    _reach().reason = ""
+    _reach().clear()
     forget_unreached()
 
 
 def unreached_reason() -> str:
     """Why the Hub could not be reached a short time ago; "" if it was reached or was not asked since."""
-    reach = _reach()
-    return reach.reason if monotonic() - reach.lost_at < REMEMBERED_S else ""
+    return next((reason for reason, at in list(_reach().items()) if monotonic() - at < REMEMBERED_S), "")
 
 
 def is_lost() -> bool:
@@ -98,10 +83,6 @@ def complete(key: str, names: Sequence[str]) -> None:
     """Replace a name that was typed into a list of models by the model of the list that it is the beginning of.
 
     Case does not matter. A name that can be opened, and a Hub id of the form org/name, stay as they are.
-
-    Args:
-        key: key of the list.
-        names: names in the list, in its order.
     """
     typed = str(stored(key) or "")
     if not typed or typed in names or ("/" in typed and settings().allow_hub) or _is_here(typed):
@@ -178,9 +159,9 @@ HELP = (
 def model_select() -> None:
     """Show the list in the sidebar. The address contains only the name of the model."""
     free = not settings().allowed_models
-    offered = {offer.name: label(offer) for offer in offers(settings())}
+    offered = {offer.name: label(offer) for offer in look_for_models()}
     first = next(iter(offered), DEFAULT_MODEL)
-    _follow_address(tuple(offered), free)
+    _follow_address(MODEL, tuple(offered), first)
     st.selectbox(
         "Model",
         list(offered),
@@ -189,19 +170,19 @@ def model_select() -> None:
         format_func=lambda name: offered.get(name, name),
         help=HELP,
         on_change=_take_choice,
-        args=(tuple(offered), first),
+        args=(MODEL, tuple(offered), first),
         persist_state="session",
     )
-    _name_in_address(first)
+    _name_in_address(MODEL, first)
     shown = str(st.session_state.get(MODEL) or first)
     _remember(shown)
     name_below(shown)
 
 
-def _take_choice(names: tuple[str, ...], first: str) -> None:
+def _take_choice(key: str, names: Sequence[str], default: str) -> None:
     """Take the model that a typed name begins, and write its name into the address."""
-    complete(MODEL, names)
-    _name_in_address(first)
+    complete(key, names)
+    _name_in_address(key, default)
 
 
 def choose_model(name: str) -> None:
@@ -210,14 +191,7 @@ def choose_model(name: str) -> None:
 
 
 def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None) -> None:
-    """Say in one line what the chosen model cannot do, with a button for each bundled model that can.
-
-    Args:
-        key: key of the line.
-        words: the line, in Markdown.
-        bundled: names of models; those that cannot run here are left out.
-        why: further words behind a question mark; None for none.
-    """
+    """Say in one line what the chosen model cannot do, with a button for each bundled model here that can."""
     with st.container(horizontal=True, vertical_alignment="center", key=key):
         st.markdown(f":material/info: {words}", width="content", help=why)
         for name in ready(bundled):
@@ -234,13 +208,12 @@ def bundled_instead(key: str, words: str, *bundled: str, why: str | None = None)
 
 def ready(names: Sequence[str]) -> list[str]:
     """Those of some models that are offered and can run a text here."""
-    offered = {offer.name for offer in offers(settings()) if offer.readiness == "ready"}
-    return [name for name in names if name in offered]
+    return [name for name in names if name in model_names(ready=True)]
 
 
 def ready_model() -> str | None:
     """The first model that can run a text here; None if there is none."""
-    return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
+    return next(iter(model_names(ready=True)), None)
 
 
 def model_before() -> str | None:
@@ -277,20 +250,20 @@ def _has_weights(name: str) -> bool:
         return False
 
 
-def _follow_address(names: tuple[str, ...], free: bool) -> None:
+def _follow_address(key: str, names: Sequence[str], default: str) -> None:
     """Select the model in the address if it has changed, by a link or by Back."""
-    named = st.query_params.get(MODEL)
-    match source_of(MODEL, None):
-        case "address" if named and (free or named in names):
-            st.session_state[MODEL] = named
+    named = st.query_params.get(key)
+    match source_of(key, None):
+        case "address" if named and (named in names or not settings().allowed_models):
+            store(key, named)
         case "default":
-            st.session_state[MODEL] = names[0]
+            store(key, default)
 
 
-def _name_in_address(first: str) -> None:
-    """Write the model's name into the address, unless it is the default."""
-    name = str(st.session_state.get(MODEL) or first)
-    write(MODEL, None if name == first else name, None)
+def _name_in_address(key: str, default: str) -> None:
+    """Write a model's name into the address, unless it is the default."""
+    name = str(stored(key) or default)
+    write(key, None if name == default else name, None)
 
 
 NONE, MOST_NAMED = "", 60
@@ -308,7 +281,7 @@ def second_select() -> None:
     """Show the list of second models in the sidebar; it is empty until the reader chooses one."""
     first, free = model_name(), not settings().allowed_models
     options = [NONE, *(name for name in names_with_weights(first) if name != first), *COPIES]
-    _second_follow_address(options, free)
+    _follow_address(OTHER.key, options, NONE)
     st.selectbox(
         "Compare with",
         list(dict.fromkeys((*options, second_name()))),
@@ -316,20 +289,16 @@ def second_select() -> None:
         accept_new_options=free,
         format_func=lambda name: name or "none",
         help=SECOND_HELP,
-        on_change=_second_take_choice,
-        args=(options,),
+        on_change=_take_choice,
+        args=(OTHER.key, [*options, *model_names()], NONE),
         persist_state="session",
     )
     name_below(second_name())
-    _second_name_in_address()
+    _name_in_address(OTHER.key, NONE)
 
 
 def needs_second(what: str) -> bool:
-    """Return whether there is no second model; in that case, ask for one and offer those that suit the first.
-
-    Args:
-        what: what needs two models, as the start of a sentence.
-    """
+    """Return whether there is no second model; then ask for one for `what`, and offer those that suit the first."""
     if second_name():
         return False
     st.info(f"{what} needs a second model: choose one of these, or any under **Compare with** in the sidebar.")
@@ -346,8 +315,7 @@ def second_name() -> str:
 
 def names_with_weights(first: str) -> list[str]:
     """Offered models with weights on this machine, and the current one; nothing is loaded."""
-    ready = [offer.name for offer in offers(settings()) if offer.readiness == "ready"]
-    return list(dict.fromkeys((*ready, first)))
+    return list(dict.fromkeys((*model_names(ready=True), first)))
 
 
 def likest(first: str, names: Sequence[str]) -> str:
@@ -381,27 +349,6 @@ def _suitable(first: str) -> dict[str, str]:
     return dict(reversed(suitable.items()))
 
 
-def _second_follow_address(options: Sequence[str], free: bool) -> None:
-    """Select the second model in the address if it has changed, by a link or by Back."""
-    named = st.query_params.get(OTHER.key)
-    match source_of(OTHER.key, None):
-        case "address" if named and (free or named in options):
-            store(OTHER.key, named)
-        case "default":
-            store(OTHER.key, NONE)
-
-
-def _second_take_choice(names: Sequence[str]) -> None:
-    """Complete the beginning of a known name, and write the name into the address."""
-    complete(OTHER.key, [*names, *model_names()])
-    _second_name_in_address()
-
-
-def _second_name_in_address() -> None:
-    """Write the name into the address, unless there is none."""
-    write(OTHER.key, second_name() or None, None)
-
-
 def _are_alike(first: ModelSource | None, second: ModelSource | None) -> bool:
     """Whether two models agree in type and sizes."""
     if first is None or second is None or first.model_type != second.model_type:
@@ -417,10 +364,6 @@ def beside(key: str, show: Callable[[str], None]) -> None:
     """Show a comparison with the second model below a heading; nothing without a second model.
 
     Where the models cannot be compared, one sentence says why, and the rest of the page stays.
-
-    Args:
-        key: key of the container.
-        show: shows the comparison with the model of this name; may raise BertvizError.
     """
     other = second_name()
     if not other:

@@ -1,11 +1,12 @@
-"""The model that a page runs, and what is shown where it cannot."""
+"""What a page runs and asks: confirmed where it takes long, with its progress, and what is shown where it cannot."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,43 +25,34 @@ from bertviz_core.errors import (
 from bertviz_core.models import catalog
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import resolve
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Question
 from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.cost import RunCost, run_cost
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
-from ui.cache.jobs import Job, board
+from ui.cache.jobs import Job, board, duration, steps_done, this_reader
+from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.components.frame import PageLink, page_links
 from ui.session import allow_run, forget_run, run_allowed, settings
-from ui.widgets.heading import draw_text_on_page, duration
+from ui.widgets.heading import draw_text_on_page
 from ui.widgets.models import answered, choose_model, is_lost, lost, model_before, ready_model, unreached_reason
 
 CONFIRM_ABOVE_SECONDS = 8.0
 """Longer runs need the reader's confirmation."""
 QUIET_S = 0.4
-"""Shorter runs show no progress, so that nothing flickers."""
+"""Shorter work shows no progress, so that nothing flickers."""
 
 
 def traced(name: str, text: str, pair: str | None) -> Trace:
     """Run a model on a text, or return the cached trace."""
-    return run_tokens(models.loaded(name), models.tokens(name, text, pair))
-
-
-def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
-    """Run a model on tokens, or return the cached trace."""
-    place = st.empty()
+    model, tokens, place = models.loaded(name), models.tokens(name, text, pair), st.empty()
     trace = models.traces().cached(model, tokens)
-    if trace is not None:
-        return trace
-    cost = agreed_cost(model, tokens)
-    return _run(model, tokens, cost, place)
+    return _run(model, tokens, agreed_cost(model, tokens), place) if trace is None else trace
 
 
 def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
-    """Estimate the cost of runs; if they take long, the page ends here until the reader confirms.
-
-    Args:
-        runs: number of runs.
-    """
+    """Estimate the cost of runs; if they take long, the page ends here until the reader confirms."""
     cost = run_cost(model, len(tokens), runs)
     if cost.seconds > CONFIRM_ABOVE_SECONDS:
         words = f"On this machine the run needs {cost_words(cost)}. It can be stopped."
@@ -69,14 +61,7 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
 
 
 def agreed_work(work: str, reason: str, label: str = "Begin", key: str = "start_work") -> None:
-    """End the page until a reader of this server has confirmed work that takes long.
-
-    Args:
-        work: identifies the work.
-        reason: why it takes long, in Markdown.
-        label: label of the button.
-        key: key of the button.
-    """
+    """End the page until a reader of this server has confirmed work that takes long, for this reason in Markdown."""
     if not run_allowed(work):
         st.info(reason, icon=":material/timer:")
         st.button(label, type="primary", on_click=allow_run, args=(work,), key=key)
@@ -263,12 +248,7 @@ def _end() -> None:
 
 
 def no_such_page(words: str, near: PageLink | None) -> None:
-    """Say that the address names no page, with a link to a page of a similar name.
-
-    Args:
-        words: the message.
-        near: the similar page; None for none.
-    """
+    """Say that the address names no page, with a link to a page of a similar name."""
     st.info(escape_markdown(words), icon=":material/search_off:")
     if near is not None:
         page_links([("", [near])], "nearest_page", label="The page with the most similar name", width="content")
@@ -327,3 +307,98 @@ def _offer_download(model: str) -> str | None:
     except BertvizError as error:
         return str(error)
     return None
+
+
+T = TypeVar("T")
+CHECK_EVERY_S = 0.05
+PATIENCE_S = 2.0
+"""Seconds that the page waits for an answer before it offers to cancel the work."""
+
+
+def answer(
+    question: Question[Any, T],
+    opened: SharedSubject,
+    options: Options,
+    draw: Callable[[Answer[T]], None] | None = None,
+) -> Answer[T]:
+    """Return the answer to a question; the page ends here while a long answer is computed.
+
+    Work of minutes starts when the reader confirms it. It continues while the reader looks at another page, and is
+    shared by all readers with the same question. `draw` shows a partial answer each second, and after a cancellation.
+    """
+    known: Answer[T] | None = opened.cached(question.key(options))
+    if known is not None:
+        return known
+    if question.cost is None:
+        return question(opened, options)
+    key = opened.key(question.key(options))
+    job = board().find(key)
+    if job is None:
+        cost = question.cost(opened, options)
+        if cost.slow:
+            agreed_work(_digest(key), cost.slow, cost.action)
+        if cost.tokens is not None and isinstance(opened, SharedModel):
+            agreed_cost(opened.loaded, cost.tokens, cost.runs)
+        work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
+        job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, caches_itself=True)
+    return awaited(key, job, question.noun, draw, question.name)
+
+
+def _digest(key: Hashable) -> str:
+    return sha256(repr(key).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def awaited(key: Hashable, job: Job[T], noun: str, draw: Callable[[T], None] | None = None, kind: str = "") -> T:
+    """Return the result of a job; the page shows its progress and ends here until it is done.
+
+    A session waits for one job of each kind, the noun by default.
+    """
+    this_reader().wait_for(kind or noun, job)
+    _wait(job, noun)
+    if job.error is not None:
+        board().forget(key)
+        raise job.error
+    if job.result is None:
+        _job_progress(key, noun, draw, kind or noun)
+        st.stop()
+    return job.result
+
+
+def progress_words(job: Job[Any], noun: str) -> str:
+    """Progress of a job, with its rate and the time left once they are known."""
+    if job.state == "waiting":
+        return "Waiting for another list to be finished."
+    return steps_done(job, noun)
+
+
+def _wait(job: Job[Any], noun: str) -> None:
+    """Wait for a job; writing to the page lets a superseded script stop."""
+    started, place = perf_counter(), st.empty()
+    while not job.wait(CHECK_EVERY_S):
+        spent = perf_counter() - started
+        if spent > PATIENCE_S:
+            break
+        if spent > QUIET_S:
+            place.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+    place.empty()
+
+
+@st.fragment(run_every=POLL_S)
+def _job_progress(key: Hashable, noun: str, draw: Callable[[T], None] | None, kind: str) -> None:
+    """Show the progress of a job, refreshed each second."""
+    job = board().find(key)
+    if job is not None:
+        this_reader().wait_for(kind, job)  # again if the connection was interrupted
+    if job is None or job.state in ("done", "failed"):
+        st.rerun()
+    so_far = job.so_far
+    if draw is not None and so_far is not None:
+        st.markdown(f"**So far**, after {job.done:,} of {job.total:,} {noun}: what follows is not final.")
+        draw(so_far)  # above the message, in the place of the complete figure
+    if job.state == "stopped":
+        st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.", icon=":material/stop_circle:")
+        st.button("Continue", type="primary", key="resume_job", on_click=board().forget, args=(key,))
+    else:
+        st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+        st.caption("The work continues while you look at another page, and its result is kept.")
+        st.button("Cancel", key="stop_job", on_click=job.stop)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import partial
 from typing import NamedTuple
 
 import streamlit as st
@@ -43,7 +43,6 @@ from ui.session import TRAINED_PROBE, store, stored
 from ui.widgets.heading import page_pair, page_text, token_select, two_texts
 from ui.widgets.models import bundled_instead
 
-NO_VALUES: Mapping[str, str] = MappingProxyType({})
 LONGEST_SHOWN = 60
 """Most characters of a text or name in the line above a figure."""
 
@@ -98,18 +97,11 @@ def shared_model_of(name: str) -> SharedModel:
     return SharedModel(name).with_probe(session_probe(name))
 
 
-def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, pair: str | None = None) -> Options:
-    """Options of questions about a target.
-
-    Args:
-        chosen: the target.
-        values: values of further parameters.
-        pair: a second text that is not part of the target; None for its own.
-    """
+def target_options(chosen: ChosenTarget, pair: str | None = None) -> Options:
+    """Options of questions about a target; a second text that is not part of it replaces its own."""
     label = chosen.name.partition(":")[2]
     name = f"probe:{chosen.probe}@{label}" if chosen.kind == "probe" else chosen.name
-    target = {TARGET.key: name, MEASURE.key: chosen.measure}
-    return Options((chosen.text,), pair or chosen.pair, values={**target, **values})
+    return Options((chosen.text,), pair or chosen.pair, values={TARGET.key: name, MEASURE.key: chosen.measure})
 
 
 def session_probe(name: str) -> Probe | None:
@@ -128,12 +120,8 @@ LIKELIEST = ""
 """Option for the likeliest class."""
 
 
-def _cosine(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("cosine", "logit", *texts)
-
-
-def _late_interaction(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("late-interaction", "logit", *texts)
+def _of_texts(kind: TargetKind, name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
+    return ChosenTarget(kind, "logit", *texts)
 
 
 def _class(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
@@ -197,10 +185,6 @@ def _word(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) ->
     return ChosenTarget(f"word:{word or own}@{place}", "logit", *texts)
 
 
-def _answer(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
-    return ChosenTarget("answer", "logit", *texts)
-
-
 def _state(name: str, tasks: Sequence[str], texts: Texts, probe: Probe | None) -> ChosenTarget:
     layer, place = _state_place(name, texts)
     dimension = st.number_input(
@@ -233,12 +217,12 @@ def _state_place(name: str, texts: Texts) -> tuple[int, int]:
 
 
 CHOOSERS: Mapping[TargetKind, Callable[[str, Sequence[str], Texts, Probe | None], ChosenTarget]] = {
-    "cosine": _cosine,
-    "late-interaction": _late_interaction,
+    "cosine": partial(_of_texts, "cosine"),
+    "late-interaction": partial(_of_texts, "late-interaction"),
     "class": _class,
     "tag": _tag,
     "word": _word,
-    "answer": _answer,
+    "answer": partial(_of_texts, "answer"),
     "probe": _of_probe,
     "state": _state,
     "direction": _direction,
@@ -349,13 +333,9 @@ def target_row(
 ) -> ChosenTarget:
     """Show the widgets of the target, and write the chosen one into the line.
 
-    A target of two texts reads an example where there is no second one.
-
-    Args:
-        row: the line.
-        alone: whether heads read the first text only, since the view uses the second one in another way.
-        of_list: whether the target is computed for many texts, so that positions in one text are not offered.
-        texts: what a target of two texts reads; None for the texts of the session.
+    A target of two texts reads `texts`, those of the session, or an example where there is no second one. `alone`:
+    heads read the first text only, since the view uses the second one in another way; `of_list`: it is computed for
+    many texts, so that positions in one text are not offered.
     """
     offered, probe = _offered(name, alone, of_list), session_probe(name)
     aside = _begin_with(offered.kinds)
@@ -382,11 +362,7 @@ def class_kinds(name: str) -> tuple[TargetKind, ...]:
 
 
 def class_row(name: str, row: TargetRow) -> ChosenTarget:
-    """Choose the head or the probe whose classes are shown, with a widget if a model has both.
-
-    Returns:
-        Its likeliest class as a target.
-    """
+    """Choose the head or the probe whose classes are shown; returns its likeliest class as a target."""
     offered, probe, kinds = _offered(name, False, False), session_probe(name), class_kinds(name)
     with row.folded:
         owners = tuple(CLASSES_OF[kind] for kind in kinds)

@@ -55,7 +55,8 @@ LISTED_PAIRS = 20
 
 def pooling_names(opened: Opened, options: Options) -> Mapping[str, str]:
     """Poolings of a model with their words, its own first."""
-    own, first = own_plan(opened), edge_tokens(opened.tokenizer).first
+    own, edges = own_plan(opened), opened.get_or_compute((__name__, "edges"), lambda: edge_tokens(opened.tokenizer))
+    first = edges.first
     offered = offered_poolings(first, opened.loaded.has_pooler, own.pooling)
     first_word = pooling_word(own.pooling, first) + (" (recommended)" if own.from_checkpoint else "")
     return {OWN: first_word, **{each: pooling_word(each, first) for each in offered if each != own.pooling}}

@@ -4,19 +4,14 @@ from threading import Event
 
 import streamlit as st
 
-from bertviz_core.resources import ByteCache
 from ui.cache import jobs
-from ui.cache.jobs import Job, JobBoard
-from ui.widgets.answers import awaited
+from ui.cache.jobs import Job, board
+from ui.widgets import run_model
+from ui.widgets.run_model import awaited
 
 jobs.DESERTED_S = 5.0  # on a busy machine, a lost connection is restored earlier
+run_model.PATIENCE_S = 0.1
 PAUSE_S = 0.05
-
-
-@st.cache_resource
-def board() -> JobBoard[str]:
-    """The board of this server."""
-    return JobBoard(10, len, ByteCache(10**6))
 
 
 @st.cache_resource
@@ -47,4 +42,4 @@ else:
     job = board().start(key, 1_000_000, work)
     if job not in begun():
         begun().append(job)
-    awaited(board, key, job, "steps", 0.1)
+    awaited(key, job, "steps")

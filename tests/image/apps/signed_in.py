@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.server.access import require_sign_in
+from ui.session import require_sign_in
 
 page = st.navigation([st.Page(lambda: st.write(f"For {st.user.get('email', 'all')} alone"), title="Page")])
 require_sign_in()

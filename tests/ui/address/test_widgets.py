@@ -15,7 +15,7 @@ def page() -> None:
     colour = choice("colour", ("red", "green"), "the colour")
     number = Param("number", "whole", "a number")
     st.session_state["answers"] = {
-        "choice": widgets.choice(colour, "Colour"),
+        "choice": widgets.choice(colour, "Colour", colour.options),
         "select": widgets.select(Param("word", "text", "a word"), "Word", ["a", "b", "c"], "b"),
         "whole": widgets.whole(number, "Number", 2, 9, 3),
         "level": widgets.level(Param("depth", "whole", "a depth"), "Depth", 4, 2),

@@ -118,9 +118,7 @@ def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pyte
     assert key_digest((result(), *range(100))) is not None
     monkeypatch.setattr(figures, "MOST_BYTES", 4)
     assert key_digest((result(),)) is None
-    monkeypatch.undo()
-    monkeypatch.setattr(figures, "MOST_VALUES", 90)
-    assert key_digest((*range(100),)) is None
+    assert key_digest((*range(3), "a long name")) is None
 
 
 @pytest.mark.sample(2)
@@ -137,8 +135,3 @@ def test_a_page_opened_again_draws_nothing_anew(page: str, view: str, monkeypatc
     drawn.clear()
     assert opened(page, view=view).get("plotly_chart")
     assert drawn == []
-
-
-def test_a_figure_that_is_no_specification_is_shown_as_it_is() -> None:
-    shown = go.Figure()
-    assert cached_figure(shown, LIGHT) is shown

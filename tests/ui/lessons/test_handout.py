@@ -12,8 +12,8 @@ from tests.pages.test_pinning import NOTE, on_three_pages, pin, shown, views
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.figures import cached_sections
 from ui.cache.jobs import Job, board
-from ui.lessons.handout import WITHOUT_FIGURE, slides_key
 from ui.lessons.library import lesson_yaml
+from ui.lessons.pins import WITHOUT_FIGURE, slides_key
 from ui.lessons.tour import ORDER
 
 

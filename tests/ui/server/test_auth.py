@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
-from ui.server import access
+from ui import session
 from ui.server.access import check_sign_in
 
 SCRIPT = """
 import streamlit as st
-from ui.server.access import require_sign_in
+from ui.session import require_sign_in
 
 require_sign_in()
 st.write('a text of someone')
@@ -49,7 +49,7 @@ def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Write the secrets file; there is none without a call. Sign-in's package counts as installed."""
     file = tmp_path / "secrets.toml"
     files = st.get_option("secrets.files")
-    monkeypatch.setattr(access, "NEEDED", "streamlit")
+    monkeypatch.setattr(session, "NEEDED", "streamlit")
     secrets_singleton._reset()
     st.config.set_option("secrets.files", [str(file)])
     yield lambda text: file.write_text(textwrap.dedent(text), encoding="latin-1")
@@ -113,7 +113,7 @@ def test_a_setup_that_cannot_be_used_lets_no_one_in(secrets: Any, text: str) -> 
 
 def test_a_missing_package_lets_no_one_in(secrets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets(ONE)
-    monkeypatch.setattr(access, "NEEDED", "a_package_that_no_one_has")
+    monkeypatch.setattr(session, "NEEDED", "a_package_that_no_one_has")
     at = opened()
     assert "a text of someone" not in shown(at)
     assert len(at.error) == 1

@@ -1,6 +1,6 @@
 """Long work: started after confirmation, one run for all readers, cached once, restarted after an error.
 
-Covers `ui/widgets/answers.py`.
+Covers `ui/widgets/run_model.py`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -17,8 +17,8 @@ from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Quest
 from tests.pages.opened import visible_text
 from ui.cache.figures import results
 from ui.cache.jobs import board
-from ui.widgets import answers
-from ui.widgets.answers import answer, progress_words
+from ui.widgets import run_model as answers
+from ui.widgets.run_model import answer, progress_words
 
 SLOW = "It takes long."
 COMPUTED: list[str] = []

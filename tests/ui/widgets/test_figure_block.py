@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.tables.typeset import csv_text
 from ui.widgets import figure_block
 
@@ -69,8 +70,8 @@ def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatc
 def test_the_place_of_a_chart_is_as_high_as_its_figure_before_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[int] = []
     monkeypatch.setattr(figure_block.st, "plotly_chart", lambda _, height, **how: places.append(height))
-    figure_block.chart(go.Figure(layout={"height": 321}), "a_chart")
-    figure_block.chart(go.Figure(), "a_chart")
+    for layout in ({"height": 321}, {}):
+        figure_block.chart(FigureSpec("title", "alt", lambda _, layout=layout: go.Figure(layout=layout)), "a_chart")
     assert places == [321, 450]  # plotly's default height for a figure without one
 
 

@@ -4,8 +4,6 @@ A weight is encoded as a whole number: the rounded square root of its share of t
 survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most.
 """
 
-import json
-import struct
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -14,9 +12,44 @@ import numpy as np
 from jaxtyping import Float, Int, UInt
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
-from bertviz_core.figures.base.style import Theme
+from bertviz_core.attention.tables import MEASURE_NAMES
+from bertviz_core.figures.base.style import HUES, LIGHT, Theme, diverging, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.components.attention.colours import MEASURES, colours, measure
+from ui.components import packed
+
+MEASURES = {
+    "entropy": ("entropy", 1.0, 2, " nats"),
+    "distance": ("mean distance", 1.0, 1, " tokens"),
+    "special_share": ("on special tokens", 100.0, 1, "%"),
+    "diagonal_share": ("diagonal", 100.0, 1, "%"),
+}
+"""Field of HeadMeasures -> name before a number, factor, decimals, unit."""
+
+
+def colours(theme: Theme) -> dict[str, Any]:
+    """All colours of the view in this theme."""
+    own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
+    warm = [[2 * float(place) - 1, colour] for place, colour in diverging(theme) if float(place) >= 0.5]
+    return {
+        "name": theme.name,
+        "paper": theme.paper,
+        "text": theme.text,
+        "muted": theme.muted,
+        "grid": theme.grid,
+        "neutral": theme.neutral,
+        "scale": sequential(theme),
+        "tint": warm,
+        "hues": [own.get(hue, hue) for hue in HUES],
+    }
+
+
+def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:
+    """One number per head, layer by layer, and its format; None for a number that is not finite."""
+    short, factor, digits, unit = MEASURES[name]
+    shown = (values * factor).astype(np.float64).ravel()
+    listed = [round(float(value), digits + 2) if np.isfinite(value) else None for value in shown]
+    return {"name": MEASURE_NAMES[name], "short": short, "digits": digits, "unit": unit, "values": listed}
+
 
 ATLAS_BYTES = 600_000
 """Most bytes of all thumbnails together; larger ones are max-pooled again."""
@@ -103,8 +136,7 @@ def view_payload(
         header["maps"].append({**described, "offset": offset})
         offset += array.nbytes
         arrays.append(array)
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, *(array.tobytes() for array in arrays)])
+    return packed(header, arrays)
 
 
 def _same(one: Axis, other: Axis) -> bool:

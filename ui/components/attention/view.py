@@ -14,7 +14,7 @@ from bertviz_core.attention.tables import MEASURE_NAMES
 from bertviz_core.figures.base.export import offline_page, without_comments
 from bertviz_core.figures.base.style import Theme
 from ui.components.attention.payload import FILE_BYTES, identity, map_bits, view_payload
-from ui.session import component_state
+from ui.session import stored
 
 MOST_CHARACTERS = 400
 Head = tuple[int, int]
@@ -53,67 +53,14 @@ class ViewOptions:
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
 _HEAD = rf"(?:{_NUMBER}\.{_NUMBER})?"
 _MEASURE = "|".join(name.replace(" ", "-") for name in MEASURE_NAMES.values())
-_PARTS = {
-    "lines": "",
-    "order": _MEASURE,
-    "frame": _MEASURE,
-    "scale": "own|fixed",
-    "shades": "even|lifted",
-    "hide": "[0-9]|[1-9][0-9]|100",
-    "heads": f"{_HEAD}(?:-{_HEAD}){{0,7}}",
-    "zoom": rf"{_NUMBER}(?:\.{_NUMBER}){{3}}",
-    "cell": rf"{_NUMBER}\.{_NUMBER}",
-    "pins": f"[qk]{_NUMBER}(?:-[qk]{_NUMBER})*",
-}
 
 
-def from_query(text: str) -> ViewOptions:
-    """Parse the word in the address; the defaults if any part is malformed, unknown or repeated.
-
-    Whether its numbers exist in the current model and text is not checked here.
-    """
-    parts: dict[str, str] = {}
-    for part in text.split("_") if len(text) <= MOST_CHARACTERS else [""]:
-        name, _, value = part.partition("-")
-        if name in parts or name not in _PARTS or not re.fullmatch(_PARTS[name], value):
-            return ViewOptions()
-        parts[name] = value
-    heads = parts["heads"].split("-") if "heads" in parts else []
-    pins = parts["pins"].split("-") if "pins" in parts else []
-    for named in ([each for each in heads if each], pins):
-        if len(set(named)) < len(named):
-            return ViewOptions()
-    return ViewOptions(
-        lines="lines" in parts,
-        order=parts.get("order", ""),
-        frame=parts.get("frame", ""),
-        scale=cast(Scale, parts.get("scale", "")),
-        shades=cast(Shades, parts.get("shades", "")),
-        hide=int(parts["hide"]) if "hide" in parts else None,
-        heads=tuple(cast(Head, _numbers(each)) if each else None for each in heads),
-        zoom=cast(Range, _numbers(parts["zoom"])) if "zoom" in parts else None,
-        cell=cast(Head, _numbers(parts["cell"])) if "cell" in parts else None,
-        pins=tuple(pins),
-    )
+def _joined_heads(heads: Sequence[Head | None]) -> str:
+    return "-".join("" if head is None else _dotted(head) for head in heads)
 
 
-def to_query(look: ViewOptions) -> str:
-    """Encode options as a word, "" for the defaults; pins are left out if they make it too long."""
-    heads = ["" if head is None else _dotted(head) for head in look.heads]
-    parts = [
-        "lines" if look.lines else "",
-        f"order-{look.order}" if look.order else "",
-        f"frame-{look.frame}" if look.frame else "",
-        f"scale-{look.scale}" if look.scale else "",
-        f"shades-{look.shades}" if look.shades else "",
-        f"hide-{look.hide}" if look.hide is not None else "",
-        f"heads-{'-'.join(heads)}" if heads else "",
-        f"zoom-{_dotted(look.zoom)}" if look.zoom else "",
-        f"cell-{_dotted(look.cell)}" if look.cell else "",
-    ]
-    pins = [f"pins-{'-'.join(look.pins)}"] if look.pins else []
-    full = "_".join(filter(None, parts + pins))
-    return full if len(full) <= MOST_CHARACTERS else "_".join(filter(None, parts))
+def _split_heads(text: str) -> tuple[Head | None, ...]:
+    return tuple(cast(Head, _numbers(each)) if each else None for each in text.split("-"))
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -122,6 +69,46 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _dotted(numbers: tuple[int, ...]) -> str:
     return ".".join(str(number) for number in numbers)
+
+
+_PARTS: Mapping[str, tuple[str, Callable[[str], Any], Callable[[Any], str]]] = {
+    "lines": ("", lambda _: True, lambda _: ""),
+    "order": (_MEASURE, str, str),
+    "frame": (_MEASURE, str, str),
+    "scale": ("own|fixed", str, str),
+    "shades": ("even|lifted", str, str),
+    "hide": ("[0-9]|[1-9][0-9]|100", int, str),
+    "heads": (f"{_HEAD}(?:-{_HEAD}){{0,7}}", _split_heads, _joined_heads),
+    "zoom": (rf"{_NUMBER}(?:\.{_NUMBER}){{3}}", _numbers, _dotted),
+    "cell": (rf"{_NUMBER}\.{_NUMBER}", _numbers, _dotted),
+    "pins": (f"[qk]{_NUMBER}(?:-[qk]{_NUMBER})*", lambda text: tuple(text.split("-")), "-".join),
+}
+"""Field of the options -> form of its value in the address, which reads it, and which writes it."""
+
+
+def from_query(text: str) -> ViewOptions:
+    """Parse the word in the address; the defaults if any part is malformed, unknown or repeated.
+
+    Whether its numbers exist in the current model and text is not checked here.
+    """
+    values: dict[str, Any] = {}
+    for part in text.split("_") if len(text) <= MOST_CHARACTERS else [""]:
+        name, _, value = part.partition("-")
+        if name in values or name not in _PARTS or not re.fullmatch(_PARTS[name][0], value):
+            return ViewOptions()
+        values[name] = _PARTS[name][1](value)
+    for named in ([head for head in values.get("heads", ()) if head], values.get("pins", ())):
+        if len(set(named)) < len(named):
+            return ViewOptions()
+    return ViewOptions(**values)
+
+
+def to_query(look: ViewOptions) -> str:
+    """Encode options as a word, "" for the defaults; pins are left out if they make it too long."""
+    changed = {name: getattr(look, name) for name in _PARTS if getattr(look, name) != getattr(ViewOptions(), name)}
+    parts = [name if name == "lines" else f"{name}-{_PARTS[name][2](value)}" for name, value in changed.items()]
+    full = "_".join(parts)
+    return full if len(full) <= MOST_CHARACTERS or not look.pins else "_".join(parts[:-1])
 
 
 AHEAD_BYTES = 400_000
@@ -310,13 +297,8 @@ def attention_view(
 ) -> None:
     """Draw the view, which stays mounted while its data changes; data that the browser has is not sent again.
 
-    Args:
-        opened: maps of the heads that are missing or ahead in the state; others are left out.
-        state: result of `attention_state` for this atlas.
-        title: title of the files.
-        second: position of the first token of a pair's second text.
-        reads: how many times the address was read; the browser applies the state's options after each new one.
-        on_change: called when the reader opens a head, clicks a cell or selects a range.
+    Of the maps those are sent that are missing or ahead in the state. The browser applies the state's options whenever
+    the address was read once more; `second` is the first token of a pair's second text.
     """
     _component(
         key=key,
@@ -345,7 +327,7 @@ def _nothing() -> None:
 
 def _browser_state(key: str) -> Mapping[str, Any]:
     """The state sent by the browser, which is validated where it is used."""
-    state = component_state(key)
+    state = stored(key)
     look = state.get("look") if isinstance(state, Mapping) else None
     return look if isinstance(look, Mapping) else {}
 

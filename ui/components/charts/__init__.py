@@ -1,11 +1,8 @@
 """What a chart tells the server, and what the server sends it ahead."""
 
-import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +10,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
+from ui.components import file_text, packed
 
-_FILES = Path(__file__).parent
-
-
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
-
+_text = partial(file_text, __file__)
 
 CELL = "cell"
 CHOOSING = (
@@ -34,10 +27,8 @@ def cell_click(chart_key: str, on_cell: Callable[[int, int], None] | None = None
     """Return (row, column) of the cell last clicked in a chart, in the chart's own indices; None for none.
 
     Rows and columns are swapped if the trace's meta says that the map is transposed. The address has the chart and its
-    cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists.
-
-    Args:
-        on_cell: called with row and column of a new click before the script runs, so that it may set other widgets.
+    cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists. `on_cell` is called with
+    a new one before the script runs, so that it may set other widgets.
     """
     state = _cell_click(
         key=f"{chart_key}_cell",
@@ -79,13 +70,10 @@ def fit_ahead(values: Float[np.ndarray, "states seq window"]) -> bool:
 
 
 def layers_ahead(chart_key: str, control_key: str, figures: Sequence[Any], alts: Sequence[str]) -> None:
-    """Redraw a map in the browser as the layer widget moves.
+    """Redraw a map in the browser as the layer widget moves, whose positions are those of the figures.
 
-    Args:
-        chart_key: key of the chart, which may show any of the layers; later runs must draw the same one.
-        control_key: key of the widget, whose positions are those of the figures.
-        figures: the figure of every layer: a heatmap, and after it the numbers in its cells; titles differ.
-        alts: their descriptions for screen readers.
+    The chart may show any of them, and later runs must draw the same one. A figure is a heatmap, and after it the
+    numbers in its cells; titles differ.
     """
     cells = [np.ascontiguousarray(figure.data[0].z) for figure in figures]
     header = {
@@ -96,9 +84,7 @@ def layers_ahead(chart_key: str, control_key: str, figures: Sequence[Any], alts:
         "exact": cells[0].dtype == np.float32,
         "layers": [_facts(figure, alt) for figure, alt in zip(figures, alts, strict=True)],
     }
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    message = b"".join([struct.pack("<I", len(text)), text, *(each.tobytes() for each in cells)])
-    _layers_ahead(key=f"{chart_key}_ahead", data=message, height="content")
+    _layers_ahead(key=f"{chart_key}_ahead", data=packed(header, cells), height="content")
 
 
 def _facts(figure: Any, alt: str) -> dict[str, Any]:

@@ -1,11 +1,8 @@
 """A map of a corpus: counts of rows per cell, and single rows when zoomed in."""
 
-import json
 import math
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,8 @@ from jaxtyping import Float, Int, UInt
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.session import component_state
+from ui.components import file_text, packed
+from ui.session import stored
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40
 OTHERS = len(HUES)
@@ -67,14 +65,7 @@ def group_colours(count: int, theme: Theme) -> list[str]:
 def map_payload(
     scene: MapScene, theme: Theme, answers: int = 0, region: Sequence[Sequence[float]] | None = None
 ) -> bytes:
-    """Encode the message for the browser.
-
-    Args:
-        scene: the content.
-        theme: the colours.
-        answers: serial number of the browser's message that this answers.
-        region: corners of the selection.
-    """
+    """Encode the message for the browser, whose message with the serial number `answers` it answers."""
     high, wide = scene.counts.shape
     points = np.zeros((0, 2), np.float32) if scene.points is None else scene.points.astype(np.float32)
     named = zip(scene.groups, group_colours(len(scene.groups), theme), strict=True)
@@ -104,8 +95,7 @@ def map_payload(
     arrays.append(np.ascontiguousarray(points))
     if scene.groups:
         arrays.append(_groups(scene.point_groups, (len(points),)))
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, *(np.ascontiguousarray(each).tobytes() for each in arrays)])
+    return packed(header, arrays)
 
 
 def _ends(window: MapWindow) -> list[float]:
@@ -117,14 +107,13 @@ def _groups(places: Int[np.ndarray, "..."] | None, shape: tuple[int, ...]) -> UI
     return np.zeros(shape, np.uint8) if places is None else np.clip(places, 0, 255).astype(np.uint8)
 
 
-_HERE = Path(__file__)
 MOST_CORNERS = 220
 """Most corners of a selection."""
 _component = st.components.v2.component(
     "corpus_map",
     html='<div class="corpus-map"></div>',
-    css=_HERE.with_name("corpus_map.css").read_text(encoding="utf-8"),
-    js=_HERE.with_name("corpus_map.js").read_text(encoding="utf-8"),
+    css=file_text(__file__, "corpus_map.css"),
+    js=file_text(__file__, "corpus_map.js"),
 )
 
 
@@ -141,12 +130,8 @@ class MapState:
 
 
 def map_state(key: str, identity: str) -> MapState:
-    """Validate the state of a map; malformed parts are ignored.
-
-    Args:
-        identity: identity of the content; the state of another content is ignored.
-    """
-    state = component_state(key)
+    """Validate the state of a map; malformed parts, and the state of another content, are ignored."""
+    state = stored(key)
     message = state.get("message") if isinstance(state, Mapping) else None
     if not isinstance(message, Mapping) or message.get("identity") != identity:
         return MapState(None, (), 0)
@@ -165,14 +150,7 @@ def as_window(message: Any) -> MapWindow | None:
 
 
 def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_change: Callable[[], None]) -> None:
-    """Draw the map.
-
-    Args:
-        scene: its content.
-        state: its state from `map_state`.
-        theme: its colours.
-        on_change: called when the reader moves, zooms or selects rows.
-    """
+    """Draw the map; `on_change` is called when the reader moves, zooms or selects rows."""
     data = map_payload(scene, theme, state.serial, state.region or None)
     _component(key=key, data=data, default={"message": None}, on_message_change=on_change, height="content")
 

@@ -5,39 +5,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
-from bertviz_core.figures.base.export import (
-    CAPTION_SIZE,
-    COLUMN_MM,
-    EDGE,
-    HEADING_LINE,
-    HEADING_SIZE,
-    LEAST,
-    LINE,
-    MEDIA,
-    SCALE,
-    SELECTION,
-    SLIDE,
-    SLIDE_PIXELS,
-    WIDTH,
-    Caption,
-    slide_words,
-)
+from bertviz_core.figures.base import export
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, WIDTHS, Theme, width_class
 from bertviz_core.figures.pages import FIRST, PAGES
-from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, component_state
+from ui.components import file_text
+from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, stored
 
-_FILES = Path(__file__).parent
-
-
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
-
+_text = partial(file_text, __file__)
 
 ARRIVE, LINK, EXACT = "arrive", "link", "exact"
 """Parameter of a page that is being opened, and two of its values: LINK keeps the session's choices, EXACT belongs to a
@@ -59,13 +39,11 @@ class PageLink:
     """A link to a page."""
 
     label: str
-    """Its label."""
     address: str
     """Path below the dashboard's own address, and query; "" for the first page."""
     icon: str
     """Name of a Material Symbol."""
     current: bool = False
-    """Whether it is the current page."""
 
 
 def page_links(
@@ -75,26 +53,14 @@ def page_links(
     label: str = "Pages",
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
-    """Show links to pages.
-
-    Args:
-        groups: name of each group, "" for none, and its links.
-        again: query of the current page that the browser opens at once; "" for none.
-        width: width of the component.
-    """
+    """Show links to pages in groups; the browser at once opens the query `again` of the current page, "" for none."""
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
     data = {"groups": shown, "again": again, "carried": list(CARRIED), "label": label}
     _navigation(key=key, data=data, width=width, height="content")
 
 
 def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
-    """Show links to the views of a page.
-
-    Args:
-        views: names of the views.
-        current: the current view.
-        name: name of the view parameter in the address.
-    """
+    """Show links to the views of a page; `name` is that of the view in the address."""
     data = {"views": list(views), "current": current, "name": name, "carried": list(CARRIED)}
     _navigation(key=key, data=data, height="content")
 
@@ -116,11 +82,7 @@ def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
     """The page's width, one of WIDTHS, derived from the window's width until the browser reports another.
 
     The browser reports only a different width, or one that changes with the window or the sidebar, so that no page
-    runs twice.
-
-    Args:
-        tall: whether the browser also reports the window's height for `window_height`.
-        enlarged: how many times figures are enlarged, so that the page has room for so much narrower ones.
+    runs twice; `tall`: also the window's height. The page has room for narrower figures where they are enlarged.
     """
     usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _page_width(
@@ -136,7 +98,7 @@ def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
 
 def window_height() -> int:
     """The window's height in pixels; 0 before the browser has reported it."""
-    height = getattr(component_state(PAGE_WIDTH), "height", None)
+    height = getattr(stored(PAGE_WIDTH), "height", None)
     return height if isinstance(height, int) and 0 < height <= MOST_PIXELS else 0
 
 
@@ -160,11 +122,7 @@ _tab_texts = st.components.v2.component(
 
 
 def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
-    """Store texts in the browser, after it has sent those of an earlier session.
-
-    Args:
-        texts: key of a field -> its text.
-    """
+    """Store texts in the browser by the keys of their fields, after it has sent those of an earlier session."""
     total = sum(map(len, texts.values()))
     data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "always_answer": False}
     _tab_texts(key=TAB_TEXTS, data=data, on_found_change=take, height="content")
@@ -236,7 +194,7 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
 
 
-ENTRIES = glossary_entries((_FILES.parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8"))
+ENTRIES = glossary_entries((Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
 """All entries in the order of the document."""
 
 
@@ -262,7 +220,7 @@ PRESENTER = "presenter"
 """Key of the frame's container."""
 LARGER = 1.3
 """How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
-PAGE = _FILES / "page.css"
+PAGE = Path(__file__).with_name("page.css")
 """Stylesheet of a page in the frame."""
 _presenter = st.components.v2.component(
     "presenter",
@@ -283,11 +241,7 @@ def presenter() -> None:
 def enlarged(height: int, key: str) -> Iterator[int]:
     """Draw a chart of the presenter's frame inside the block, enlarged.
 
-    Args:
-        height: height of the chart in pixels, before it is enlarged.
-
-    Yields:
-        The height that the chart is given: Streamlit measures it on the screen, where it is larger.
+    The height that it is given is another, since Streamlit measures it on the screen, where it is larger.
     """
     with st.container(height=round(LARGER * height), border=False, key=f"enlarged_{key}"):
         yield round(height / LARGER)
@@ -334,21 +288,12 @@ _link = st.components.v2.component(
 
 
 def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
-    """Show the link, and the HTML of frames with the view and with its figure only, each with a button to copy it.
-
-    Args:
-        carried: names and values added to the address of the page.
-        title: title of the frame, for screen readers.
-    """
+    """Show the link, and the HTML of frames with the view and with its figure only, each with a button to copy it."""
     _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
 
 
 def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
-    """Show a link from a frame to the view in a window of its own.
-
-    Args:
-        carried: names and values added to the address of the frame.
-    """
+    """Show a link from a frame to the view in a window of its own."""
     _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")
 
 
@@ -377,7 +322,7 @@ def figure_download(
     chart_key: str,
     filename: str,
     title: str,
-    caption: Caption,
+    caption: export.Caption,
     theme: Theme,
     alt: str = "",
     again: Any = None,
@@ -386,19 +331,24 @@ def figure_download(
 ) -> None:
     """Show the two buttons of a chart.
 
-    Args:
-        chart_key: key of the chart on the page.
-        title: title of the picture, for screen readers.
-        caption: caption below the picture.
-        theme: theme of the files.
-        alt: description of the picture.
-        again: the figure in that theme; None to save the chart as it is on the page.
-        look: colours for a component that draws its own file (on "attention:draw"); None for a chart.
-        medium: "slide" or "column", whose size the files have; "" for that of the page.
+    Without the figure `again`, in the theme of the files, the chart is saved as it is on the page; a component that
+    draws its own file (on "attention:draw") has a `look`. The medium is "slide", "column", or "" for the size of the
+    page.
     """
-    heading, below = slide_words(caption) if medium == SLIDE else ("", caption.line)
-    sizes: dict[str, Any] = {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE, "png": LEAST}
-    sizes |= {"heading": HEADING_SIZE, "high": HEADING_LINE, "slide": SLIDE_PIXELS, "column": COLUMN_MM}
+    heading, below = export.slide_words(caption) if medium == export.SLIDE else ("", caption.line)
+    sizes: dict[str, Any] = {
+        "letters": export.CAPTION_SIZE,
+        "line": export.LINE,
+        "edge": export.EDGE,
+        "scale": export.SCALE,
+        "png": export.LEAST,
+    }
+    sizes |= {
+        "heading": export.HEADING_SIZE,
+        "high": export.HEADING_LINE,
+        "slide": export.SLIDE_PIXELS,
+        "column": export.COLUMN_MM,
+    }
     data = {
         "chart": chart_key,
         "filename": filename,
@@ -415,10 +365,10 @@ def figure_download(
         "text": theme.text,
         "font": FONT,
         "family": FAMILY,
-        "width": MEDIA.get(medium, WIDTH),
+        "width": export.MEDIA.get(medium, export.WIDTH),
         "least": WIDE,
         "sizes": sizes,
-        "selection": SELECTION,
+        "selection": export.SELECTION,
     }
     _figure_download(key=f"{chart_key}_images", data=data, width="content", height="content")
 
@@ -448,12 +398,29 @@ _journey_link = st.components.v2.component(
 def show_link(
     left: Sequence[tuple[str, str]], views: Sequence[Mapping[str, Any]], place: Mapping[str, str], key: str
 ) -> None:
-    """Show the link.
-
-    Args:
-        left: names and values in the address of the Journey as it was left.
-        views: views of the page, from `ui.address.navigation.page_links`.
-        place: field of the drawing's selection -> its name in the address of the Journey.
-    """
+    """Show the link to the Journey as it was left; `place` names a field of its selection in its address."""
     data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), "left": list(left), "views": list(views)}
     _journey_link(key=key, data=data, width="content", height="content")
+
+
+_BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
+
+
+def mark(theme: Theme) -> str:
+    """The logo without the name, as SVG, for the browser's tab and the folded sidebar."""
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(theme)}</svg>'
+
+
+def logo(theme: Theme) -> str:
+    """The logo with the name, as SVG."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(theme)}'
+        f'<text x="40" y="23" font-family="Helvetica, Arial, sans-serif" font-size="19" font-weight="600" '
+        f'fill="{theme.text}">Inside BERT</text></svg>'
+    )
+
+
+def _bars(theme: Theme) -> str:
+    return "".join(
+        f'<rect x="2" y="{top}" width="28" height="6" rx="2" fill="{theme.colours[name]}"/>' for name, top in _BARS
+    )

@@ -1,24 +1,23 @@
 """The interactive drawing of a journey, and the reader's selection in it."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path as File
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
+from ui.components import file_text
 from ui.components.frame import HISTORY_JS, PLACES_JS
-from ui.session import component_state
+from ui.session import stored
 
-_HERE = File(__file__).parent
 _JS = f"""
 const pages = (() => {{
 {HISTORY_JS}
 return {{ LINK, EXACT, follow, later, root }};
 }})();
 {PLACES_JS}
-{(_HERE / "links.js").read_text(encoding="utf-8")}
+{file_text(__file__, "links.js")}
 {script()}
 export default (component) => {{
   component.parentElement.querySelector(".journey").drawn = drawLinks;
@@ -26,7 +25,7 @@ export default (component) => {{
 }};
 """
 _component = st.components.v2.component(
-    "journey_view", html=HTML, css=style() + (_HERE / "links.css").read_text(encoding="utf-8"), js=_JS
+    "journey_view", html=HTML, css=style() + file_text(__file__, "links.css"), js=_JS
 )
 _parts = st.components.v2.component(
     "journey_parts", js=f"{script(('data',))}\nexport default (component) => {{ partsView(component); }};"
@@ -36,25 +35,19 @@ _parts = st.components.v2.component(
 def journey_view(payload: bytes, key: str, on_change: Callable[[], None]) -> None:
     """Show the drawing, which stays mounted while its data changes.
 
-    Args:
-        payload: message from `bertviz_core.figures.journey.payload.journey_payload`.
-        on_change: called when the reader selects a token, opens or closes a part, or changes the options.
+    `on_change` is called when the reader selects a token, opens or closes a part, or changes the options.
     """
     _component(key=key, data=payload, default={"path": None}, on_path_change=on_change, height="content")
 
 
 def journey_parts(payload: bytes, key: str) -> None:
-    """Give the drawing the details of parts that the reader may open next, which then open at once.
-
-    Args:
-        payload: message from `bertviz_core.figures.journey.payload.parts_payload`.
-    """
+    """Give the drawing the details of parts that the reader may open next, which then open at once."""
     _parts(key=key, data=payload, height=0)
 
 
 def browser_message(key: str) -> Mapping[str, Any]:
     """Return the browser's last message, which is not trusted: its values are validated where they are used."""
-    state = component_state(key)
+    state = stored(key)
     path = state.get("path") if isinstance(state, Mapping) else None
     return path if isinstance(path, Mapping) else {}
 

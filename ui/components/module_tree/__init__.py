@@ -1,10 +1,11 @@
 """A foldable tree of a model's modules, with parameters and shapes."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+from ui.components import file_text
 
 _HTML = """
 <div class="bar"><button data-do="open">Unfold all</button><button data-do="shut">Fold all</button><span></span></div>
@@ -13,8 +14,8 @@ _HTML = """
 _component = st.components.v2.component(
     "module_tree",
     html=_HTML,
-    css=Path(__file__).with_name("module_tree.css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_name("module_tree.js").read_text(encoding="utf-8"),
+    css=file_text(__file__, "module_tree.css"),
+    js=file_text(__file__, "module_tree.js"),
 )
 
 
@@ -28,16 +29,9 @@ def module_tree(
     selected: str,
     on_click: Callable[[], None],
 ) -> None:
-    """Show a module tree.
+    """Show a module tree; rows that contain the search are marked and opened.
 
-    Args:
-        rows: id, parent, depth, name, description, parameters, share and shapes of each module.
-        key: key of the component; while on_click runs, its state "module" is the clicked module.
-        colours: part -> colour.
-        depth: levels that are open at first.
-        search: rows that contain this are marked and opened.
-        selected: id of the selected row.
-        on_click: called when a row is clicked.
+    While `on_click` runs, the state "module" of the component is the clicked module.
     """
     _component(
         key=key,

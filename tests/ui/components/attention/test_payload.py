@@ -168,7 +168,7 @@ def test_the_theme_brings_every_colour():
 
 
 def browser_message(monkeypatch, words):
-    monkeypatch.setattr(view, "component_state", {"v": {"look": words}}.get)
+    monkeypatch.setattr(view, "stored", {"v": {"look": words}}.get)
 
 
 def test_the_state_of_a_view_nobody_touched():

@@ -95,7 +95,7 @@ WRONG: list[dict[str, Any]] = [
 @pytest.fixture
 def browser_message(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     words = dict(SAID)
-    monkeypatch.setattr(corpus_map, "component_state", lambda key: {"message": words})
+    monkeypatch.setattr(corpus_map, "stored", lambda key: {"message": words})
     return words
 
 
