@@ -21,6 +21,7 @@ COMMANDS_ALONE = {
     ("predictions", "view"): "the page has a view of its own for words, surprise and lens",
     ("checkpoint", "slices"): "the page chooses among length, a word and the columns of the file",
     ("sentences", "dimensions"): "the page draws powers of two, and the dimensions that the model names",
+    ("sentences", "outside"): "the page reads the vectors from a file",
     ("heads", "product"): "the page compares the projection of the matrix",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{
