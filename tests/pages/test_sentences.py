@@ -1,6 +1,6 @@
 """The sentences page draws the model's numbers in every view; lists of every length; refusals.
 
-Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
+Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `ui/widgets/uploads.py`.
 """
 
 import html
@@ -34,7 +34,7 @@ from ui.cache import figures as decorator
 from ui.cache import shared_model as sentence_model
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
-from ui.widgets import lists as files
+from ui.widgets import uploads as files
 
 TITLES = [view.title for view in views.VIEWS]
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()

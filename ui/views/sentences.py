@@ -39,8 +39,8 @@ from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
-from ui.widgets.lists import BOX, ListFile, column_select, most_megabytes, typed_lines, wait_for_file
 from ui.widgets.models import VIEW
+from ui.widgets.uploads import BOX, ListFile, column_select, most_megabytes, typed_lines, wait_for_file
 
 FILE = ListFile("gold")
 
