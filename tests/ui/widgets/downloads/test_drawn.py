@@ -38,8 +38,8 @@ drawings: dict[str, Drawing] = {}
 
 def page() -> None:
     import streamlit as st
-    from tests.ui.widgets.downloads.test_drawn import KEYS, drawings
 
+    from tests.ui.widgets.downloads.test_drawn import KEYS, drawings
     from ui.widgets.downloads import DrawnFile, show_drawing, start_drawing
 
     for place, key in enumerate(KEYS):
