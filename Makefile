@@ -14,7 +14,7 @@ help:
 	@echo "make test-all  the same with every example and the longest tests, for a release"
 	@echo "make test-oldest  the library's tests with the lowest versions that pyproject.toml allows"
 	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
-	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
+	@echo "make check  format, lint, types, import contracts, size, known vulnerabilities, tests"
 	@echo "make audit  ask for known vulnerabilities of what the image installs"
 	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
 	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
@@ -60,6 +60,7 @@ check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tests.house.ratchets
 	$(MAKE) audit
 	$(MAKE) test
 
