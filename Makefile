@@ -42,10 +42,10 @@ TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 
 PYTEST = PYTHONDONTWRITEBYTECODE= CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" \
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
-test: .venv/ready
+test: .venv/imported
 	$(PYTEST) -m "not slow" --durations=50
 
-test-all: .venv/ready
+test-all: .venv/imported
 	$(PYTEST) --durations=50
 
 # The library's tests; Ray, the browser and UMAP, which needs a newer scikit-learn, are tested with the pins alone.
@@ -132,6 +132,11 @@ COMPILE = $(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 .venv/ready: .venv/bin/python requirements.txt requirements-dev.txt constraints.txt
 	$(INSTALL) requirements-dev.txt
 	touch .venv/runs $@
+
+# One process writes the byte code of what tests import; the processes of the tests would each write all of it.
+.venv/imported: .venv/ready
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >/dev/null
+	touch $@
 
 # The tools of the tests are the usual ones.
 TEST_TOOLS := ^(beartype|captum|hypothesis|peft|pytest|pytest-timeout|pytest-xdist)==
