@@ -114,7 +114,7 @@ tables: .venv/ready
 screenshots: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots
 
-# Three stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
+# Stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
 # Byte code is written by all processors at once, pip would use one; a package's templates need be no valid Python. Tests
 # import a quarter of what is installed, so for them Python writes what it needs in half the time.
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r

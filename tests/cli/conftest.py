@@ -58,7 +58,7 @@ def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
 
 
 @pytest.fixture
-def bundled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def models_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Load each model once for all commands with the same settings and files, as the sessions of a dashboard do.
 
     A load takes half a second, most of it for the digest of the file and the copy of the weights. Rounded copies and
@@ -88,7 +88,7 @@ def bundled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def command(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, bundled_in_memory: None
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, models_in_memory: None
 ) -> Command:
     """Run a command, and capture its output."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
