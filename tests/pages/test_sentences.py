@@ -108,7 +108,7 @@ def z(at: AppTest) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("patience")
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", [view for view in TITLES if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:
     more = {"other": "itself, rounded to int8"} if view == "Two models" else {}  # which sets no second model by itself
