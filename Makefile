@@ -14,7 +14,7 @@ help:
 	@echo "make test-all  the same with every example and the longest tests, for a release"
 	@echo "make test-oldest  the library's tests with the lowest versions that pyproject.toml allows"
 	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
-	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
+	@echo "make check  format, lint, types, import contracts, size, known vulnerabilities, tests"
 	@echo "make audit  ask for known vulnerabilities of what the image installs"
 	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
 	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
@@ -42,10 +42,10 @@ TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 
 PYTEST = PYTHONDONTWRITEBYTECODE= CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" \
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
-test: .venv/ready
+test: .venv/imported
 	$(PYTEST) -m "not slow" --durations=50
 
-test-all: .venv/ready
+test-all: .venv/imported
 	$(PYTEST) --durations=50
 
 # The library's tests; Ray, the browser and UMAP, which needs a newer scikit-learn, are tested with the pins alone.
@@ -60,6 +60,7 @@ check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tests.house.ratchets
 	$(MAKE) audit
 	$(MAKE) test
 
@@ -113,7 +114,7 @@ tables: .venv/ready
 screenshots: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots
 
-# Three stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
+# Stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
 # Byte code is written by all processors at once, pip would use one; a package's templates need be no valid Python. Tests
 # import a quarter of what is installed, so for them Python writes what it needs in half the time.
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r
@@ -131,6 +132,11 @@ COMPILE = $(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 .venv/ready: .venv/bin/python requirements.txt requirements-dev.txt constraints.txt
 	$(INSTALL) requirements-dev.txt
 	touch .venv/runs $@
+
+# One process writes the byte code of what tests import; the processes of the tests would each write all of it.
+.venv/imported: .venv/ready
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >/dev/null
+	touch $@
 
 # The tools of the tests are the usual ones.
 TEST_TOOLS := ^(beartype|captum|hypothesis|peft|pytest|pytest-timeout|pytest-xdist)==

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -168,9 +168,6 @@ def _frame_nbytes(frame: Any) -> int:
     return sum(int(array.nbytes) for array in arrays) + texts + _sampled(list(frame.columns))
 
 
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
-
 BLAS_LOCK = Lock()
 """Held while the number of BLAS threads, a setting of the process, is changed."""
 
@@ -187,7 +184,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @cache
-def _libraries() -> "ThreadpoolController":
+def _libraries() -> Any:
     """The BLAS libraries of NumPy; finding them takes longer than a command has that only lists parameters."""
     from threadpoolctl import ThreadpoolController
 

@@ -26,8 +26,8 @@ from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
+from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
-from ui.widgets.files import save_button
 from ui.widgets.heading import (
     head_select,
     heading,
@@ -42,8 +42,8 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
-from ui.widgets.lists import open_row, table_files, text_select, within_upload
 from ui.widgets.run_model import answer, shown_to_user
+from ui.widgets.uploads import open_row, table_files, text_select, within_upload
 
 FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]

@@ -13,10 +13,10 @@ from ui import session
 from ui.address.registry import NUMBERS, TYPED, link_query, names_read_once, take, whole
 from ui.components.frame import share_link, whole_view_link
 from ui.examples import EXAMPLES
-from ui.widgets.files import FILES, chosen_theme, take_theme
+from ui.widgets.downloads import FILES, chosen_theme, take_theme
 from ui.widgets.heading import DEFAULTS, LINKED
-from ui.widgets.lists import LINKED as LINKED_FILE
-from ui.widgets.lists import short_name
+from ui.widgets.uploads import LINKED as LINKED_FILE
+from ui.widgets.uploads import short_name
 
 FILE_LISTS = {
     "sentences": (("source", "sentence_file", ()),),

@@ -18,7 +18,7 @@ from ui.lessons import pinning, pins, tour
 from ui.server.access import ABSENT, absent_words, nearest_page
 from ui.server.monitoring import model_fact
 from ui.session import require_sign_in
-from ui.widgets.files import PageReport
+from ui.widgets.downloads import PageReport
 from ui.widgets.heading import SESSION, beside_title, keep_texts, panel, read_tab_texts, text_inputs, text_on_page
 from ui.widgets.models import model_select, reads_text, second_select
 from ui.widgets.run_model import no_such_page, shown_to_user

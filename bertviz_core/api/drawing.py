@@ -19,7 +19,7 @@ from bertviz_core.questions.models.training import OpenedTraining, TrainingSubje
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, all_questions
-from bertviz_core.questions.report.image_files import check_file, file_content
+from bertviz_core.questions.report.figure_files import check_file, file_content
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted, with_notices
 

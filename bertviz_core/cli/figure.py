@@ -32,8 +32,8 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
 from bertviz_core.questions.report.drawing_files import drawing_content
+from bertviz_core.questions.report.figure_files import check_file, file_content, require_browser
 from bertviz_core.questions.report.files import PPTX, slides_of_report
-from bertviz_core.questions.report.image_files import check_file, file_content, require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slides import require_slides

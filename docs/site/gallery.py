@@ -23,7 +23,7 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, figure_questions
-from bertviz_core.questions.report.image_files import browser, by_browser, image_content
+from bertviz_core.questions.report.figure_files import browser, by_browser, image_content
 from bertviz_core.questions.report.library_lines import figure_line
 from bertviz_core.settings import Settings
 

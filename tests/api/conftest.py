@@ -23,7 +23,7 @@ The striker scored twice.,sport
 Banks raised the price of credit.,economy
 """
 Printed = Callable[..., Any]
-command, bundled_in_memory = commands.command, commands.bundled_in_memory
+command, models_in_memory = commands.command, commands.models_in_memory
 """The fixtures of the command line's tests."""
 
 
@@ -59,7 +59,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def in_workplace(workplace: Path, bundled_in_memory: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def in_workplace(workplace: Path, models_in_memory: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same folder as the working directory, with the Hub switched off."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     monkeypatch.chdir(workplace)

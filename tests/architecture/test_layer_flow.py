@@ -39,7 +39,7 @@ POOLED_OR_PADDED = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model_type", [*TYPES, *LAYOUTS])
 def test_a_layer_has_the_text_s_vectors_its_heads_and_all_its_parameters(model_type: str) -> None:
     flow = flow_of(model_type)

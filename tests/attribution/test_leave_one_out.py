@@ -29,6 +29,7 @@ def of_family(family: str, **how: Any) -> WordAttributions:
 
 
 @pytest.mark.parametrize("family", SEVERAL)
+@pytest.mark.sample(4)
 def test_each_share_is_the_difference_of_two_runs_made_alone(family: str) -> None:
     loaded, tokenizer = opened(family)
     result = of_family(family)

@@ -1,6 +1,6 @@
 """The report of a page: created, saved, and opened without a network.
 
-Covers `ui/widgets/files.py`, `ui/cache/report.py`, `ui/widgets/files.py`.
+Covers `ui/widgets/downloads.py`, `ui/cache/report.py`, `ui/widgets/downloads.py`.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,9 +11,7 @@ import pytest
 from bertviz_core.cli import app, figure
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.lazy_imports import import_libraries
-from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.settings import Settings
 
 import_libraries()  # a command that does without torch would keep it out of this process
 
@@ -41,8 +39,9 @@ def alone(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
 
 
-_bundled: dict[tuple[str, Settings], LoadedModel] = {}
-"""Bundled models in memory, by name and settings."""
+_loaded: dict[Hashable, Any] = {}
+"""Models, tokenizers and heads in memory, by name, state of the files and settings; the latest last."""
+MOST_LOADED = 40
 
 
 @pytest.fixture
@@ -59,30 +58,37 @@ def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
 
 
 @pytest.fixture
-def bundled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load each bundled model once for all commands with the same settings, as the sessions of a dashboard do.
+def models_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load each model once for all commands with the same settings and files, as the sessions of a dashboard do.
 
     A load takes half a second, most of it for the digest of the file and the copy of the weights. Rounded copies and
-    models in folders are loaded anew.
+    adapters are loaded anew.
     """
-    load: Callable[[OpenedModel], LoadedModel] = vars(OpenedModel)["loaded"].func
 
-    def loaded(opened: OpenedModel) -> LoadedModel:
-        if opened.source.kind != "bundled":
-            return load(opened)
-        key = opened.source.name, opened.settings
-        if key not in _bundled:
-            _bundled[key] = load(opened)
-        return _bundled[key]
+    def loaded_once(load: Callable[..., Any]) -> Callable[..., Any]:
+        def loaded(opened: OpenedModel, *more: Any) -> Any:
+            source = opened.source
+            if source.adapter is not None:
+                return load(opened, *more)
+            key = load, source.name, source.folder, source.revision, opened.task, opened.settings, *more
+            if key not in _loaded:
+                _loaded[key] = load(opened, *more)
+                for old in list(_loaded)[:-MOST_LOADED]:
+                    del _loaded[old]
+            return _loaded[key]
 
-    shared = cached_property(loaded)
-    shared.__set_name__(OpenedModel, "loaded")
-    monkeypatch.setattr(OpenedModel, "loaded", shared)
+        return loaded
+
+    for name in ("loaded", "tokenizer"):
+        shared = cached_property(loaded_once(vars(OpenedModel)[name].func))
+        shared.__set_name__(OpenedModel, name)
+        monkeypatch.setattr(OpenedModel, name, shared)
+    monkeypatch.setattr(OpenedModel, "head", loaded_once(OpenedModel.head))
 
 
 @pytest.fixture
 def command(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, bundled_in_memory: None
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, models_in_memory: None
 ) -> Command:
     """Run a command, and capture its output."""
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")

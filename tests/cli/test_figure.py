@@ -37,7 +37,7 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, figure_questions, question
-from bertviz_core.questions.report import image_files as figure_files
+from bertviz_core.questions.report import figure_files
 from bertviz_core.questions.texts.hidden_states import QUERY
 from bertviz_core.questions.views import sentences
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES

@@ -2,7 +2,9 @@
 
 import ast
 import os
+import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,28 +26,56 @@ CLICKS: Mapping[str, tuple[str, Mapping[str, str], Mapping[str, str]]] = {
 class House(NamedTuple):
     """The size of the sources."""
 
-    lines: int
+    parts: Mapping[str, int]
+    """Folder, or file of the root -> its lines."""
+    kinds: Mapping[str, int]
+    """Lines of docstrings and imports, and blank ones; the blank ones of a docstring count twice."""
     files: int
     figures: int
     """Figures that `ui` draws by itself instead of asking the question."""
     tables: int
     """Tables that `ui` builds by itself."""
 
+    @property
+    def lines(self) -> int:
+        """All lines."""
+        return sum(self.parts.values())
+
+    def __str__(self) -> str:
+        """Three lines."""
+        parts, kinds = (", ".join(f"{name} {count:,}" for name, count in each.items()) for each in self[:2])
+        return (
+            f"production: {self.lines:,} lines in {self.files} files ({parts})\n"
+            f"of these: {kinds}\n"
+            f"figures that ui calls by itself instead of asking the question: {self.figures}; "
+            f"tables that ui builds: {self.tables}"
+        )
+
 
 def house(root: Path) -> House:
     """Count the sources; a figure that is imported in two places counts once."""
     files = [*python_files(root), *root.glob("app.py")]
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
-    nodes = [node for path in files if path.is_relative_to(root / "ui") for node in ast.walk(ast.parse(texts[path]))]
-    drawn = {
-        (node.module, each.name)
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bertviz_core.figures")
-        for each in node.names
-        if each.name.endswith("figure")
-    }
-    tables = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "DataFrame"]
-    return House(sum(len(text.splitlines()) for text in texts.values()), len(files), len(drawn), len(tables))
+    parts, kinds, drawn, tables = Counter[str](), Counter[str](docstrings=0, imports=0, blank=0), set(), 0
+    for path in files:
+        lines = (text := path.read_text(encoding="utf-8")).splitlines()
+        parts[path.relative_to(root).parts[0]] += len(lines)
+        kinds["blank"] += sum(not line.strip() for line in lines)
+        in_ui = path.is_relative_to(root / "ui")
+        for node in ast.walk(ast.parse(text)):
+            kinds[_kind(node)] += getattr(node, "end_lineno", 0) - getattr(node, "lineno", 0) + 1
+            if in_ui and isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bertviz_core.figures"):
+                drawn |= {(node.module, each.name) for each in node.names if each.name.endswith("figure")}
+            tables += in_ui and isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "DataFrame"
+    del kinds[""]
+    return House(parts, kinds, len(files), len(drawn), tables)
+
+
+def _kind(node: ast.AST) -> str:
+    """The kind of lines that a node is, "" for code."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return "imports"
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return "docstrings" if is_text else ""
 
 
 def entered_files(root: Path) -> dict[str, set[str]]:
@@ -86,3 +116,7 @@ def _recorded(root: Path) -> Iterator[set[str]]:
         yield entered
     finally:
         threading.setprofile(None)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{house(Path(__file__).parents[2])}\n")

@@ -183,8 +183,8 @@ AFTER = {
 """Path -> (existing text, text inserted after it)."""
 IMPORTS = {
     "ui/address/registry.py": (
-        "views import answered, causes, checkpoint, corpus, representations, words",
-        "views import answered, causes, checkpoint, corpus, lengths, representations, words",
+        "views import answered, causes, checkpoint, corpus, parameters, representations, words",
+        "views import answered, causes, checkpoint, corpus, lengths, parameters, representations, words",
     )
 }
 """Path -> (existing text, its replacement)."""

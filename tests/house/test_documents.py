@@ -84,7 +84,7 @@ def section(text: str, title: str) -> list[str]:
 
 def test_the_map_of_the_code_is_short() -> None:
     lines = (ROOT / "docs" / "where-things-are.md").read_text(encoding="utf-8").rstrip().splitlines()
-    assert 10 <= len(lines) <= 22
+    assert 10 <= len(lines) <= 26
     for folder in ("bertviz_core", "ui", "pages", "tests", "docs"):
         assert any(f"`{folder}/" in line for line in lines), folder
 

@@ -29,10 +29,18 @@ def test_the_sources_do_not_grow() -> None:
 def test_what_grows_is_counted(tmp_path: Path) -> None:
     (tmp_path / "ui").mkdir()
     (tmp_path / "app.py").write_text("\n")
-    text = "from bertviz_core.figures.heads import a_figure, words\n\nx = pd.DataFrame({})\ny = pandas.DataFrame()\n"
+    text = '"""A\n\ntext."""\nfrom bertviz_core.figures.heads import a_figure, words\n\n'
+    text += "x = pd.DataFrame({})\ny = pandas.DataFrame()\n"
     for name in ("one", "two"):
         (tmp_path / "ui" / f"{name}.py").write_text(text)
-    assert house(tmp_path) == (9, 3, 1, 4)
+    now = house(tmp_path)
+    assert now == ({"ui": 14, "app.py": 1}, {"docstrings": 6, "imports": 2, "blank": 5}, 3, 1, 4)
+    assert now.lines == 15
+    assert str(now).splitlines() == [
+        "production: 15 lines in 3 files (ui 14, app.py 1)",
+        "of these: docstrings 6, imports 2, blank 5",
+        "figures that ui calls by itself instead of asking the question: 1; tables that ui builds: 4",
+    ]
 
 
 @pytest.mark.slow

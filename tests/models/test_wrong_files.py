@@ -103,7 +103,7 @@ def check_sentence(folder: Path) -> str:
     return sentence
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", JSON_FILES)
 def test_a_file_of_another_kind_gets_a_sentence(whole: Path, tmp_path: Path, name: str, kind: str) -> None:

@@ -113,7 +113,7 @@ def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None
     assert ratios.std() > 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("page", "query"),
     [

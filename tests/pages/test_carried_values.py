@@ -111,7 +111,7 @@ def shared(first: str, second: str) -> set[str]:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_what_is_chosen_on_a_page_changes_no_other(first: str, second: str) -> None:
     at, values = changed(first)
     carried = {name: str(values[name]) for name in shared(first, second) if name in values}
@@ -136,6 +136,7 @@ def test_a_visit_changes_no_number() -> None:
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("view", ["Patch", "Many sentences"])
 @pytest.mark.parametrize("kind", ["state", "direction"])
+@pytest.mark.sample(2)
 def test_a_target_at_a_token_is_no_error_elsewhere_and_comes_back(view: str, kind: str) -> None:
     """Every text of the list, and the second text, is shorter than the place of the token."""
     text = "We sat on the bank of the river and looked at the boats."
@@ -154,7 +155,7 @@ def test_a_target_at_a_token_is_no_error_elsewhere_and_comes_back(view: str, kin
 
 @pytest.mark.parametrize("name", ORDER)
 @pytest.mark.usefixtures("patience")
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_lesson_that_is_left_changes_no_value(name: str) -> None:
     """Every step is visited; the reader has chosen models, texts and controls of three pages before."""
     at = opened("sentences", model=CLASSIFIER, other=DEFAULT_MODEL, text="Mine.", pair="And this.", layer="0")

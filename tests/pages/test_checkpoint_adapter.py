@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.cli.conftest import Command, bundled_in_memory, command
+from tests.cli.conftest import Command, command, models_in_memory
 from tests.helpers.tiny_models import HIDDEN, LAYERS, save_tiny
 from tests.helpers.written_adapters import write_adapter
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import printed
 from tests.pages.test_checkpoint_weights import charts
 
-__all__ = ["bundled_in_memory", "command"]
+__all__ = ["models_in_memory", "command"]
 MODULES = ("query", "value")
 
 

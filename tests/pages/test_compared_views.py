@@ -54,7 +54,7 @@ def test_the_effects_of_both_models_are_those_of_the_lines() -> None:
     assert not at.error
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("page", "model", "other", "words"),
     [

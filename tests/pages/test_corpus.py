@@ -1,6 +1,6 @@
 """The page Corpus: its numbers equal the library's, its code reproduces them, and damaged folders give a message.
 
-Covers `ui/views/corpus.py`, `ui/cache/shared_model.py`, `ui/widgets/lists.py`.
+Covers `ui/views/corpus.py`, `ui/cache/shared_model.py`, `ui/widgets/uploads.py`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Downloads of every view: names of files, and a caption with model, revision, text and colours.
 
-Covers `ui/widgets/files.py` and `ui/widgets/files.py`.
+Covers `ui/widgets/downloads.py` and `ui/widgets/downloads.py`.
 """
 
 import json

@@ -40,7 +40,7 @@ def is_offered(at: AppTest, view: str) -> bool:
     return not view or not any(f"There is no view {view}" in visible_text(each.value) for each in at.toast)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("model", "page", "view"), LOOKS, ids=lambda each: each or "-")
 def test_the_first_look_of_every_view_has_numbers(model: str, page: str, view: str) -> None:
     at = opened(page, model=model, **({"view": view} if view else {}))
@@ -96,6 +96,7 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     ],
 )
 @pytest.mark.usefixtures("heads")
+@pytest.mark.sample(2)
 def test_an_example_is_named_until_the_reader_writes_a_second_text(model: str, page: str, view: str, use: str) -> None:
     _, first, second = PAIRS[use]
     at = opened(page, model=model, view=view)

@@ -53,7 +53,7 @@ def words(at: AppTest) -> str:
 
 @pytest.mark.parametrize("shown", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_every_view_opens_with_a_figure(shown: dict[str, str], pair: str) -> None:
     at = opened("heads", **shown, pair=pair)
     assert not at.exception
@@ -231,7 +231,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
 @pytest.mark.parametrize("shown", VIEWS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_every_family_has_every_view(models_dir: Path, name: str, shown: dict[str, str]) -> None:
     save_tiny(name, models_dir / name)
     at = opened("heads", model=name, **shown, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
@@ -240,7 +240,7 @@ def test_every_family_has_every_view(models_dir: Path, name: str, shown: dict[st
     assert charts(at)[0]["data"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("deberta", "worked out backwards"), ("modernbert", "rotary positions"), ("esm", "multiplies the query with")],
@@ -251,7 +251,7 @@ def test_what_stands_between_projection_and_weight_is_said(models_dir: Path, nam
     assert any(sentence in each.value for each in at.caption)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "shown"), [("fnet", shown) for shown in VIEWS] + [("yoso", CELL)])
 def test_families_without_heads_say_so(models_dir: Path, name: str, shown: dict[str, str]) -> None:
     save_tiny(name, models_dir / name)
@@ -260,7 +260,7 @@ def test_families_without_heads_say_so(models_dir: Path, name: str, shown: dict[
     assert len(at.error) == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shown", VIEWS)
 def test_one_layer_with_one_head(models_dir: Path, shown: dict[str, str]) -> None:
     save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
@@ -290,7 +290,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
     assert "evil" not in "".join(each.value for each in at.markdown)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
 @pytest.mark.parametrize("shown", [PRODUCTS, CELL])
 def test_no_text_breaks_the_page(text: str, shown: dict[str, str]) -> None:

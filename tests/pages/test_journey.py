@@ -339,7 +339,7 @@ def test_the_answer_of_an_edited_text_is_that_of_the_text_alone(monkeypatch: pyt
     assert ending["tokens"] is None
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("family", "change", "refused"),
     [

@@ -314,7 +314,7 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
         for each in places()
     ],
 )
-@pytest.mark.sample(9)
+@pytest.mark.sample(5)
 def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:

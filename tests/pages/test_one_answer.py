@@ -21,7 +21,7 @@ from bertviz_core.models.catalog import BUNDLED, WEIGHTS
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.views import sentences
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
-from tests.cli.conftest import Command, bundled_in_memory, command
+from tests.cli.conftest import Command, command, models_in_memory
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
 from tests.cli.test_figure import CASES, MODEL, VIEWED, WITHOUT_ROWS
 from tests.cli.test_figure import TEXT as BUNDLED_TEXT
@@ -31,7 +31,7 @@ from tests.pages.labels import FIGURES, save_heads
 from tests.pages.opened import opened, views_of
 from ui.widgets import run_model as answers
 
-__all__ = ["bundled_in_memory", "command"]  # fixtures
+__all__ = ["models_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes")
 OPEN = {"view": "All heads", "attention_heads_table": "true", "attention_measures": "true"}
 """Folds of the page Attention, whose drawing has tables of its own."""

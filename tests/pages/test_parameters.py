@@ -65,7 +65,7 @@ def test_bert_base_has_109_482_240_parameters_in_199_tensors() -> None:
 
 @pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
 @pytest.mark.parametrize("depth", ["1", "3", "6"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_drawn_tree_has_the_counts_of_the_file(form: str, depth: str) -> None:
     counts = bundled_counts()
     trace, *_ = drawn(opened("parameters", form=form, depth=depth))["data"]
@@ -110,7 +110,7 @@ def test_the_drawn_tree_of_bert_base_has_the_published_counts() -> None:
     "model", ["all-MiniLM-L6-v2", "bert-base-uncased", "albert-base-v2", "distilbert-base-uncased"]
 )
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_every_view_draws_one_chart_and_its_table(view: str, model: str) -> None:
     at = opened("parameters", model=model, view=view)
     assert not at.exception

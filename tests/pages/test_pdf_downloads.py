@@ -1,6 +1,6 @@
 """A figure as a PDF for a column of a paper: drawn by the server for that size alone, saved by a second press.
 
-Covers the PDF of `ui/widgets/files.py` and of `ui/views/attention.py`.
+Covers the PDF of `ui/widgets/downloads.py` and of `ui/views/attention.py`.
 """
 
 import re

@@ -66,6 +66,7 @@ def errors(at: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("view", ["Train a probe", "Several texts"])
+@pytest.mark.sample(1)
 def test_no_probe_is_trained_before_the_reader_asks_for_it(view: str) -> None:
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     at.switch_page("../pages/predictions.py")

@@ -1,6 +1,6 @@
 """A report begins with the reader's current view in its current state, for every page and view.
 
-Covers `ui/widgets/files.py` without a browser.
+Covers `ui/widgets/downloads.py` without a browser.
 """
 
 import re
@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from tests.pages.opened import SHELL, opened, views
 from ui.cache.jobs import board
-from ui.widgets import files
+from ui.widgets import downloads
 from ui.widgets import run_model as answers
 
 
@@ -26,7 +26,7 @@ def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, st
     at.run()
     at.button(key="report_make").click().run()
     assert not at.exception
-    job = board().find((files.__name__, at.session_state["report_file"]))
+    job = board().find((downloads.__name__, at.session_state["report_file"]))
     if job is None:
         return at, ""
     assert job.wait(120)
@@ -56,7 +56,7 @@ def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_s
     assert '<td class="number">11,720,448</td>' in tree
     at, nothing = report_of("predictions", view="Several texts", texts_from="file")
     assert not nothing
-    assert files.WAITING in [each.value for each in at.caption]
+    assert downloads.WAITING in [each.value for each in at.caption]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])

@@ -1,6 +1,6 @@
 """A report as slides: the same contents as the HTML file, drawn in the background, from the panel of Report.
 
-Covers the slides of `ui/widgets/files.py` and of `ui/cache/report.py`, and
+Covers the slides of `ui/widgets/downloads.py` and of `ui/cache/report.py`, and
 `bertviz_core/questions/report/files.py`.
 """
 
@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.opened import SHELL, visible_text
 from ui.cache.jobs import Job, board
-from ui.widgets.files import SLIDES
+from ui.widgets.downloads import SLIDES
 
 MODEL = "all-MiniLM-L6-v2"
 

@@ -41,7 +41,7 @@ def z(at: AppTest) -> np.ndarray:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
     at = opened("representations", view=view, pair=pair)
     assert not at.exception
@@ -131,7 +131,7 @@ def test_a_model_without_a_pooler_has_no_switch_to_one(models_dir: Path) -> None
     assert z(at).ndim == 2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["t5", "gpt2", "xlnet", "albert"])
 def test_one_word_is_found_with_punctuation_behind_it_in_every_family(models_dir: Path, name: str) -> None:
     save_tiny(name, models_dir / name)

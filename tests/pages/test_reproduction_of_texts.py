@@ -106,18 +106,19 @@ VECTORS: Mapping[str, Check] = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_sentences(view: str, model: str) -> None:
     check_view("sentences", model, VIEWS[view], view=view, other=FINE_TUNED)
 
 
 @pytest.mark.parametrize("measure", ["dot product", "Euclidean"])
+@pytest.mark.sample(1)
 def test_other_measures(measure: str) -> None:
     for view in ("Similarity", "Query"):
         check_view("sentences", "pieces", VIEWS[view], view=view, measure=measure)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pooling", ["cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"])
 def test_other_poolings(pooling: str) -> None:
     check_view("sentences", "pieces", VECTORS, vectors_shown="true", pooling=pooling, layer="1")
@@ -126,7 +127,7 @@ def test_other_poolings(pooling: str) -> None:
 @pytest.mark.parametrize("view", ["Query", "Token contributions"])
 @pytest.mark.parametrize("options", [{}, {"query_prompt": "query"}, {"pooling": "max", "prompt": "query"}])
 @pytest.mark.parametrize("included", [True, False])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: bool, saved_models: Path) -> None:
     name = f"asks-{included}"
     if not (saved_models / name).exists():
@@ -142,7 +143,7 @@ def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: 
     check_view("sentences", name, VIEWS[view], view=view, **options)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_tokens(model: str) -> None:
     at = check_view(
@@ -213,7 +214,7 @@ WORD_VIEWS: Mapping[str, Mapping[str, Check]] = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", WORD_VIEWS)
 def test_words_of_a_head(view: str) -> None:
     check_view("predictions", "splade-tiny", WORD_VIEWS[view], view=view, text="I love my pet python.")

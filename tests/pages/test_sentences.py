@@ -1,6 +1,6 @@
 """The sentences page draws the model's numbers in every view; lists of every length; refusals.
 
-Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
+Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `ui/widgets/uploads.py`.
 """
 
 import html
@@ -34,7 +34,7 @@ from ui.cache import figures as decorator
 from ui.cache import shared_model as sentence_model
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
-from ui.widgets import lists as files
+from ui.widgets import uploads as files
 
 TITLES = [view.title for view in views.VIEWS]
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
@@ -108,7 +108,7 @@ def z(at: AppTest) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("patience")
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", [view for view in TITLES if view != "Rank"])  # its own tests have a model that ranks
 def test_every_view_opens_with_a_figure(view: str) -> None:
     more = {"other": "itself, rounded to int8"} if view == "Two models" else {}  # which sets no second model by itself

@@ -89,7 +89,7 @@ CLASSES: dict[str, dict[str, Any]] = {
 """Class -> sizes; {} for the smallest of its config."""
 
 
-@pytest.mark.sample(11)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_header_tells_what_the_module_has(name: str, tmp_path: Path) -> None:
     assert differences(name, getattr(transformers, name), CLASSES[name], tmp_path) == []

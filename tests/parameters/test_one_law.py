@@ -182,7 +182,7 @@ def check_run(source: ModelSource, ledger: Ledger) -> None:
             assert sum(parameter.numel() for parameter in run.model.parameters()) == base
 
 
-@pytest.mark.sample(70)
+@pytest.mark.sample(35)
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("model_type", FAMILIES)
 def test_every_face_says_what_a_file_holds_or_why_not(model_type: str, damage: str, tmp_path: Path) -> None:

@@ -84,9 +84,12 @@ def test_a_pair_is_read_as_one_and_its_next_sentence_told() -> None:
         ({0: "", 1: None}, ("LABEL_0", "LABEL_1"), "names 0 outputs of 2"),
     ],
 )
-def test_names_that_lie_are_numbered_and_said(names: Any, labels: tuple[str, ...], words: str) -> None:
+def test_names_that_lie_are_numbered_and_said(
+    names: Any, labels: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     head, tokenizer, _ = tiny_head("distilbert", CLASS)
-    vars(head.model.config)["id2label"] = names  # some versions, such as transformers 5.15, check what is assigned
+    # Some versions, such as transformers 5.15, check what is assigned.
+    monkeypatch.setitem(vars(head.model.config), "id2label", names)
     (prediction,) = class_predictions(head, [tokenize(tokenizer, TEXT)])
     assert prediction.labels == labels
     assert any(words in notice for notice in prediction.notices) if words else not prediction.notices
@@ -94,9 +97,10 @@ def test_names_that_lie_are_numbered_and_said(names: Any, labels: tuple[str, ...
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", ["bert", "roberta"])
-def test_entities_are_the_pipelines(name: str, strategy: Strategy) -> None:
+def test_entities_are_the_pipelines(name: str, strategy: Strategy, monkeypatch: pytest.MonkeyPatch) -> None:
     head, tokenizer, own = tiny_head(name, "token-classification", num_labels=5)
-    own.config.id2label = head.model.config.id2label = BIO
+    for model in (own, head.model):  # which other tests share
+        monkeypatch.setattr(model.config, "id2label", BIO)
     ask = pipeline("token-classification", model=own, tokenizer=tokenizer.tokenizer, aggregation_strategy=strategy)
     predictions = tag_predictions(head, [tokenize(tokenizer, text) for text in TEXTS])
     assert sum(len(entities(prediction, tokenizer, strategy)) for prediction in predictions) > 5

@@ -94,6 +94,7 @@ def changed(value: Any) -> Any:
         ("pretraining", (TEXT, CONTEXT), {}),
     ],
 )
+@pytest.mark.sample(4)
 def test_a_face_changes_with_every_fact(
     task: str, texts: tuple[str, str | None], changes: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -176,7 +177,7 @@ def shown_faces(result: Any, data: Any) -> Mapping[str, str]:
     return {"json": repr(result.to_json()), "lines": "\n".join(result._lines()), "frame": rows}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", OTHER_RESULTS)
 def test_a_face_of_other_results_changes_with_every_fact(kind: str, tmp_path: Path) -> None:
     one, other = (

@@ -139,7 +139,7 @@ def hidden_facts(figure: DeclaredFigure[...], answer: Answer[Any]) -> Mapping[st
 
 
 @pytest.mark.parametrize("names", DRAWN)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_figures_and_their_tables_show_every_fact(names: str) -> None:
     task, texts, pair, values = DRAWN[names]
     options = Options(texts, pair, None, {**values, **({"other": str(folder("second"))} if "other" in values else {})})

@@ -95,6 +95,7 @@ def of_corpus(path: Path) -> dict[str, list[str]]:
     # Arrow, which reads a corpus, has no whole numbers of JSON beyond 64 bits with a sign.
     [(name, reader) for name in WRITERS for reader in (of_list, of_corpus) if (name, reader) != (U64, of_corpus)],
 )
+@pytest.mark.sample(7)
 def test_cells_are_the_same_in_every_format(
     tmp_path: Path, name: str, reader: Callable[[Path], dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_families_that_shorten_the_text_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
+@pytest.mark.sample(10)
 def test_value_mixed_by_attention_is_what_the_layer_made_of_it(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None
@@ -145,6 +146,7 @@ def test_value_mixed_by_attention_is_what_the_layer_made_of_it(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", TRACED)
+@pytest.mark.sample(16)
 def test_embedding_sum_gives_entry_0(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None

@@ -14,7 +14,7 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.text import counted, escape_controls, escape_markdown
 from ui import session
 from ui.cache.figures import cached_by_bytes
-from ui.widgets.lists import short_name
+from ui.widgets.uploads import short_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from ui.lessons import pins
 from ui.lessons.library import NOTE, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
 from ui.lessons.tour import Place
 from ui.share import files_read
-from ui.widgets.files import SAVE, save_button
+from ui.widgets.downloads import SAVE, save_button
 from ui.widgets.run_model import shown_in_place
 
 CHOSEN = "pinned_chosen"

@@ -42,7 +42,7 @@ from ui.lessons.tour import NAMES, Place
 from ui.session import DEFAULT_TEXT, TOUR
 from ui.share import carried_texts
 from ui.widgets import models
-from ui.widgets.files import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
+from ui.widgets.downloads import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
 from ui.widgets.heading import restore_texts
 from ui.widgets.models import current_view, reads_text
 

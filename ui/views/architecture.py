@@ -23,8 +23,8 @@ from ui.address.widgets import level, select, toggle, words
 from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
 from ui.session import store, stored
+from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import explained, folded, folded_table
-from ui.widgets.files import save_button
 
 TREE_KEY = "architecture_tree"
 LOOKED_AT = param("looked_at")

@@ -59,8 +59,16 @@ from ui.components.charts import cell_click
 from ui.components.frame import figure_download
 from ui.engine import Specials, draw, draw_parts
 from ui.widgets import run_model
+from ui.widgets.downloads import (
+    PDF,
+    chosen_medium,
+    chosen_theme,
+    note_drawing,
+    pdf_download,
+    pdf_of_figure,
+    theme_select,
+)
 from ui.widgets.figure_block import file_name, folded_table, numbers_table
-from ui.widgets.files import PDF, chosen_medium, chosen_theme, note_drawing, pdf_download, pdf_of_figure, theme_select
 from ui.widgets.heading import HEAD, page_pair, page_text
 from ui.widgets.models import LAYER, store_layer
 

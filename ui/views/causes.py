@@ -13,7 +13,7 @@ from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
 from ui.targets import show_target, targeted
 from ui.widgets.heading import page_pair, page_text, put_text_button, say_example
-from ui.widgets.lists import within_upload
+from ui.widgets.uploads import within_upload
 
 
 def _show_patch(opened: SharedModel, ask: Ask, options: Options) -> None:

@@ -52,8 +52,8 @@ from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.cache.shared_model import SharedModel, SharedTraining
 from ui.widgets.figure_block import chart
-from ui.widgets.lists import ListFile, text_panel, typed_lines, wait_for_file
 from ui.widgets.run_model import answer
+from ui.widgets.uploads import ListFile, text_panel, typed_lines, wait_for_file
 
 FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
 

@@ -28,11 +28,11 @@ from ui.cache.shared_model import SharedCorpus
 from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.engine import draw
 from ui.session import settings, store, stored
+from ui.widgets.downloads import note_figure
 from ui.widgets.figure_block import numbers_table, page_theme
-from ui.widgets.files import note_figure
-from ui.widgets.lists import table_files
 from ui.widgets.models import model_name
 from ui.widgets.run_model import awaited
+from ui.widgets.uploads import table_files
 
 WIDTH = 240
 """Pixels of the choice of a corpus."""

@@ -45,8 +45,8 @@ from ui.cache.shared_model import SharedModel
 from ui.components.journey import browser_message, chosen_path, journey_parts, journey_view, serial
 from ui.engine import Specials, draw, draw_parts
 from ui.session import store, stored
+from ui.widgets.downloads import chosen_theme, note_drawing, theme_select
 from ui.widgets.figure_block import file_name
-from ui.widgets.files import chosen_theme, note_drawing, theme_select
 from ui.widgets.heading import page_pair, page_text, place_for_text
 from ui.widgets.models import model_name
 from ui.widgets.run_model import shown_to_user, ways_on

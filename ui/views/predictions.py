@@ -36,11 +36,11 @@ from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
 from ui.session import TRAINED_PROBE, store, stored
-from ui.widgets.files import note_models, save_button
-from ui.widgets.lists import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
+from ui.widgets.downloads import note_models, save_button
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
+from ui.widgets.uploads import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")

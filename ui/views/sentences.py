@@ -32,7 +32,7 @@ from bertviz_core.questions.views.sentences import (
     vectors_used,
 )
 from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
-from bertviz_core.questions.views.vectors import outside_view
+from bertviz_core.questions.views.vectors.outside import outside_view
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
@@ -41,8 +41,8 @@ from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
-from ui.widgets.lists import BOX, ListFile, column_select, most_megabytes, typed_lines, vectors_of_file, wait_for_file
 from ui.widgets.models import VIEW
+from ui.widgets.uploads import BOX, ListFile, column_select, most_megabytes, typed_lines, vectors_of_file, wait_for_file
 
 FILE = ListFile("gold")
 

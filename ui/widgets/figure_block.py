@@ -31,7 +31,7 @@ from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
 from ui.components.frame import enlarged, figure_download, window_height
-from ui.widgets import files
+from ui.widgets import downloads
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -126,25 +126,25 @@ def _downloads(
     models: Sequence[str],
     share: float = 1.0,
 ) -> None:
-    files.note_figure(spec, key, caption, texts, models)
+    downloads.note_figure(spec, key, caption, texts, models)
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        chosen, medium = files.chosen_theme(), files.chosen_medium()
+        chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
         theme = theme_named(chosen or session.theme_name())
         # Figures for a phone are too narrow for files.
         on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
         sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
         drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-        words = caption_of(drawn, caption, files.shown_models(models), files.read_texts(texts))
+        words = caption_of(drawn, caption, downloads.shown_models(models), downloads.read_texts(texts))
         again = None if on_page else drawn
         figure_download(key, name, spec.title, words, theme, spec.alt, again, medium=medium)
         if medium == COLUMN:
-            files.pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
+            downloads.pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
         page = partial(_page, spec, theme, words)
-        files.save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
-        files.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
-        files.typeset_downloads(spec.frame, key, name, spec.title)
-        files.theme_select(key)
+        downloads.save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
+        downloads.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
+        downloads.typeset_downloads(spec.frame, key, name, spec.title)
+        downloads.theme_select(key)
 
 
 def file_name(key: str, filename: str) -> str:
@@ -156,7 +156,7 @@ def file_name(key: str, filename: str) -> str:
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
     """Show the texts of a figure, as in the caption of its files."""
-    if words := texts_words(files.read_texts(texts)):
+    if words := texts_words(downloads.read_texts(texts)):
         st.caption(escape_markdown(words))
 
 
@@ -179,7 +179,7 @@ def numbers_table(
     st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column in
     pixels; with a `key`, `on_row` is called when a row is selected.
     """
-    files.note_table(alt, table)
+    downloads.note_table(alt, table)
     written = {
         **dict.fromkeys(map(str, table.select_dtypes(include="integer")), WHOLE),
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
@@ -251,7 +251,7 @@ def folded_table(
     key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
     """A folded table, sent when it is opened; `scale` describes the colours of its figure."""
-    files.note_table(alt, table)
+    downloads.note_table(alt, table)
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
             if scale:
@@ -264,7 +264,7 @@ def explained(key: str, words: str, code: str) -> None:
 
     The content is sent when it is opened, since the browser's syntax highlighting is large.
     """
-    files.note_code(key, code)
+    downloads.note_code(key, code)
     with folded("How this is computed", f"{key}_explained") as place:
         if place.open:
             st.markdown(words)

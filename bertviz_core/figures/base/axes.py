@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,7 @@ def shortened_label(label: str, pixels: float, size: float) -> str:
     return f"<i>{cut}</i>" if slanted else cut
 
 
+@cache
 def _letter(letter: str) -> float:
     if unicodedata.east_asian_width(letter) in "WF":
         return TEXT_WIDTH_WIDE

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from bertviz_core.figures.base.export import FONT_FILE, Caption, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
-from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of, sent
+from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of, sent
 
 WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
@@ -71,7 +71,7 @@ async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageD
     """Open a page in a browser, and return its drawing.
 
     Args:
-        started: a browser, of `image_files.browser`.
+        started: a browser, of `figure_files.browser`.
         page: a page of `bertviz_core.figures.base.export.offline_page`.
         width: pixels of the window.
     """

@@ -8,7 +8,7 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.image_files import require_browser
+from bertviz_core.questions.report.figure_files import require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import (
     USUAL,

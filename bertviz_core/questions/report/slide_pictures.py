@@ -14,7 +14,7 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.drawing_files import page_drawing
-from bertviz_core.questions.report.image_files import Renderer, browser, by_browser, image_of
+from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.sections import ReportSection
 
 SCALE = 2

@@ -103,7 +103,7 @@ def test_token_types_are_told_where_they_change_the_answer(model_type: str) -> N
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_the_factor_of_the_scores_is_what_the_family_hands_to_the_attention_function(model_type: str) -> None:
     derived = faces(model_type)
     if not derived.facts.recorded:
@@ -130,7 +130,7 @@ def test_the_factor_of_families_with_code_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_gates_are_those_of_the_papers(model_type: str) -> None:
     assert {row.gated for row in faces(model_type).facts.layers} == {model_type in GATED}
 

@@ -227,7 +227,7 @@ def test_the_pretraining_checkpoint_of_bert_as_a_classifier(tmp_path: Path) -> N
 ENCODER = "encoder."
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("change", "words", "filled"),
     [
@@ -412,6 +412,7 @@ def test_a_share_never_claims_all_or_nothing(fraction: float, text: str) -> None
         ("bert-base-uncased", "base", None, 109_482_240, 109_482_240),
     ],
 )
+@pytest.mark.sample(3)
 def test_what_a_head_adds_to_bert_base(
     settings: Settings, name: str, task: str, labels: int | None, base: int, total: int
 ) -> None:
@@ -420,7 +421,7 @@ def test_what_a_head_adds_to_bert_base(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_difference_balances(family: str, tmp_path: Path) -> None:
     config = tiny_config(family)
     config.save_pretrained(tmp_path)

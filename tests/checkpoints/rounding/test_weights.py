@@ -35,6 +35,7 @@ def test_the_model_has_the_weights_of_the_copy(rounding: Rounding, settings: Set
 
 
 @pytest.mark.parametrize("rounding", SCALED)
+@pytest.mark.sample(3)
 def test_the_base_of_a_head_is_rounded_once(rounding: Rounding, settings: Settings, tmp_path: Path) -> None:
     source = folder_source("classes", save_tiny_head("bert", "sequence-classification", tmp_path / "classes"))
     base = round_weights(load_model(source, settings), rounding)

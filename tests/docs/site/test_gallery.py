@@ -17,10 +17,10 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.figures import all_figures
 from docs.site import gallery
 from docs.site.gallery import Example, command_line, drawn, example_of, python_line, sections, write_pictures
-from tests.cli.conftest import Command, bundled_in_memory, command, drawn_figures
+from tests.cli.conftest import Command, command, drawn_figures, models_in_memory
 from tests.cli.test_figure import alike, as_sent
 
-__all__ = ["bundled_in_memory", "command", "drawn_figures"]  # fixtures of the command line
+__all__ = ["models_in_memory", "command", "drawn_figures"]  # fixtures of the command line
 DRAWN = sorted(name for name, figure in all_figures().items() if not example_of(figure).needs)
 
 

@@ -145,6 +145,9 @@ def test_a_probe_is_its_weights_times_the_pooled_states() -> None:
     assert probe_target(replace(probe, layer=3), head.base, tokenizer, TEXT, "b").last_state
 
 
+KINDS = ("class", "tag", "word", "answer", "cosine", "state", "direction", "pooler")
+
+
 def targets() -> dict[str, Callable[[], Target]]:
     classes, tokenizer, _ = tiny_head("bert", "sequence-classification", **CLASSES)
     tags, tag_tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
@@ -164,7 +167,7 @@ def targets() -> dict[str, Callable[[], Target]]:
     }
 
 
-@pytest.mark.parametrize("kind", list(targets()))
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_row_has_the_number_that_it_has_alone_and_a_gradient(kind: str) -> None:
     target = targets()[kind]()
     other = replace(target.tokens, input_ids=target.tokens.input_ids[::-1].copy())

@@ -22,6 +22,7 @@ from bertviz_core.questions.predictions.labelled_texts import fitted_probes
 from bertviz_core.questions.question import all_questions
 from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, SPELLED, call_lines, library_lines
 from bertviz_core.settings import Settings
+from tests.cli.conftest import models_in_memory
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
@@ -29,6 +30,7 @@ from tests.helpers.training_runs import save_run
 from tests.helpers.written_adapters import write_adapter
 from tests.pages.labels import CONTEXT, EDITED, LABELLED, NAMES, QUESTION, TAGS, TEXT, named
 
+__all__ = ["models_in_memory"]  # a fixture
 MODEL = "all-MiniLM-L6-v2"
 SECOND = "my pet is a python"
 FOLDERS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -181,6 +183,7 @@ def model_in(folder: Path, task: str | None = None) -> OpenedModel:
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.sample(1)
+@pytest.mark.usefixtures("models_in_memory")
 def test_the_lines_of_a_question_give_its_answer(
     name: str, place: Path, corpus: Corpus, training: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/figures.py`, `ui/widgets/files.py`; the report of a view is tried in
+Covers `ui/cache/report.py`, `ui/cache/figures.py`, `ui/widgets/downloads.py`; the report of a view is tried in
 tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 

@@ -131,10 +131,10 @@ def test_an_origin_that_is_allowed_is_the_name_that_streamlit_sees() -> None:
         ("<script>", "add the name to INSIDE_BERT_ALLOWED_HOSTS where it is started"),
     ],
 )
-def test_the_page_under_another_name_says_what_to_set(host: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_page_under_another_name_says_what_to_set(host: str, words: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Such as http://192.168.1.5:8501 after make run; the page and the log have the same sentence."""
     status, headers, _ = response("/", headers={"host": host}, allowed_hosts=("localhost",))
-    message = caplog.messages[-1].removeprefix("Refused '/': ")
+    message = capfd.readouterr().err.partition("Refused '/': ")[2].removesuffix("\n")
     assert (status, headers["content-length"]) == (421, str(len(message)))
     assert words in message
 

@@ -45,7 +45,9 @@ def test_a_row_is_a_hidden_state_and_a_column_a_checkpoint() -> None:
 
 def test_the_scale_goes_below_zero_where_cka_does() -> None:
     followed = states()
-    followed.cka[1, 2] = -0.02
+    cka = followed.cka.copy()
+    cka[1, 2] = -0.02
+    followed = replace(followed, cka=cka)
     assert training_cka_figure(followed).drawn(LIGHT).data[0].zmin == pytest.approx(-0.02)
 
 

@@ -33,7 +33,7 @@ READINGS = [
     "reading", READINGS, ids=lambda reading: " ".join(map(str, (reading.weights, reading.words, reading.hide_special)))
 )
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_code_gives_the_numbers_of_the_page(
     family: str, reading: MapOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from tests.ui.views.printed import MODELS, data, figure, ran
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("block", ["key", "output"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
     at, (_, heads) = ran("heads", "heads_matrix", model, models_dir, matrix=block)
     (bars,) = [trace for trace in data(at) if trace["type"] == "bar"]
@@ -20,7 +20,7 @@ def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_products(model: str, models_dir: Path) -> None:
     shown = {"products_shown": "true", "layer": "1", "matrix": "value"}
     at, (one, difference) = ran("heads", "heads_products", model, models_dir, **shown)
@@ -32,7 +32,7 @@ def test_products(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_one_cell(model: str, models_dir: Path) -> None:
     at, (row, _, part) = ran("heads", "heads_cell", model, models_dir, view="One cell", layer="1", head="1")
     np.testing.assert_allclose(row, data(at)[1]["y"], atol=1e-4)
@@ -40,7 +40,7 @@ def test_one_cell(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_all_heads(model: str, models_dir: Path) -> None:
     at, printed = ran("heads", "heads_norms", model, models_dir, weights_of="all layers")
     maps = [trace["z"][0] for trace in data(at) if trace["type"] == "heatmap"]

@@ -14,7 +14,7 @@ from tests.ui.views.printed import MODELS, data, ran
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("measure", ["change", "input", "length"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 def test_change(model: str, measure: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_change", model, models_dir, map=measure)
     np.testing.assert_allclose(found, data(at)[0]["z"], atol=1e-4)
@@ -32,7 +32,7 @@ def test_values_and_similarities(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_paths(model: str, models_dir: Path) -> None:
     at, (points, _) = ran("representations", "representations_paths", model, models_dir, view="Paths")
     lines = [trace for trace in data(at) if "lines" in trace["mode"]]
@@ -41,7 +41,7 @@ def test_paths(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_input(model: str, models_dir: Path) -> None:
     at, found = ran("representations", "representations_embedding", model, models_dir, view="Input")
     np.testing.assert_allclose(found[-1], data(at)[-1]["y"], atol=1e-4)
@@ -53,7 +53,7 @@ def test_pooler(models_dir: Path) -> None:
     np.testing.assert_allclose(found[0], data(at)[1]["y"], atol=1e-4)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_one_word(model: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_word", model, models_dir, view="One word, two texts")

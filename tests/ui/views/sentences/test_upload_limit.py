@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from ui.widgets.lists import LONGEST_NAME, short_name
+from ui.widgets.uploads import LONGEST_NAME, short_name
 
 ROOT = Path(__file__).parents[4]
 

@@ -39,8 +39,8 @@ drawings: dict[str, Drawing] = {}
 def page() -> None:
     import streamlit as st
 
-    from tests.ui.widgets.files.test_drawn import KEYS, drawings
-    from ui.widgets.files import DrawnFile, show_drawing, start_drawing
+    from tests.ui.widgets.downloads.test_drawn import KEYS, drawings
+    from ui.widgets.downloads import DrawnFile, show_drawing, start_drawing
 
     for place, key in enumerate(KEYS):
         file = DrawnFile(f"file_{place}", key, f"{key}.pdf", "application/pdf", "Save it", "pictures")

@@ -23,8 +23,8 @@ from bertviz_core.text import escape_controls, escape_markdown, repair_surrogate
 from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
 from ui.session import settings
+from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import file_name
-from ui.widgets.files import save_button
 
 QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""

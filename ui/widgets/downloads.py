@@ -18,7 +18,7 @@ from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, SLIDE, SLIDE_PIXELS, Caption
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, Theme
-from bertviz_core.questions.report.image_files import file_content
+from bertviz_core.questions.report.figure_files import file_content
 from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.results import Tokens
