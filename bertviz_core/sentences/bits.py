@@ -28,7 +28,7 @@ from bertviz_core.text import counted
 FORMATS: tuple[VectorFormat, ...] = ("float32", "float16", "int8", "uint8", "binary")
 RESCORED: tuple[VectorFormat, ...] = ("int8", "uint8", "binary")
 """Formats of which the nearest are compared again."""
-USUAL_NEIGHBOURS, USUAL_OVERSAMPLING, MOST_OVERSAMPLING = 10, 2, 100
+USUAL_NEIGHBOURS, USUAL_OVERSAMPLING, MOST_OVERSAMPLING = 10, 2, 20
 """Nearest texts at most by default, and the factors of rescoring; sentence-transformers has 2 as well."""
 LEAST_CALIBRATION, STEADY_CALIBRATION = 2, 100
 """Least vectors that have a range, and those below which sentence-transformers warns."""
@@ -116,6 +116,11 @@ def usual_cuts(full: int, trained: Sequence[int] = ()) -> tuple[int, ...]:
     return tuple(sorted({full, *(each for each in cuts if each >= 1)}))[-MOST_CURVE:]
 
 
+def usual_neighbours(texts: int) -> int:
+    """Number of nearest texts that are compared by default: 10, or half of the others in a short list."""
+    return max(1, min(USUAL_NEIGHBOURS, (texts - 1) // 2))
+
+
 def format_nbytes(name: VectorFormat, dimensions: int) -> int:
     """Bytes of a vector; of bits, whole bytes."""
     if name == "binary":
@@ -138,7 +143,7 @@ def codes(
     """
     if name in ("int8", "uint8"):
         steps = _steps(limits)
-        levels = np.clip(np.floor((vectors - limits[0]) / steps), 0, LEVELS)
+        levels: np.ndarray = np.clip(np.floor((vectors - limits[0]) / steps), 0, LEVELS)
         return (levels - SIGNED).astype(np.int8) if name == "int8" else levels.astype(np.uint8)
     return (vectors > 0).astype(np.uint8) if name == "binary" else vectors.astype(name)
 
@@ -150,7 +155,7 @@ def restored(
     numbers = stored.astype(np.float64)
     if name == "binary":
         return 2 * numbers - 1
-    return (numbers + (SIGNED if name == "int8" else 0)) * _steps(limits) + limits[0]
+    return np.asarray((numbers + (SIGNED if name == "int8" else 0)) * _steps(limits) + limits[0])
 
 
 def scores(
@@ -170,12 +175,12 @@ def scores(
     limits = ranges(listed if calibrating is None else unit(calibrating))
     stored = codes(name, listed, limits)
     if rescored:
-        return np.round(asking.astype(np.float64) @ restored(name, stored, limits).T, ROUNDING)
+        return np.asarray(np.round(asking.astype(np.float64) @ restored(name, stored, limits).T, ROUNDING))
     both = codes(name, asking, limits), stored
     if name == "binary":  # of 1 and -1 the product is the dimensions without twice the Hamming distance
         first, second = (restored(name, each, limits) for each in both)
         return np.asarray((first @ second.T - texts.shape[1]) / 2)
-    return np.round(both[0].astype(np.float64) @ both[1].astype(np.float64).T, ROUNDING)
+    return np.asarray(np.round(both[0].astype(np.float64) @ both[1].astype(np.float64).T, ROUNDING))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +251,7 @@ def _queries(model: str, queries: Sequence[str], vectors: np.ndarray) -> tuple[n
 def _neighbours(count: int | None, texts: int, themselves: bool) -> int:
     most = texts - 1 if themselves else texts
     if count is None:
-        return max(1, min(USUAL_NEIGHBOURS, most // 2))
+        return usual_neighbours(texts)
     if not 1 <= count <= most:
         among = f"Each of {texts:,} sentences has {most:,} others" if themselves else f"There are {texts:,} sentences"
         raise TextError(f"{among}, and the {count:,} nearest are to be compared; give k from 1 to {most:,}.")

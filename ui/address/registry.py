@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
 from bertviz_core.questions.texts import (
     attention,
+    bits,
     hidden_states,
     journey,
     number_formats,
@@ -185,7 +186,12 @@ ROWS: tuple[AddressName, ...] = (
         sentence_views.GOLD_FROM,
         vectors.OUTSIDE_FROM,
         vectors.MISTAKE,
+        bits.QUERIES_FROM,
+        bits.NEAREST,
+        bits.OVERSAMPLING,
+        bits.CALIBRATION,
     ),
+    *_on("sentences", bits.QUERY_LINES, linked="on request"),
     *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
