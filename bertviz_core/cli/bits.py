@@ -11,7 +11,8 @@ from bertviz_core.cli.sentences import LayerOption, PoolingOption, PromptOption
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.tables.bits import BITS
-from bertviz_core.questions.texts.bits import CALIBRATION, CUTS, NEAREST, OVERSAMPLING, QUERY_LINES, fewer_bits
+from bertviz_core.questions.texts.bits import CALIBRATION, NEAREST, OVERSAMPLING, QUERY_LINES, fewer_bits
+from bertviz_core.questions.texts.dimensions import DIMENSIONS
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, QUERY_PROMPT, STATE
 
 FILE_HELP = "Sentences: one per line, .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
@@ -49,7 +50,7 @@ def bits(
     values = {
         **{key: str(number) for key, number in numbers.items() if number is not None},
         **{POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt, QUERY_PROMPT.key: query_prompt},
-        CUTS.key: dimensions,
+        DIMENSIONS.key: dimensions,
         QUERY_LINES.key: "\n".join(" ".join(each.split()) for each in lines),
     }
     answer = fewer_bits(opened_model(model), Options(sentences, values=values))

@@ -9,7 +9,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param, choice
 from bertviz_core.questions.question import Answer, question
-from bertviz_core.questions.texts.dimensions import NOT_TRAINED, TRAINED, chosen_dimensions
+from bertviz_core.questions.texts.dimensions import DIMENSIONS, NOT_TRAINED, TRAINED, chosen_dimensions
 from bertviz_core.questions.texts.sentences import (
     AS_LIST,
     PROMPT,
@@ -32,9 +32,6 @@ from bertviz_core.sentences.results import BitsComparison
 from bertviz_core.sentences.two_models import LEAST_SENTENCES, evenly_chosen
 from bertviz_core.text import counted, escape_controls, repair_surrogates
 
-CUTS = Param(
-    "dimensions", "text", "numbers of dimensions, after commas; all, half and a quarter, or those of the training"
-)
 QUERY_LINES = Param(
     "query_lines", "text", "queries, one a line; by default each sentence is one, for all others", label="Queries"
 )
@@ -80,7 +77,9 @@ CALIBRATION = Param(
 )
 
 
-@question(figures=("bits",), params=(*VECTORS, QUERY_LINES, QUERY_PROMPT, NEAREST, OVERSAMPLING, CALIBRATION, CUTS))
+@question(
+    figures=("bits",), params=(*VECTORS, QUERY_LINES, QUERY_PROMPT, NEAREST, OVERSAMPLING, CALIBRATION, DIMENSIONS)
+)
 def fewer_bits(opened: Opened, options: Options) -> Answer[BitsComparison]:
     """Recall, rank correlation and bytes of vectors as float16, int8, uint8 and signs, also in fewer dimensions."""
     made = sentence_vectors(opened, vector_options(opened, options))

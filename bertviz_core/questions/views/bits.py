@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bertviz_core.figures.sentences.bits import bits_figure, format_rows, kept_words, widest_words
+from bertviz_core.figures.sentences.bits import asking_words, bits_figure, format_rows, kept_words, widest_words
 from bertviz_core.figures.sentences.similarity import dimensions_figure
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
