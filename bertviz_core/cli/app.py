@@ -60,6 +60,7 @@ COMMANDS: Mapping[str, Command] = {
     "embed": Command(
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
+    "bits": Command("bits", "Measure what vectors of fewer bits and dimensions keep: recall, rank correlation, bytes."),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(

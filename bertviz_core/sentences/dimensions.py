@@ -61,7 +61,7 @@ def dimension_curve(
     require_finite(model, chosen)
     full = chosen.shape[1]
     marked = tuple(sorted(each for each in set(trained) if 1 <= each <= full))
-    counts = _checked(dimensions, full) if dimensions is not None else usual_dimensions(full, marked)
+    counts = checked_dimensions(dimensions, full) if dimensions is not None else usual_dimensions(full, marked)
     near = max(1, min(neighbours, (len(places) - 1) // 2))
     exact = similarity_matrix(chosen)
     exact_near, exact_ranks = nearest_others(exact, near), _ranks(exact)
@@ -102,7 +102,8 @@ def _named(table: Mapping[str, Any]) -> list[int]:
     return [each for each in values if type(each) is int and each > 0]
 
 
-def _checked(dimensions: Sequence[int], full: int) -> tuple[int, ...]:
+def checked_dimensions(dimensions: Sequence[int], full: int) -> tuple[int, ...]:
+    """Numbers of dimensions in ascending order, each once; one sentence where the vectors have fewer."""
     counts = tuple(sorted(set(dimensions)))
     wrong = next((each for each in counts if not 1 <= each <= full), None)
     if wrong is not None or not 1 <= len(counts) <= MOST_CURVE:

@@ -468,3 +468,66 @@ class DimensionCurve(OfModel):
     """Bytes of a vector of float32 numbers."""
     trained: tuple[int, ...] = ()
     """Dimensions that the settings of the model name as trained; () for none."""
+
+
+VectorFormat = Literal["float32", "float16", "int8", "uint8", "binary"]
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerVectors:
+    """What vectors of one number format and number of dimensions keep of the full float32 vectors."""
+
+    format: VectorFormat
+    """Format of each number."""
+    rescored: bool
+    """Whether the nearest by these numbers are compared again, as restored numbers with the float32 query."""
+    dimensions: int
+    """Number of leading dimensions."""
+    nbytes: int
+    """Bytes of a vector."""
+    recall: float
+    """Mean share of the nearest texts by the full vectors that are among the nearest, 0 to 1."""
+    spearman: float
+    """Spearman's rank correlation of the scores of all pairs with the full cosines; NaN if all of one are equal."""
+    changed: int
+    """Number of queries with another nearest text."""
+
+
+@dataclass(frozen=True, slots=True)
+class WidestDimension:
+    """The dimension of normalised vectors whose numbers have the largest range."""
+
+    dimension: int
+    """Its index."""
+    range: float
+    """Its greatest number minus its least."""
+    median_range: float
+    """Median of the ranges of all dimensions."""
+    share: float
+    """Its share of the squared length of all vectors, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BitsComparison(OfModel):
+    """What the order of texts keeps when their vectors have fewer bits or dimensions."""
+
+    sentences: tuple[str, ...]
+    """The texts that are compared, at least 3."""
+    queries: tuple[str, ...]
+    """The queries; () where each text is one for all others."""
+    dimensions: int
+    """Dimensions of the full vectors."""
+    neighbours: int
+    """Number of nearest texts that are compared: the k of recall@k."""
+    oversampling: int
+    """How many times as many texts are compared again as are looked for, where there is rescoring."""
+    calibration: int
+    """Number of texts whose vectors set the range of each dimension for int8 and uint8."""
+    formats: tuple[SmallerVectors, ...]
+    """Formats, each with all numbers of dimensions, descending."""
+    widest: WidestDimension
+    """The dimension with the largest range."""
+    constant_signs: int
+    """Number of the full dimensions whose sign is the same in all texts."""
+    trained: tuple[int, ...] = ()
+    """Dimensions that the settings of the model name as trained; () for none."""

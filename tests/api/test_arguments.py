@@ -21,6 +21,7 @@ from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import (
     AnswerComparisonResult,
+    BitsResult,
     DimensionsResult,
     LateInteractionResult,
     NearestResult,
@@ -88,6 +89,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
     DimensionsResult: lambda model: model.sentences([TEXT, "c", "d"]).dimensions([2, 4]),
+    BitsResult: lambda model: model.sentences([TEXT, "c", "d"]).bits(k=1, dimensions=[2, 4]),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
     FollowedLabelsResult: lambda _: opened_training(RUN).scores([TEXT], ["LABEL_0"]),
     FollowedStatesResult: lambda _: opened_training(RUN).layers([TEXT, "c", "d", "e"]),

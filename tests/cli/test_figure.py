@@ -187,7 +187,8 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
-    "dimensions": (PAIRS, ("sentences", {"vectors_shown": "true"})),
+    "dimensions": (PAIRS, ("sentences", {"view": "Smaller vectors"})),
+    "bits --set nearest=2": (PAIRS, ("sentences", {"view": "Smaller vectors", "nearest": "2"})),
     "vectors": (PAIRS, ("sentences", {"vectors_shown": "true"})),
     "masked-text --set mask=2,4 --set position=3": (
         (TEXT,),

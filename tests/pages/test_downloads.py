@@ -168,9 +168,15 @@ VIEWS = {
     "vectors": View(
         "sentences",
         {"vectors_shown": "true"},
-        tuple(f"sentences-{each}-mean-after-layer-5-{MODEL}" for each in ("sentence-cosine", "vectors", "dimensions")),
+        tuple(f"sentences-{each}-mean-after-layer-5-{MODEL}" for each in ("sentence-cosine", "vectors")),
         SIX,
         "cosine, −1 to 1",
+    ),
+    "smaller vectors": View(
+        "sentences",
+        {"view": "Smaller vectors"},
+        tuple(f"sentences-{each}-mean-after-layer-5-{MODEL}" for each in ("smaller-vectors", "dimensions")),
+        SIX,
     ),
     "masked": of_text(
         "predictions",

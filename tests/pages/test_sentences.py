@@ -247,7 +247,7 @@ def test_vectors_are_drawn_on_request_and_are_files_at_once() -> None:
     at = opened("sentences")
     assert len(charts(at)) == 1
     assert [button.label for button in at.get("download_button")][-3:] == ["Parquet", "NumPy (zip)", "CSV"]
-    assert len(charts(at.toggle(key="vectors_shown").set_value(True).run())) == 3
+    assert len(charts(at.toggle(key="vectors_shown").set_value(True).run())) == 2
 
 
 def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honoured() -> None:

@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
 from bertviz_core.questions.texts import (
     attention,
+    bits,
     hidden_states,
     journey,
     number_formats,
@@ -165,6 +166,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on("sentences", _words("gold_pairs", "pairs: two sentences and their similarity a line"), linked="on request"),
     *_on("sentences", sentence_views.TWO_MODELS_OF, sentence_views.GOLD_FROM, vectors.OUTSIDE_FROM, vectors.MISTAKE),
     *_on("sentences", vectors.TRIED_PROMPTS, linked="on request"),
+    *_on("sentences", bits.QUERIES_FROM, bits.NEAREST, bits.OVERSAMPLING, bits.CALIBRATION),
+    *_on("sentences", bits.QUERY_LINES, linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),

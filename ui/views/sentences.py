@@ -1,6 +1,7 @@
 """What Sentences draws by itself: its list, its map, pairs with gold similarities."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bertviz_core.figures.sentences.similarity import GROUPS, drawn_points, free
 from bertviz_core.hidden_states.geometry import inside_polygon
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.bits import QUERIES_FROM, QUERY_LINES
 from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence_plan, sentence_vectors, vector_options
 from bertviz_core.questions.texts.two_models import gold_options
 from bertviz_core.questions.texts.vectors import OUTSIDE_FROM, TRIED_PROMPTS, outside_options
@@ -32,6 +34,7 @@ from bertviz_core.questions.views.sentences import (
     vectors_used,
 )
 from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
+from bertviz_core.questions.views.vectors.bits import smaller_view
 from bertviz_core.questions.views.vectors.outside import outside_view
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
@@ -45,6 +48,7 @@ from ui.widgets.models import VIEW
 from ui.widgets.uploads import BOX, ListFile, column_select, most_megabytes, typed_lines, vectors_of_file, wait_for_file
 
 FILE = ListFile("gold")
+QUERIES_WORDS = "A text with one query per line, or a table with its column names in the first row. It stays here."
 
 
 def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
@@ -92,6 +96,33 @@ def _of_table(table: SentenceTable) -> Pairs | None:
     for notice in unshown(notices):
         st.caption(escape_markdown(notice))
     return firsts, seconds, gold
+
+
+QUERIES_FILE = ListFile("queries")
+
+
+def smaller_vectors_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
+    """Vectors of fewer bits, with each sentence as a query, or with queries that are typed or of a file."""
+    source = options.choice(QUERIES_FROM)
+    if source == QUERIES_FROM.options[0]:
+        return smaller_view(opened, ask, options)
+    with st.popover("Queries", icon=":material/edit_note:", key="queries_box"), st.container(width=BOX):
+        table = _typed_queries() if source == QUERIES_FROM.options[1] else QUERIES_FILE.table(QUERIES_WORDS)
+    if table is not None:
+        lines = "\n".join(" ".join(each.split()) for each in table.sentences)
+        queries = replace(options, values={**options.values, QUERY_LINES.key: lines})
+        return (Notices(table.notices, "caption"), *smaller_view(opened, ask, queries))
+    if source == QUERIES_FROM.options[1]:
+        st.info("Write at least one query under Queries, one per line.", icon=":material/info:")
+    else:
+        wait_for_file("Queries")
+    return ()
+
+
+def _typed_queries() -> SentenceTable | None:
+    if stored(QUERY_LINES.key) is None:
+        store(QUERY_LINES.key, stored(QUERY.key) or QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
+    return typed_lines("Queries, one per line", QUERY_LINES.key, "One query per line")
 
 
 VECTORS_FILE = ListFile("vectors", "Parquet, NPY, JSON lines or JSON file")

@@ -31,6 +31,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.bits import BITS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -44,9 +45,16 @@ from bertviz_core.questions.tables.predictions import (
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
+from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors, VectorExplanation
+from bertviz_core.sentences.results import (
+    BitsComparison,
+    DimensionCurve,
+    Neighbours,
+    SentenceVectors,
+    VectorExplanation,
+)
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
 
@@ -239,6 +247,16 @@ class DimensionsResult(Result[DimensionCurve]):
     _faces = DIMENSIONS
 
 
+class BitsResult(Result[BitsComparison]):
+    """What the vectors of a list of sentences keep in fewer bits and dimensions, on queries or on the list itself.
+
+    Table: one row per format and number of dimensions: bytes, recall, Spearman, changed nearest texts.
+    """
+
+    figures = ("bits",)
+    _faces = BITS
+
+
 class SentencesResult(Result[SentenceVectors]):
     """Embeddings of a list of sentences, and the cosine similarities of all pairs.
 
@@ -296,3 +314,41 @@ class SentencesResult(Result[SentenceVectors]):
         options = replace(current, values={**current.values, **written})
         answer = fewer_dimensions(model, options)
         return DimensionsResult(answer.result, FigureSource(model, options, answer.notices))
+
+    @checked
+    def bits(
+        self,
+        queries: Sequence[str] = (),
+        k: int | None = None,
+        *,
+        oversampling: int | None = None,
+        calibration: int | None = None,
+        dimensions: Sequence[int] | None = None,
+        query_prompt: str | None = None,
+    ) -> BitsResult:
+        """Measure what vectors as float16, int8, uint8 and signs keep: nearest sentences, and the order of all scores.
+
+        Args:
+            queries: queries; defaults to each sentence as one, for all others.
+            k: number of nearest sentences to compare; defaults to 10, or half of a short list.
+            oversampling: how many times `k` candidates are compared again where there is rescoring; defaults to 2.
+            calibration: number of sentences, evenly spaced, whose vectors set the ranges of int8 and uint8; defaults
+                to all.
+            dimensions: numbers of dimensions; defaults to those that the model names as trained and all, or to all,
+                half and a quarter.
+            query_prompt: name of the prompt in front of the queries; defaults to that of the sentences.
+
+        Raises:
+            BertvizError: there are fewer than 3 sentences, or a number is out of range.
+        """
+        if dimensions is not None and (not dimensions or min(dimensions) < 1):
+            raise TextError("dimensions needs at least one number, from 1; None stands for the usual ones.")
+        current, model = self._source.options, self._source.model
+        numbers = {"nearest": k, "oversampling": oversampling, "calibration": calibration}
+        written = {key: str(number) for key, number in numbers.items() if number is not None}
+        written |= {} if dimensions is None else {"dimensions": ",".join(map(str, dimensions))}
+        written |= {} if query_prompt is None else {"query_prompt": query_prompt}
+        written |= {"query_lines": "\n".join(" ".join(each.split()) for each in queries)} if queries else {}
+        options = replace(current, values={**current.values, **written})
+        answer = fewer_bits(model, options)
+        return BitsResult(answer.result, FigureSource(model, options, answer.notices))

@@ -42,6 +42,12 @@ PRINTED: Mapping[str, str] = {
         "print(result.first.weights, result.second.weights)   # queries × keys\n"
         "print(result.difference)   # second − first; None where the models have different tokens"
     ),
+    "bits": (
+        "for each in result.formats:\n"
+        "    print(each.format, each.rescored, each.dimensions, each.nbytes)\n"
+        "    print(each.recall, each.spearman, each.changed)\n"
+        "print(result.widest, result.constant_signs)"
+    ),
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
         "    has_probabilities = prediction.probabilities is not None\n"

@@ -12,7 +12,7 @@ from bertviz_core.sentences.dimensions import dimension_curve, trained_dimension
 from bertviz_core.sentences.results import DimensionCurve
 from bertviz_core.text import escape_controls
 
-DIMENSIONS = Param("dimensions", "text", "numbers of dimensions, after commas; powers of two and all by default")
+DIMENSIONS = Param("dimensions", "text", "numbers of dimensions, after commas; usual ones by default")
 NOT_TRAINED = (
     "The settings of {model} name no Matryoshka dimensions: it was not trained to be cut, so its first dimensions hold "
     "no more than others."

@@ -24,7 +24,6 @@ from bertviz_core.figures.sentences.similarity import (
     EVERY_PAIR,
     ROWS,
     blocks_figure,
-    dimensions_figure,
     pairs_figure,
     query_figure,
     vectors_figure,
@@ -59,7 +58,7 @@ from bertviz_core.questions.tables.two_models.sentences import (
     what_changed,
     where_pairs_lie,
 )
-from bertviz_core.questions.texts.dimensions import fewer_dimensions
+from bertviz_core.questions.texts.bits import CALIBRATION, NEAREST, OVERSAMPLING, QUERIES_FROM, own_queries
 from bertviz_core.questions.texts.sentences import (
     BFLOAT16,
     CELLS,
@@ -128,7 +127,7 @@ TWO_MODELS_OF = Param(
     "two_models_of", "choice", "what is compared in two models", COMPARED, "What is compared", lambda *_: COMPARED
 )
 VECTORS_SHOWN = replace(
-    flag("vectors_shown", "whether the vectors are drawn, and what they keep in fewer dimensions"),
+    flag("vectors_shown", "whether the vectors are drawn"),
     label="Show the vectors",
 )
 VECTORS_IN = choice("vectors_in", VECTOR_DTYPES, "number format of the vectors in the files", "Numbers")
@@ -295,7 +294,7 @@ def _last_first_row(options: Options) -> int:
 
 
 def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Some vectors as a heatmap, and what all keep in fewer dimensions; nothing before they are to be shown."""
+    """Some vectors as a heatmap; nothing before they are to be shown."""
     if not options.flag(VECTORS_SHOWN):
         return
     plain, plan = vector_options(opened, options), sentence_plan(opened, options)
@@ -320,20 +319,7 @@ def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         explanation=texts.VECTORS,
         code=f"{texts.vector_code(opened, plan, vectors.sentences)}\nprint(v)",
     )
-    yield Text("Fewer dimensions", "heading")
-    if len(vectors.sentences) < LEAST_SENTENCES:
-        yield Text(texts.FEW, "notice")
-        return
-    cut = ask(fewer_dimensions, plain)
-    yield Figure.of(
-        dimensions_figure,
-        cut,
-        f"dimensions {made_by(vectors)}",
-        texts=cut.result.sentences,
-        formats={"neighbours kept": "percent"},
-        below=[Notices(cut.result.notices, "caption")],
-        **explained(texts.CUT, fewer_dimensions, opened, replace(plain, texts=cut.result.sentences)),
-    )
+    yield Button("Fewer bits and dimensions", "smaller_vectors", {}, "Smaller vectors")
 
 
 def poolings_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -580,12 +566,15 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 MADE = (POOLING, STATE)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
+QUERIES_HAVE_PROMPT = replace(QUERY_PROMPT, label="Prompt of the queries", applies=own_queries)
+SMALLER = (*MADE, PROMPT, QUERIES_HAVE_PROMPT, OVERSAMPLING, CALIBRATION, BFLOAT16)
 VIEWS = (
     View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),

@@ -88,7 +88,7 @@ CUT = (
     "share of the sentences nearest to each that are also nearest to it with the full vectors; Spearman's correlation "
     "compares the order of the cosines of all pairs. A float32 vector needs 4 bytes a dimension."
 )
-FEW = "With a third sentence, this shows what vectors of fewer dimensions keep."
+FEW = "With a third sentence, this shows what vectors of fewer bits and dimensions keep."
 MAP: Mapping[MapMethod, tuple[str, str]] = {
     "pca": (
         "Principal component analysis turns the vectors, their mean taken off, so that the first axis holds as much of "

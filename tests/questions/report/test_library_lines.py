@@ -89,6 +89,7 @@ CASES: Mapping[str, Case] = {
     "checkpoint-comparison": Case(texts=(), values={"other": ROUNDED}),
     "cosines": Case(values={"other": ROUNDED}),
     "divergences": Case(values={"other": ROUNDED}),
+    "bits": Case(texts=LISTED, values={"dimensions": "2,3", "nearest": "1", "query_lines": "a pet\na river"}),
     "classes": Case("classes", values={"order": "as in the model"}),
     "classes-change": Case("classes", values={"edited": EDITED}),
     "classes-without": Case("classes", values={"removed_heads": "0.1", "target": "class:neutral"}),

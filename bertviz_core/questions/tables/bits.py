@@ -1,0 +1,34 @@
+"""How a comparison of smaller vectors is shown."""
+
+from bertviz_core.figures.sentences.bits import asking_words, bits_frame, kept_words, widest_words
+from bertviz_core.questions.tables.lines import Faces, every, fields, number_cell
+from bertviz_core.sentences.results import BitsComparison
+from bertviz_core.text import counted, escape_controls
+
+ROW = "format rescored dimensions bytes_per_vector=nbytes recall spearman nearest_changed=changed"
+
+
+def _above(found: BitsComparison) -> list[str]:
+    first = f"{found.model}: {counted(len(found.sentences), 'sentence')}, recall@{found.neighbours}. "
+    return [f"{escape_controls(first)}{asking_words(found)}", kept_words(found), widest_words(found)]
+
+
+BITS: Faces[BitsComparison] = Faces(
+    keys="model sentences queries dimensions neighbours oversampling calibration formats widest constant_signs trained",
+    made={
+        "formats": lambda found: every(found.formats, ROW),
+        "widest": lambda found: fields(found.widest, "dimension range median_range share"),
+    },
+    frame=bits_frame,
+    above=_above,
+    columns={
+        "format": "format",
+        "dimensions": "dimensions",
+        "bytes per vector": "bytes per vector",
+        "MiB per million": ("MiB per million", ",.1f"),
+        "recall": ("recall", ".1%"),
+        "Spearman": ("Spearman", lambda value: number_cell(value) if value == value else ""),
+        "nearest changed": "nearest changed",
+    },
+    align="lrrrrrr",
+)
