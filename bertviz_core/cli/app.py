@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, Command] = {
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
+    "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
         "predictions",
