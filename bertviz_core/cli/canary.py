@@ -15,7 +15,7 @@ from bertviz_core.sentences.canary.file import read_canary, write_canary
 from bertviz_core.text import counted
 
 canary_app = typer.Typer(
-    help="Whether a model still makes the tokens and vectors that it made.",
+    help="Say whether a model still makes the tokens and vectors that it made.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -27,7 +27,7 @@ TOLERANCE_HELP = "Largest permitted change of a vector, as a share of its length
 
 @canary_app.callback()
 def canary() -> None:
-    """Whether a model still makes the tokens and vectors that it made."""
+    """Say whether a model still makes the tokens and vectors that it made."""
 
 
 @canary_app.command()
