@@ -221,7 +221,7 @@ def kept_frame(neighbour_changes: NeighbourChanges) -> pd.DataFrame:
 def neighbours_figure(neighbour_changes: NeighbourChanges) -> FigureSpec:
     """How many of their nearest rows the rows of a corpus keep under another model (FOLDER)."""
     changes = neighbour_changes
-    title = f"Nearest rows kept of {changes.neighbours:,}, {counted(len(changes.rows), 'row')} — {changes.second}"
+    title = f"Nearest rows kept of {changes.neighbours:,} — {changes.first} and {changes.second}"
     words = f"{changes.changed:,} of {counted(len(changes.rows), 'row')} of {changes.corpus} have other nearest rows"
     alt = f"{title}: {words} than by the vectors of {changes.first}, mean kept {changes.kept.mean():.1f}"
     return FigureSpec.of(title, alt, f"{alt}.", kept_bars, changes)

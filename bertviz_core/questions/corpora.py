@@ -40,7 +40,7 @@ from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.corpus.search import MAX_HITS, SearchIndex, check_weights, query_vector, search
 from bertviz_core.errors import BertvizError, Named, TextError
-from bertviz_core.models.catalog import BUNDLED
+from bertviz_core.models.catalog import BUNDLED, FINE_TUNED
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
@@ -126,9 +126,9 @@ def _or(words: str) -> Callable[[str], str]:
 
 
 def _other_models(opened: CorpusSubject, _: Options) -> list[str]:
-    """A bundled model that did not make the vectors; the model of the corpus where no other may be opened."""
+    """A bundled sentence model that did not make the vectors; the corpus' own where no other may be opened."""
     allowed, own = opened.settings.allowed_models, opened.corpus.manifest.model
-    others = [name for name in (*BUNDLED, *allowed) if name != own and (not allowed or name in allowed)]
+    others = [name for name in (FINE_TUNED, *BUNDLED, *allowed) if name != own and (not allowed or name in allowed)]
     return others[:1] or [own]
 
 

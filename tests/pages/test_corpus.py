@@ -209,7 +209,7 @@ def test_neighbours_under_another_model_are_those_of_scikit_learn(corpus: Corpus
         return [set(each) for each in found.tolist()]
 
     texts = corpus.column("text").to_pylist()[::4]
-    new = open_model("splade-tiny").sentences(texts).data.vectors
+    new = open_model("sre-embedding-model").sentences(texts).data.vectors
     before, now = nearest(np.asarray(corpus.vectors()[np.arange(0, ROWS, 4)], float)), nearest(new.astype(float))
     kept = [len(one & other) for one, other in zip(before, now, strict=True)]
 

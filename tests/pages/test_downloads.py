@@ -152,7 +152,7 @@ VIEWS = {
     "corpus neighbours": View(
         "corpus",
         {"view": "Another model", "neighbour_rows": "50"},
-        (f"corpus-neighbours-made-{MODEL}-splade-tiny",),
+        (f"corpus-neighbours-made-{MODEL}-sre-embedding-model",),
     ),
     "corpus probes": View("corpus", {"view": "Probes", "probe_sample": "200"}, (f"corpus-probes-topic-made-{MODEL}",)),
     "alike": View(

@@ -15,9 +15,13 @@ from bertviz_core.questions.tables.corpora import change_words, changes_frame, n
 from bertviz_core.questions.view import Ask, Figure, Notices, Part, Section, Table, TableFiles, Text, View
 from bertviz_core.text import escape_markdown
 
-CHANGED_ROW = Param("changed_row", "position", "the open row of those that changed most, from 1", label="Open row")
+CHANGED_ROW = Param(
+    "changed_row", "position", "the open row of those that changed most, from 1", label="Open row of the list"
+)
 MOST_LISTED = 100
 """Most rows that are listed."""
+LISTED = ("row", "kept", "text", "text before", "text now")
+"""Columns of the list; the files have more."""
 COMPUTED = (
     "The texts of the rows are run through the other model by the recipe of its own folder. Each row's nearest rows "
     "are those with the largest cosines: once of the vectors that the corpus keeps, once of the new ones. Cosines of "
@@ -49,7 +53,7 @@ def neighbours_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
     )
     if changes.changed:
         yield Text("**The rows that changed most**")
-        listed = changes_frame(changes).head(min(changes.changed, MOST_LISTED))
+        listed = changes_frame(changes)[list(LISTED)].head(min(changes.changed, MOST_LISTED))
         yield Table(listed, "The rows that changed most, with their nearest row before and now", 240)
         yield TableFiles(
             partial(changes_frame, changes), "corpus_neighbours_rows", f"corpus neighbours of rows {opened.name}"
