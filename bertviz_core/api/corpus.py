@@ -11,11 +11,14 @@ from jaxtyping import Float
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
+from bertviz_core.corpus.analysis.neighbours import ROWS
+from bertviz_core.corpus.analysis.results import NeighbourChanges
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHits
-from bertviz_core.questions.corpora import searched
+from bertviz_core.questions.corpora import neighbour_changes, neighbour_options, searched
 from bertviz_core.questions.opened import OpenedFolder
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.corpora import CHANGES
 from bertviz_core.questions.tables.texts import CORPUS, HITS
 from bertviz_core.settings import Settings
 
@@ -30,13 +33,27 @@ class SearchResult(Result[CorpusHits]):
     _faces = HITS
 
 
+class NeighbourChangesResult(Result[NeighbourChanges]):
+    """Which rows of a corpus have other nearest rows under another model.
+
+    Table: one row per compared row, those that keep the fewest neighbours first: row, number kept, text, and the
+    nearest row before and now with its cosine and text.
+    """
+
+    figures = ("corpus-neighbours",)
+    _faces = CHANGES
+
+
 class OpenedCorpus(Result[Corpus]):
     """A folder of texts and their vectors, created by `corpus embed`.
 
     Table: one row per column of the corpus: name, kind.
     """
 
-    figures = ("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe")
+    figures = (
+        *("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe"),
+        "corpus-neighbours",
+    )
     _faces = CORPUS
 
     def __init__(self, folder: OpenedFolder) -> None:
@@ -74,6 +91,22 @@ class OpenedCorpus(Result[Corpus]):
         hits = searched(self._folder, text, k, where).result
         options = Options((hits.query,), values={"hits": str(k), "where": where})
         return SearchResult(hits, FigureSource(self._folder, options))
+
+    @checked
+    def neighbours(self, model: "str | PathLike[str]", k: int = 10, *, rows: int = ROWS) -> NeighbourChangesResult:
+        """Find the rows that have other nearest rows by the vectors of another model, which reads the texts anew.
+
+        Args:
+            model: name or folder of the other model.
+            k: number of nearest rows that are compared.
+            rows: number of rows that are compared with each other, evenly spaced in a larger corpus.
+
+        Raises:
+            BertvizError: the corpus keeps no texts, the model is not on this machine, or a number is out of range.
+        """
+        options = neighbour_options(fspath(model), k, rows)
+        answer = neighbour_changes(self._folder, options)
+        return NeighbourChangesResult(answer.result, FigureSource(self._folder, options, answer.notices))
 
     @checked
     def compute(self, name: str, *texts: str, **options: Option) -> Any:

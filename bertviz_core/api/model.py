@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike, fspath
+from pathlib import Path
 from typing import overload
 
 from numpy.typing import ArrayLike
@@ -10,6 +11,8 @@ from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, checked, library_model, paired
 from bertviz_core.api.results.answers import (
+    CanaryCheckResult,
+    CanaryResult,
     LateInteractionResult,
     PredictionResult,
     RankingResult,
@@ -34,11 +37,14 @@ from bertviz_core.questions.models.checkpoints import adapter_updates, load_repo
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
+from bertviz_core.questions.texts.canaries import canary_of, checked_canary
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.questions.texts.vectors import explained_vectors, outside_options, vector_rows
+from bertviz_core.sentences.canary.comparison import TOLERANCE
+from bertviz_core.sentences.canary.file import read_canary, write_canary
 from bertviz_core.text import escape_controls, quoted
 
 
@@ -82,6 +88,37 @@ class ModelOfLists(ModelComparisons):
         """
         rows = vector_rows(texts, vectors)
         return self._ask(explained_vectors, VectorExplanationResult, outside_options(texts, rows, prompts))
+
+    @checked
+    def write_canary(self, path: str | PathLike[str], texts: Sequence[str] | None = None) -> CanaryResult:
+        """Write the tokens and vectors of some texts to a file, with recipe, versions and digests of the model's files.
+
+        Args:
+            path: path of the file, JSON; a file that is there is replaced.
+            texts: the texts, each once; defaults to 40 of many scripts.
+
+        Raises:
+            BertvizError: the weights are not on this machine, a vector has NaN, or the file cannot be written.
+        """
+        if texts is not None and not texts:
+            raise TextError("texts is an empty list; give at least one text.")
+        answer = canary_of(self._opened, texts or ())
+        write_canary(Path(fspath(path)), answer.result)
+        return CanaryResult(answer.result, FigureSource(self._opened, Options(), answer.notices))
+
+    @checked
+    def check_canary(self, path: str | PathLike[str], *, tolerance: float = TOLERANCE) -> CanaryCheckResult:
+        """Say what has changed of the model since its canary was written: tokens, weights, recipe, versions, numbers.
+
+        Args:
+            path: path of the file that `write_canary` wrote, for this model or for another.
+            tolerance: largest permitted change of a vector, as a share of its length.
+
+        Raises:
+            BertvizError: the weights are not on this machine, or the file is missing, damaged or of another version.
+        """
+        answer = checked_canary(self._opened, read_canary(Path(fspath(path))), tolerance)
+        return CanaryCheckResult(answer.result, FigureSource(self._opened, Options(), answer.notices))
 
     @checked
     def rank(

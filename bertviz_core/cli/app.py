@@ -62,6 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "bits": Command("bits", "Measure what vectors of fewer bits and dimensions keep: recall, rank correlation, bytes."),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
+    "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
         "predictions",

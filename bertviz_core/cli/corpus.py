@@ -1,4 +1,4 @@
-"""Commands about a corpus: embed, search, group."""
+"""Commands about a corpus: embed, search, compare with another model."""
 
 from functools import partial
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from bertviz_core.cli.opened import opened_folder, progress_bar
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show, typed_text
+from bertviz_core.corpus.analysis.neighbours import MAX_NEIGHBOURS, MAX_ROWS, NEIGHBOURS, ROWS
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import VECTOR_DTYPES
@@ -15,7 +16,8 @@ from bertviz_core.corpus.runners import processes, ray
 from bertviz_core.corpus.search import MAX_HITS, SearchIndex, index_facts, make_index, open_index
 from bertviz_core.corpus.shards import embed_shards
 from bertviz_core.errors import CorpusError
-from bertviz_core.questions.corpora import searched
+from bertviz_core.questions.corpora import neighbour_changes, neighbour_options, searched
+from bertviz_core.questions.tables.corpora import CHANGES
 from bertviz_core.questions.tables.texts import CORPUS, HITS
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.settings import Settings
@@ -139,6 +141,27 @@ def search_command(
     index = _index(opened.corpus, opened.settings) if indexed else None
     answer = searched(opened, text, int(count), where, index)
     show(HITS, answer.result, answer.notices, as_json)
+
+
+OTHER_HELP = "The other model, which reads the texts anew."
+ROWS_HELP = f"Rows that are compared with each other, evenly spaced in a larger corpus, at most {MAX_ROWS:,}."
+NEAR_HELP = f"Nearest rows of each, at most {MAX_NEIGHBOURS}."
+
+
+@corpus_app.command("neighbours")
+def neighbours_command(
+    folder: FolderArgument,
+    model: Annotated[str, typer.Option("--model", metavar="OTHER", help=OTHER_HELP)],
+    count: Annotated[str, typer.Option("-k", "--count", metavar="K", help=NEAR_HELP)] = str(NEIGHBOURS),
+    rows: Annotated[str, typer.Option("--rows", metavar="N", help=ROWS_HELP)] = str(ROWS),
+    as_json: JsonOption = False,
+) -> None:
+    """Say which rows have other nearest rows by the vectors of another model, and how many they are."""
+    options = neighbour_options(model, whole("count", count, 1), whole("rows", rows, 1))
+    opened = opened_folder(folder)
+    with progress_bar(min(opened.corpus.rows, int(rows)), "Texts") as bar:
+        answer = neighbour_changes(opened, options, bar)
+    show(CHANGES, answer.result, answer.notices, as_json)
 
 
 def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:

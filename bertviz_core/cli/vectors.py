@@ -12,7 +12,9 @@ from bertviz_core.questions.texts.vectors import STEPS, explained_vectors, outsi
 from bertviz_core.tables.vectors import read_vectors
 
 vectors_app = typer.Typer(
-    help="Vectors that another program computed.", no_args_is_help=True, pretty_exceptions_enable=False
+    help="Name the recipe that makes vectors which another program computed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 app.add_typer(vectors_app, name="vectors")
 FILE_HELP = ".parquet, .npy, .jsonl, or the .json answer of an embeddings API."
@@ -23,7 +25,7 @@ CHECK_HELP = "Exit with code 1 where no recipe is found, or the worst cosine is 
 
 @vectors_app.callback()
 def vectors() -> None:
-    """Vectors that another program computed."""
+    """Name the recipe that makes vectors which another program computed."""
 
 
 @vectors_app.command()

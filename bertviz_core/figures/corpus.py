@@ -17,6 +17,7 @@ from bertviz_core.corpus.analysis.results import (
     HeadProfile,
     HeadProfiles,
     MapDensity,
+    NeighbourChanges,
 )
 from bertviz_core.corpus.results import CorpusHit, CorpusHits
 from bertviz_core.figures.base.axes import HOVERED, even_axes, sentence_text, tie_axes
@@ -185,6 +186,45 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     largest = int(duplicate_groups.sizes.max(initial=0))
     alt = f"{title}: {members:,} of {duplicate_groups.searched:,} rows, {largest:,} in the largest"
     return FigureSpec.of(title, alt, f"{alt}.", group_sizes, duplicate_groups.sizes)
+
+
+LABELLED = 11
+"""Number of bars up to which each has its number above it."""
+
+
+def kept_bars(changes: NeighbourChanges, title: str, theme: Theme) -> go.Figure:
+    """Draw the number of rows that keep 0, 1, ... of their nearest rows."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=SIZES_HEIGHT))
+    counts = changes.counts
+    words = [counted(count, "row") for count in counts.tolist()]
+    labels: dict[str, Any] = {
+        "text": [f"{count:,}" if count else "" for count in counts.tolist()],
+        "textposition": "outside",
+    }
+    labels |= {"textfont": {"size": TEXT_SIZE - 1}, "cliponaxis": False}
+    named = {"x": np.arange(len(counts)), "customdata": words, **(labels if len(counts) <= LABELLED else {})}
+    keep = "%{customdata}: %{x} of " + f"{changes.neighbours:,} kept"
+    add_bars(figure, counts.astype(np.int32), keep, HUES[0], False, **named)
+    figure.update_xaxes(title=f"nearest rows kept, of {changes.neighbours:,}", showgrid=False)
+    figure.update_xaxes(range=[-0.6, changes.neighbours + 0.6], dtick=1 if len(counts) <= LABELLED else None)
+    figure.update_yaxes(title="rows", range=[0, 1.15 * float(counts.max())])
+    return even_axes(figure, theme).update_layout(bargap=0.2)
+
+
+def kept_frame(neighbour_changes: NeighbourChanges) -> pd.DataFrame:
+    """Number and share of the rows that keep 0, 1, ... of their nearest rows."""
+    counts = neighbour_changes.counts
+    return pd.DataFrame({"kept": np.arange(len(counts)), "rows": counts, "share": counts / counts.sum()})
+
+
+@figure("corpus-neighbours", "corpus_neighbours", table=kept_frame)
+def neighbours_figure(neighbour_changes: NeighbourChanges) -> FigureSpec:
+    """How many of their nearest rows the rows of a corpus keep under another model (FOLDER)."""
+    changes = neighbour_changes
+    title = f"Nearest rows kept of {changes.neighbours:,} — {changes.first} and {changes.second}"
+    words = f"{changes.changed:,} of {counted(len(changes.rows), 'row')} of {changes.corpus} have other nearest rows"
+    alt = f"{title}: {words} than by the vectors of {changes.first}, mean kept {changes.kept.mean():.1f}"
+    return FigureSpec.of(title, alt, f"{alt}.", kept_bars, changes)
 
 
 PLACES = ("most typical", "second", "third")

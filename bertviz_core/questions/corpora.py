@@ -12,6 +12,16 @@ from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX
 from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
 from bertviz_core.corpus.analysis.duplicates import ColumnValues, column_values
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
+from bertviz_core.corpus.analysis.neighbours import (
+    LEAST_ROWS,
+    MAX_NEIGHBOURS,
+    MAX_ROWS,
+    NEIGHBOURS,
+    ROWS,
+    check_numbers,
+    compared_rows,
+)
+from bertviz_core.corpus.analysis.neighbours import neighbour_changes as changes_of
 from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES, SENTENCES, TEXTS, corpus_probe_scores, labelled_sample
 from bertviz_core.corpus.analysis.profiles import head_profiles as profiles_of
 from bertviz_core.corpus.analysis.projection import corpus_map as map_of
@@ -22,6 +32,7 @@ from bertviz_core.corpus.analysis.results import (
     DuplicateGroups,
     HeadProfile,
     HeadProfiles,
+    NeighbourChanges,
 )
 from bertviz_core.corpus.analysis.row_samples import texts_of
 from bertviz_core.corpus.corpora_folder import EXAMPLE
@@ -29,6 +40,7 @@ from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.corpus.search import MAX_HITS, SearchIndex, check_weights, query_vector, search
 from bertviz_core.errors import BertvizError, Named, TextError
+from bertviz_core.models.catalog import BUNDLED, FINE_TUNED
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
@@ -38,7 +50,8 @@ from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
-from bertviz_core.sentences.encoding import edge_tokens
+from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.sentences.encoding import edge_tokens, sentence_vectors
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import POOLINGS, MapMethod, Pooling
 from bertviz_core.sentences.similarity import umap_available
@@ -112,6 +125,23 @@ def _or(words: str) -> Callable[[str], str]:
     return lambda name: escape_controls(name) or words
 
 
+def _other_models(opened: CorpusSubject, _: Options) -> list[str]:
+    """A bundled sentence model that did not make the vectors; the corpus' own where no other may be opened."""
+    allowed, own = opened.settings.allowed_models, opened.corpus.manifest.model
+    others = [name for name in (FINE_TUNED, *BUNDLED, *allowed) if name != own and (not allowed or name in allowed)]
+    return others[:1] or [own]
+
+
+def _neighbour_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    most = max(min(MAX_NEIGHBOURS, opened.corpus.rows - 1), 1)
+    return 1, most, min(NEIGHBOURS, most)
+
+
+def _row_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    most = max(min(MAX_ROWS, opened.corpus.rows), LEAST_ROWS)
+    return LEAST_ROWS, most, min(ROWS, most)
+
+
 MORE = "drawn by a fixed seed; more take longer"
 HITS = Param("hits", "whole", "number of rows to return", (), "Hits", bounds=_hits)
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", (), "Filter")
@@ -134,6 +164,26 @@ LABELS = Param("probe_labels", "text", "the column with the labels", (), "Labels
 PROBE_TEXTS = Param("probe_sample", "whole", f"texts that are read, {MORE}", (), "Texts", bounds=_up_to(MAX_TEXTS, 500))
 POOLING = Param("corpus_pooling", "choice", "how tokens become one vector", POOLINGS, "Pooling", _poolings)
 READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
+NEIGHBOUR_MODEL = Param(
+    "neighbour_model",
+    "text",
+    "the other model, which reads the texts anew",
+    (),
+    "Other model",
+    _other_models,
+    control="model",
+)
+NEIGHBOUR_COUNT = Param(
+    "neighbour_count", "whole", "nearest rows that are compared", (), "Neighbours", bounds=_neighbour_bounds
+)
+NEIGHBOUR_ROWS = Param(
+    "neighbour_rows",
+    "whole",
+    "rows that are compared with each other, evenly spaced; more take longer",
+    (),
+    "Rows",
+    bounds=_row_bounds,
+)
 CONFIRM_ABOVE = 20_000
 """Number of rows above which long computations start only on request."""
 
@@ -326,6 +376,42 @@ def probe_scores(opened: CorpusSubject, options: Options, job: Job[ProbeScores])
             on_partial=lambda scores: job.show(scored(scores)),
         )
     )
+
+
+def _neighbours_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
+    _ = _other_model(opened, options).loaded  # before the work begins
+    return AnswerCost(min(options.whole(NEIGHBOUR_ROWS.key, MAX_ROWS + 1, ROWS), opened.corpus.rows))
+
+
+@long_question(
+    _neighbours_cost,
+    figures=("corpus-neighbours",),
+    params=(NEIGHBOUR_MODEL, NEIGHBOUR_COUNT, NEIGHBOUR_ROWS),
+    noun="texts",
+)
+def neighbour_changes(opened: CorpusSubject, options: Options, job: Job[NeighbourChanges]) -> Answer[NeighbourChanges]:
+    """Which rows have other nearest rows by the vectors of another model."""
+    corpus, most = opened.corpus, options.whole(NEIGHBOUR_ROWS.key, MAX_ROWS + 1, ROWS)
+    count = options.whole(NEIGHBOUR_COUNT.key, MAX_NEIGHBOURS + 1, NEIGHBOURS)
+    compared, model = compared_rows(corpus, most), _other_model(opened, options)
+    made = sentence_vectors(model.loaded, model.tokenizer, compared.texts, own_plan(model), progress=job)
+    notices = [own_plan(model).reason, *made.notices]
+    if model.name == corpus.manifest.model:
+        notices.insert(0, "This is the model that made the corpus, so that its rows should keep their neighbours.")
+    changes = changes_of(corpus, compared, made.vectors, model.source.name, count, notices)
+    answer = _answered(opened, changes, changes.notices, neighbour_changes=changes)
+    return replace(answer, models=(*_models(opened), (model.source.name, model.source.revision)))
+
+
+def neighbour_options(model: str, count: int, rows: int) -> Options:
+    """Options for a comparison of neighbours: the other model, their number, and that of the rows."""
+    check_numbers(rows, count)
+    values = {NEIGHBOUR_MODEL.key: model, NEIGHBOUR_COUNT.key: str(count), NEIGHBOUR_ROWS.key: str(rows)}
+    return Options(values=values)
+
+
+def _other_model(opened: CorpusSubject, options: Options) -> Opened:
+    return opened.model.other(options.get(NEIGHBOUR_MODEL.key) or _other_models(opened, options)[0])
 
 
 def _reader(opened: CorpusSubject, options: Options) -> Opened:

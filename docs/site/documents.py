@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 START = "README"
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Dashboard": ("pages", "journey", "lessons", "corpus", "corpus-at-scale", "models", "families", "glossary"),
-    "Library": ("library", "figures", "reference", "reference-data", "command-line"),
+    "Library": ("library", "figures", "reference", "reference-data", "command-line", "canary"),
     "Hosting": ("deployment", "configuration", "benchmarks"),
     "Contributing": ("/CONTRIBUTING", "where-things-are", "adding-a-page", "adding-a-family", "/CHANGELOG"),
 }

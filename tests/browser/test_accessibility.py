@@ -90,6 +90,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Clusters": ["corpus_clusters"],
         "Heads": ["corpus_heads"],
         "Probes": ["corpus_probe"],
+        "Another model": ["corpus_neighbours"],
         "About": [],
     },
 }

@@ -8,7 +8,6 @@ from inspect import getdoc
 import pytest
 
 from bertviz_core.cli.app import COMMANDS
-from bertviz_core.cli.corpus import corpus
 from bertviz_core.cli.options import app
 from tests.cli.conftest import Command, alone
 
@@ -37,7 +36,7 @@ def test_the_line_of_a_command_is_what_its_own_help_begins_with() -> None:
         import_module(f"bertviz_core.cli.{each.module}")
     functions = {each.name or each.callback.__name__: each.callback for each in app.registered_commands}
     lines = {name: getdoc(function).partition("\n\n")[0].replace("\n", " ") for name, function in functions.items()}
-    lines["corpus"] = getdoc(corpus)
+    lines |= {group.name: getdoc(group.typer_instance.registered_callback.callback) for group in app.registered_groups}
     assert {name: each.line for name, each in COMMANDS.items()} == lines
 
 

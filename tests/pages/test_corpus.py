@@ -13,8 +13,10 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestNeighbors
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core import open_model
 from bertviz_core.corpus.analysis import duplicates as comparison
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
 from bertviz_core.corpus.analysis.results import DuplicateGroups
@@ -38,7 +40,7 @@ from ui.cache.shared_model import SharedCorpus
 from ui.widgets import run_model as answers
 
 ROWS = 400
-VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]
+VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "Another model", "About"]
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +201,32 @@ def test_near_duplicates_are_those_of_a_quadratic_loop(corpus: Corpus) -> None:
     pairs = int((np.triu(vectors @ vectors.T, 1) >= 0.9).sum())
     at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_duplicates": check}, view="Near duplicates", alike="0.9")
     assert any(f"{pairs} pair" in visible_text(each.value) for each in at.markdown)
+
+
+def test_neighbours_under_another_model_are_those_of_scikit_learn(corpus: Corpus) -> None:
+    def nearest(vectors: np.ndarray) -> list[set[int]]:
+        found = NearestNeighbors(n_neighbors=4, metric="cosine").fit(vectors).kneighbors(return_distance=False)
+        return [set(each) for each in found.tolist()]
+
+    texts = corpus.column("text").to_pylist()[::4]
+    new = open_model("sre-embedding-model").sentences(texts).data.vectors
+    before, now = nearest(np.asarray(corpus.vectors()[np.arange(0, ROWS, 4)], float)), nearest(new.astype(float))
+    kept = [len(one & other) for one, other in zip(before, now, strict=True)]
+
+    def check(at: AppTest, values: Printed) -> None:
+        assert values[0] == kept
+
+    at = check_view(
+        "corpus",
+        "all-MiniLM-L6-v2",
+        {"corpus_neighbours": check},
+        view="Another model",
+        neighbour_rows="100",
+        neighbour_count="4",
+    )
+    assert any(visible_text(each.value).startswith("100 of the 400 rows are compared") for each in at.caption)
+    listed = at.dataframe[0].value
+    assert listed["kept"].tolist() == sorted(each for each in kept if each < 4)[:100]
 
 
 def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

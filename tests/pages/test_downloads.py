@@ -149,6 +149,11 @@ VIEWS = {
     "corpus heads": View(
         "corpus", {"view": "Heads", "sample": "50"}, (f"corpus-heads-entropy-made-{MODEL}",), colours="nats, 0 to "
     ),
+    "corpus neighbours": View(
+        "corpus",
+        {"view": "Another model", "neighbour_rows": "50"},
+        (f"corpus-neighbours-made-{MODEL}-sre-embedding-model",),
+    ),
     "corpus probes": View("corpus", {"view": "Probes", "probe_sample": "200"}, (f"corpus-probes-topic-made-{MODEL}",)),
     "alike": View(
         "sentences",

@@ -32,7 +32,7 @@ from tests.pages.opened import opened, views_of
 from ui.widgets import run_model as answers
 
 __all__ = ["models_in_memory", "command"]  # fixtures
-CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes")
+CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "Another model")
 OPEN = {"view": "All heads", "attention_heads_table": "true", "attention_measures": "true"}
 """Folds of the page Attention, whose drawing has tables of its own."""
 VIEW_OF = {"classes": "Classes", "tags": "Tags", "answers": "Answers"}

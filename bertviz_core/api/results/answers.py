@@ -32,6 +32,7 @@ from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.bits import BITS
+from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -48,6 +49,7 @@ from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
+from bertviz_core.sentences.canary.results import Canary, CanaryCheck
 from bertviz_core.sentences.results import (
     BitsComparison,
     DimensionCurve,
@@ -235,6 +237,32 @@ class VectorExplanationResult(Result[VectorExplanation]):
 
     figures = ("vector-recipes",)
     _faces = EXPLANATION
+
+
+class CanaryResult(Result[Canary]):
+    """Tokens and vectors of some texts, which were written to a file, with what made them.
+
+    Table: one row per text: text, number of tokens, first tokens, first numbers of its vector.
+    """
+
+    figures = ()
+    _faces = CANARY
+
+
+class CanaryCheckResult(Result[CanaryCheck]):
+    """What has changed of a model since its canary was written; `passed` is whether tokens and vectors are the same.
+
+    Table: one row per text: change of its vector as a share of its length, largest change of a number, cosine, nearest
+    text before and now, whether these are equally near, position of the first token that differs.
+    """
+
+    figures = ()
+    _faces = CHECK
+
+    @property
+    def passed(self) -> bool:
+        """Whether no token changed, and no vector by more than the tolerance."""
+        return self.data.passed
 
 
 class DimensionsResult(Result[DimensionCurve]):

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.api.drawing import FigureSource, Option
 from bertviz_core.api.own_model import checked
+from bertviz_core.errors import TextError
 from bertviz_core.questions.figures import no_figure
 from bertviz_core.questions.tables.lines import Faces, json_object
 from bertviz_core.tables.typeset import latex_table, markdown_table
@@ -29,7 +30,7 @@ class Result(Generic[Data]):
     """
 
     figures: tuple[str, ...]
-    """Names of its figures; the first is the default."""
+    """Names of its figures; the first is the default, () for a result without any."""
     _faces: Faces[Any]
     """How the data is shown, here as by the command."""
 
@@ -98,6 +99,8 @@ class Result(Generic[Data]):
         return self._source.table(self._chosen(name), options)
 
     def _chosen(self, name: str | None) -> str:
+        if not self.figures:
+            raise TextError("This result has no figure; to_pandas() is its table, and data has its numbers.")
         if name and name not in self.figures:
             raise no_figure(name, self.figures, " of this result")
         return name or self.figures[0]

@@ -157,3 +157,49 @@ class HeadProfiles(Noticed):
     """Rows of the sample, ascending."""
     seed: int
     """Seed of the sample."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NeighbourChanges(Noticed):
+    """The nearest rows of some rows of a corpus by its vectors, and by those of another model."""
+
+    corpus: str
+    """Name of the corpus' folder."""
+    first: str
+    """Name of the model of the stored vectors."""
+    second: str
+    """Name of the other model."""
+    total: int
+    """Number of rows of the corpus, of which the compared ones may be a part."""
+    neighbours: int
+    """Number of nearest rows that are compared."""
+    rows: Int[np.ndarray, " compared"]
+    """Row number of each compared row, ascending; neighbours are sought among these rows."""
+    texts: tuple[str, ...]
+    """Text of each compared row."""
+    first_nearest: Int[np.ndarray, "compared neighbours"]
+    """Index in `rows` of the nearest other rows by the stored vectors, nearest first, ties by row."""
+    first_cosines: Float[np.ndarray, "compared neighbours"]
+    """Their cosines."""
+    second_nearest: Int[np.ndarray, "compared neighbours"]
+    """Index in `rows` of the nearest other rows by the other model."""
+    second_cosines: Float[np.ndarray, "compared neighbours"]
+    """Their cosines."""
+    kept: Int[np.ndarray, " compared"]
+    """Number of the nearest rows that are the same; one that is as near as another, up to rounding, counts as kept."""
+
+    @property
+    def changed(self) -> int:
+        """Number of rows that have other nearest rows."""
+        return int((self.kept < self.neighbours).sum())
+
+    @property
+    def counts(self) -> Int[np.ndarray, " numbers"]:
+        """Number of rows that keep 0, 1, ... of their nearest rows."""
+        return np.bincount(self.kept, minlength=self.neighbours + 1)
+
+    @property
+    def most_changed(self) -> Int[np.ndarray, " changed"]:
+        """Indices of the rows with other nearest rows, fewest kept first, ties by row."""
+        order = np.argsort(self.kept, kind="stable")
+        return order[: self.changed]

@@ -57,6 +57,10 @@ PRINTED: Mapping[str, str] = {
     "corpus-duplicates": "print(result.pairs, result.sizes)\nprint(result.rows)",
     "corpus-heads": "print(result.measures, result.overall.mean)   # (measures, layers, heads)",
     "corpus-map": "print(result.points, result.explained)",
+    "corpus-neighbours": (
+        "print(result.kept, result.changed)   # nearest rows kept by each row, and how many rows have others\n"
+        "print(result.rows[result.first_nearest], result.rows[result.second_nearest])"
+    ),
     "corpus-probe": "print(result.layers, result.accuracy.mean(axis=1))",
     "corpus-search": "for hit in result.data.hits:\n    print(hit.row, hit.score, hit.text)",
     "dimensions": "print(result.dimensions, result.shared, result.spearman, result.nbytes, result.trained)",

@@ -39,6 +39,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views import corpus_neighbours
 from bertviz_core.questions.views.sentences_texts import variance_words
 from bertviz_core.sentences.results import MapMethod
 from bertviz_core.text import counted, decimals, escape_markdown, tied
@@ -422,5 +423,6 @@ VIEWS = (
         profiles_view,
     ),
     View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
+    corpus_neighbours.VIEW,
     View("About", (FIRST_ROW,), about_view),
 )

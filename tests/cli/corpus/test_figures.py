@@ -29,6 +29,7 @@ CASES = (
     "corpus-clusters --set clusters=3",
     "corpus-heads --set measure=distance --set sample=6 --set part_column=kind --set part=a",
     "corpus-probe --set probe_labels=kind --set probe_sample=24",
+    "corpus-neighbours --set neighbour_model=splade-tiny --set neighbour_count=5 --set neighbour_rows=30",
 )
 
 
@@ -71,6 +72,8 @@ def test_a_file_shows_what_the_functions_give(
     if name == "corpus-heads":
         assert np.asarray(trace.z).shape == (6, 12)
         assert "kind: a" in drawn_figures[0].title
+    if name == "corpus-neighbours":
+        assert (len(trace.x), int(np.sum(trace.y))) == (6, 30)
     if name == "corpus-probe":
         assert list(trace.x) == list(range(7))
     assert done.stderr.endswith("a.svg.\n")
@@ -90,6 +93,8 @@ def test_every_figure_of_a_corpus_is_tried() -> None:
         ("corpus-clusters --set clustering=tree", "k-means, HDBSCAN"),
         ("corpus-heads --set sample=3 --set part=x", "There is no --set part=x"),
         ("corpus-probe", "probe_labels=COLUMN"),
+        ("corpus-neighbours --set neighbour_rows=2", "give 3 to 5,000"),
+        ("corpus-neighbours --set neighbour_count=0", "give 1 to 100"),
     ],
 )
 def test_a_wrong_setting_is_refused_in_one_line(

@@ -100,6 +100,7 @@ CASES: Mapping[str, Case] = {
     "corpus-duplicates": Case(texts=(), values={"alike": "0.5"}),
     "corpus-clusters": Case(texts=(), values={"clusters": "3", "clustering": "k-means"}),
     "corpus-heads": Case(texts=(), values={"sample": "3"}),
+    "corpus-neighbours": Case(texts=(), values={"neighbour_model": "splade-tiny", "neighbour_rows": "20"}),
     "corpus-probe": Case(texts=(), values={"probe_labels": "kind", "probe_sample": "24"}),
     "dimensions": Case(texts=LISTED, values={"dimensions": "2,3"}),
     "effects": OF_COSINE,
