@@ -18,7 +18,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.values import PIECE_NUMBERS
 from bertviz_core.models.catalog import bundled_folder
-from bertviz_core.questions.views.checkpoint_texts import HISTOGRAM, WEIGHTS
+from bertviz_core.questions.views.texts.checkpoint import HISTOGRAM, WEIGHTS
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, visible_text
 

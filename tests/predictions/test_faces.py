@@ -23,7 +23,7 @@ from bertviz_core.predictions.two_models import compared_spans
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 from bertviz_core.questions.tables.two_models.predictions import COMPARED_PREDICTIONS
-from bertviz_core.questions.views.predictions_texts import null_words
+from bertviz_core.questions.views.texts.predictions import null_words
 from bertviz_core.trace.results import Tokens
 from tests.helpers.tiny_heads import opened_head, save_tiny_head, tiny_head
 

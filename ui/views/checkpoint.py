@@ -32,7 +32,7 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views.answered import FEW, HEIGHT, TextList, answers_parts, text_lines
 from bertviz_core.questions.views.checkpoint import COMPARED, COMPARED_LIST, compared_view, of_list
-from bertviz_core.questions.views.checkpoint_texts import (
+from bertviz_core.questions.views.texts.checkpoint import (
     NO_GOLD_TEXTS,
     NO_RUN,
     NO_TEXTS,

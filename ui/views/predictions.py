@@ -26,8 +26,8 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
 from bertviz_core.questions.views import answered
-from bertviz_core.questions.views import predictions_texts as texts
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
+from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.text import counted, escape_markdown, quoted

@@ -33,7 +33,7 @@ from bertviz_core.questions.views.sentences import (
     of_both,
     vectors_used,
 )
-from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
+from bertviz_core.questions.views.texts.sentences import MAP, NO_PAIRS, variance_words, vector_code
 from bertviz_core.questions.views.vectors.bits import smaller_view
 from bertviz_core.questions.views.vectors.outside import outside_view
 from bertviz_core.sentences.results import SentenceTable

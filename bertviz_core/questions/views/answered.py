@@ -50,7 +50,7 @@ from bertviz_core.questions.view import (
     TableFiles,
     Text,
 )
-from bertviz_core.questions.views.checkpoint_texts import ANSWERS, NO_HEAD, NO_LABELS
+from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown, quoted
 

@@ -79,8 +79,8 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views import checkpoint_texts as texts
 from bertviz_core.questions.views.parameters import tasks_of
+from bertviz_core.questions.views.texts import checkpoint as texts
 from bertviz_core.questions.views.training import TRAINING
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.tables.typeset import readable

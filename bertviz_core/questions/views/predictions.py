@@ -62,7 +62,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views import predictions_texts as texts
+from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.questions.views.tokens import clicked_token
 from bertviz_core.text import escape_markdown, shortened
 

@@ -107,8 +107,8 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views import sentences_texts as texts
-from bertviz_core.questions.views.sentences_texts import neighbour_parts
+from bertviz_core.questions.views.texts import sentences as texts
+from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,

@@ -58,7 +58,7 @@ from bertviz_core.questions.view import (
     Table,
     Text,
 )
-from bertviz_core.questions.views import checkpoint_texts as texts
+from bertviz_core.questions.views.texts import checkpoint as texts
 from bertviz_core.text import counted, escape_markdown
 
 TRAINING = Param(

@@ -1,0 +1,1 @@
+"""Words and explanations of pages whose views fill a module."""
