@@ -49,7 +49,6 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views import corpus_neighbours
 from bertviz_core.questions.views.texts.sentences import variance_words
 from bertviz_core.sentences.results import MapMethod
 from bertviz_core.text import counted, decimals, escape_markdown, tied
@@ -422,22 +421,6 @@ def _model_words(opened: CorpusSubject) -> str:
     return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
 
 
-VIEWS = (
-    View("Search", (QUERY, corpora.WHERE, corpora.HITS), search_view),
-    View("Map", (corpora.PLACED, corpora.COLOURED), map_view),
-    View("Near duplicates", (corpora.ALIKE,), duplicates_view),
-    View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS), clusters_view),
-    View(
-        "Heads",
-        (replace(corpora.MEASURE, values=lambda *_: figures.MEASURE_LABELS), corpora.PART_COLUMN, corpora.SAMPLE),
-        profiles_view,
-    ),
-    View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
-    corpus_neighbours.VIEW,
-    View("About", (FIRST_ROW,), about_view),
-)
-
-
 CHANGED_ROW = Param(
     "changed_row", "position", "the open row of those that changed most, from 1", label="Open row of the list"
 )
@@ -494,6 +477,21 @@ def _row(changes: NeighbourChanges, _: CorpusSubject, __: Ask, options: Options)
     yield Table(neighbours_frame(changes, place), f"The nearest rows of row {row:,} before and now", "auto")
 
 
-VIEW = View(
-    "Another model", (corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS), neighbours_view
+VIEWS = (
+    View("Search", (QUERY, corpora.WHERE, corpora.HITS), search_view),
+    View("Map", (corpora.PLACED, corpora.COLOURED), map_view),
+    View("Near duplicates", (corpora.ALIKE,), duplicates_view),
+    View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS), clusters_view),
+    View(
+        "Heads",
+        (replace(corpora.MEASURE, values=lambda *_: figures.MEASURE_LABELS), corpora.PART_COLUMN, corpora.SAMPLE),
+        profiles_view,
+    ),
+    View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
+    View(
+        "Another model",
+        (corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS),
+        neighbours_view,
+    ),
+    View("About", (FIRST_ROW,), about_view),
 )
