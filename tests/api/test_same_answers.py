@@ -33,6 +33,7 @@ from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.training import TRAINING_LOG
+from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
@@ -40,6 +41,7 @@ from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
+from tests.api.conftest import NEWS as NEWS_TABLE
 from tests.api.conftest import Printed
 from tests.helpers.same_results import assert_same
 
@@ -48,6 +50,7 @@ TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
 ADAPTER = "models/my-adapter"
 RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
+HEADLINES = [line.rpartition(",")[0] for line in NEWS_TABLE.splitlines()[1:]]
 HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
 
 
@@ -197,6 +200,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, PET, "--dimensions", "8,100"),
             lambda: model().sentences([TEXT, PAIR, PET]).dimensions([100, 8]),
             of_model(fewer_dimensions, TEXT, PAIR, PET, dimensions="8,100"),
+        ),
+    ),
+    "bits": (
+        Face(
+            (MODEL, "news.csv", "--column", "text", "-k", "2", "--dimensions", "64,384", "--oversampling", "1"),
+            lambda: model().sentences(HEADLINES).bits(k=2, dimensions=[384, 64], oversampling=1),
+            of_model(fewer_bits, *HEADLINES, nearest="2", dimensions="64,384", oversampling="1"),
         ),
     ),
     "rank": (

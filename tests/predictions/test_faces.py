@@ -73,7 +73,7 @@ def changed(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(changed(each) for each in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = ("text", "start_logits", "end_logits", "logit", "score")
+        names = ("text", "start_logits", "end_logits", "logit", "score", "recall", "spearman", "nbytes", "changed")
         there = {each.name for each in dataclasses.fields(value)} & set(names)
         return dataclasses.replace(value, **{name: changed(getattr(value, name)) for name in there})
     if isinstance(value, bool):
@@ -128,6 +128,7 @@ LIKE_FIRST = {f"second.{axis}.labels": "those of the first, or nothing is subtra
 NOT_IN_LINES = {
     **NOT_IN_JSON, **LIKE_FIRST, "query": CALLER, "document": CALLER, "sentences": CALLER, "layer": CALLER,
     "head": CALLER, "first": CALLER, "second": CALLER, "models": CALLER, "options.weights": CALLER,
+    "queries": CALLER,
     "runs": RUN, "trained": NOTICE, "target": "its title is shown", "normalized": "a cosine is the same",
     "logits": "scores are shown",
     "token_counts": "in the JSON object", "dimensions": "in the JSON object", "probabilities": "in the JSON object",
@@ -137,7 +138,7 @@ NOT_IN_LINES = {
 """Fields that need not stand there, and why; a data frame has the fields with one value a row."""
 NOT_IN_ROWS = {
     **NOT_IN_JSON, **LIKE_FIRST, "layers": "the rows are heads", "feed_forward": "the rows are heads",
-    "sentences": CALLER,
+    "sentences": CALLER, "queries": CALLER,
     "confusion": "the rows are texts", "labels": "the rows are texts", "answers": "of the whole text",
     "models": "of the whole", "skipped": "the rows are of the query", "hidden_share": "in the JSON object",
     "share_errors": "in the JSON object", "token_counts": "in the JSON object",

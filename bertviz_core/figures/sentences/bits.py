@@ -44,6 +44,14 @@ def asking_words(comparison: BitsComparison) -> str:
     return "One query looks for them." if count == 1 else f"{count:,} queries look for them."
 
 
+def candidate_words(comparison: BitsComparison) -> str:
+    """What rescoring is, in one sentence."""
+    most = len(comparison.sentences) - (not comparison.queries)
+    names = counted(min(comparison.oversampling * comparison.neighbours, most), "candidate")
+    times = f"at most {comparison.oversampling:,} times k"
+    return f"Rescored: the small vectors name {names} ({times}), among which the float32 query decides."
+
+
 def kept_words(comparison: BitsComparison) -> str:
     """What int8 and the signs of all dimensions keep, without and with rescoring, in one sentence."""
     full = {format_name(rows[0]): rows[0] for rows in format_rows(comparison)}

@@ -1,6 +1,6 @@
 """How a comparison of smaller vectors is shown."""
 
-from bertviz_core.figures.sentences.bits import asking_words, bits_frame, kept_words, widest_words
+from bertviz_core.figures.sentences.bits import asking_words, bits_frame, candidate_words, kept_words, widest_words
 from bertviz_core.questions.tables.lines import Faces, every, fields, number_cell
 from bertviz_core.sentences.results import BitsComparison
 from bertviz_core.text import counted, escape_controls
@@ -9,8 +9,14 @@ ROW = "format rescored dimensions bytes_per_vector=nbytes recall spearman neares
 
 
 def _above(found: BitsComparison) -> list[str]:
-    first = f"{found.model}: {counted(len(found.sentences), 'sentence')}, recall@{found.neighbours}. "
-    return [f"{escape_controls(first)}{asking_words(found)}", kept_words(found), widest_words(found)]
+    first = f"{found.model}: {counted(len(found.sentences), 'sentence')} of {counted(found.dimensions, 'dimension')}"
+    near = f"recall@{found.neighbours}, the ranges of int8 by {counted(found.calibration, 'sentence')}"
+    return [
+        f"{escape_controls(first)}, {near}. {asking_words(found)}",
+        candidate_words(found),
+        kept_words(found),
+        widest_words(found),
+    ]
 
 
 BITS: Faces[BitsComparison] = Faces(

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bertviz_core.figures.sentences.bits import asking_words, bits_figure, format_rows, kept_words, widest_words
+from bertviz_core.figures.sentences.bits import (
+    asking_words,
+    bits_figure,
+    candidate_words,
+    format_rows,
+    kept_words,
+    widest_words,
+)
 from bertviz_core.figures.sentences.similarity import dimensions_figure
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
@@ -24,7 +31,6 @@ from bertviz_core.questions.views.sentences import made_by, vectors_used
 from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.sentences.results import BitsComparison
 from bertviz_core.sentences.two_models import LEAST_SENTENCES
-from bertviz_core.text import counted
 
 BITS = (
     "Every vector is cut to its first dimensions, normalised, and stored in a format. float16 rounds each number. int8 "
@@ -41,7 +47,7 @@ BITS = (
 )
 READ = (
     "A line is a format, and its marks from the right are vectors of {dimensions} dimensions: further left is smaller, "
-    "higher is better. {queries} Rescored: the small vectors name {candidates}, among which the float32 query decides."
+    "higher is better. {queries} {rescored}"
 )
 
 
@@ -96,9 +102,8 @@ def _values(options: Options, queries: bool) -> dict[str, str]:
 
 def _reading(found: BitsComparison) -> str:
     counts = [f"{each.dimensions:,}" for each in format_rows(found)[0]]
-    most = min(found.oversampling * found.neighbours, len(found.sentences) - (not found.queries))
     return READ.format(
         dimensions=" and ".join([", ".join(counts[:-1]), counts[-1]] if counts[1:] else counts),
         queries=asking_words(found),
-        candidates=counted(most, "candidate"),
+        rescored=candidate_words(found),
     )
