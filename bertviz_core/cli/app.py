@@ -60,6 +60,10 @@ COMMANDS: Mapping[str, Command] = {
     "embed": Command(
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
+    "chunks": Command(
+        "chunks",
+        "Cut a long text into chunks: each embedded alone, and late from the whole text; what the vector is made of.",
+    ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(

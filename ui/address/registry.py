@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
 from bertviz_core.questions.texts import (
     attention,
+    chunks,
     hidden_states,
     journey,
     number_formats,
@@ -29,6 +30,7 @@ from bertviz_core.questions.texts import (
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.questions.views import answered, causes, checkpoint, corpus, representations, words
 from bertviz_core.questions.views import attention as attention_view
+from bertviz_core.questions.views import chunks as chunks_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
@@ -187,6 +189,8 @@ ROWS: tuple[AddressName, ...] = (
         vectors.MISTAKE,
     ),
     *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
+    *_on("sentences", _words("long_text", "the long text"), chunks.QUERY, linked="on request"),
+    *_on("sentences", chunks_view.LONG_FROM, chunks.TOKENS, chunks.OVERLAP),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),

@@ -31,6 +31,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.chunks import CHUNKS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -46,6 +47,7 @@ from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
+from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors, VectorExplanation
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
@@ -227,6 +229,26 @@ class VectorExplanationResult(Result[VectorExplanation]):
 
     figures = ("vector-recipes",)
     _faces = EXPLANATION
+
+
+class ChunksResult(Result[LateChunks]):
+    """The chunks of a long text, each embedded alone and late, and the share of each position in its vector.
+
+    Table: one row per chunk: the cosine of its two vectors, their cosines with the query, the ranks, the text.
+    """
+
+    figures = ("late-chunks", "position-shares")
+    _faces = CHUNKS
+
+    @property
+    def chunks(self) -> ChunkVectors:
+        """Texts, token ranges and both vectors of the chunks."""
+        return self.data.chunks
+
+    @property
+    def shares(self) -> PositionShares:
+        """The share of each position in the vector of the text."""
+        return self.data.shares
 
 
 class DimensionsResult(Result[DimensionCurve]):

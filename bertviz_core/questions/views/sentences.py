@@ -108,6 +108,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views import chunks as long
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
@@ -166,7 +167,8 @@ TYPE_A_QUERY = "Type a query: {}"
 
 def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """How many sentences there are, and where the model runs."""
-    return f"{counted(len(options.texts), 'sentence')} on {opened.loaded.device} in float32.", ()
+    texts_read = "1 text" if len(options.texts) == 1 else counted(len(options.texts), "sentence")
+    return f"{texts_read} on {opened.loaded.device} in float32.", ()
 
 
 def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -586,6 +588,7 @@ VIEWS = (
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
