@@ -27,7 +27,7 @@ from bertviz_core.sentences.encoding import (
 )
 from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.plan import POOLING_PHRASES, adapted
-from bertviz_core.sentences.pooling import applied, is_sum, pooled, token_parts
+from bertviz_core.sentences.pooling import applied, is_sum, pooled, token_mask, token_parts
 from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.results import Tokens
@@ -322,7 +322,12 @@ def chunk_vectors(
         ends=ends.copy(),
         pooled=np.array([end - start for start, end in spans]),
         alone=alone.vectors,
-        late=np.concatenate([_pooled(hidden[start:end], plan) for start, end in spans]),
+        late=np.concatenate(
+            [
+                _pooled(hidden[:end], plan, start) if start == whole.start else _pooled(hidden[start:end], plan)
+                for start, end in spans
+            ]
+        ),
         pooling=plan.pooling,
         windows=len(runs),
         notices=_notices(loaded, tokenizer, own, plan, whole, runs, alone.notices),
@@ -378,10 +383,13 @@ def _window_states(
     return np.concatenate(states)
 
 
-def _pooled(hidden: Float[np.ndarray, "seq hidden"], plan: SentencePlan) -> Float[np.ndarray, "1 dimensions"]:
-    """The vector of some tokens of a run under a plan."""
+def _pooled(
+    hidden: Float[np.ndarray, "seq hidden"], plan: SentencePlan, skipped: int = 0
+) -> Float[np.ndarray, "1 dimensions"]:
+    """The vector of some tokens of a run under a plan, without the first of them."""
     states = torch.from_numpy(hidden)[None]
-    vectors = applied(pooled(states, torch.ones(states.shape[:2], dtype=torch.bool), plan.pooling), plan.dense).numpy()
+    mask = token_mask(torch.tensor([len(hidden)]), len(hidden), skipped)
+    vectors = applied(pooled(states, mask, plan.pooling), plan.dense).numpy()
     made: Float[np.ndarray, "1 dimensions"] = (unit(vectors) if plan.normalize else vectors)[:, : plan.truncate_dim]
     return made
 

@@ -102,15 +102,14 @@ def shares_words(shares: PositionShares) -> str:
     """The shares of the quarters of the text, and what is cut off, in one or two sentences."""
     count = len(shares.tokens)
     parts = [float(each.sum()) for each in np.array_split(shares.shares, min(QUARTERS, count))]
-    quarters = ", ".join(f"{part:.1%}" for part in parts).replace("-", "−")
-    words = f"The quarters of what is read have these shares of the vector: {quarters}."
-    if len(parts) < QUARTERS:
-        words = f"The tokens have these shares of the vector: {quarters}."
+    *numbers, last = (f"{part:.1%}".replace("-", "−") for part in parts)
+    quarters = "four quarters of what the model reads" if len(parts) == QUARTERS else "tokens"
+    words = f"The {quarters} make up {', '.join(numbers)} and {last} of the vector."
     if shares.cut:
-        kept = count / (count + shares.cut)
+        have, kept = "has" if shares.cut == 1 else "have", count / (count + shares.cut)
         words += (
-            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text "
-            f"{'has' if shares.cut == 1 else 'have'} none: {kept:.1%} of the tokens are read."
+            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text {have} no share: {kept:.1%} of the "
+            "tokens are read."
         )
     return words
 

@@ -36,12 +36,12 @@ LATE = (
     "space there, otherwise at the last token. **Embedded alone**, it is a text of its own, with the prompt and the "
     "special tokens around it. **Late** (Günther et al. 2024, *Late Chunking*), the model reads the whole text first, "
     "and the hidden states of the chunk's tokens are pooled afterwards, so that a pronoun in it may know its noun. "
-    "What stands before the text is pooled with the first chunk and what stands behind it with the last: a single chunk has "
-    "the vector of the whole text in both ways, and the mean of all late chunks, each weighted by its tokens, is the "
-    "mean of the whole text. Where the text is longer than the model reads at once, windows share at least a quarter "
-    "of their tokens, and each token is taken from the window in which it stands farther from an edge. A late vector "
-    "is nearer to its neighbours; whether that finds more depends on the text and the question, and only queries with "
-    "known answers can tell."
+    "What stands before the text is pooled with the first chunk and what stands behind it with the last: a single "
+    "chunk has the vector of the whole text in both ways, and the mean of all late chunks, each weighted by its "
+    "tokens, is the mean of the whole text. Where the text is longer than the model reads at once, windows share at "
+    "least a quarter of their tokens, and each token is taken from the window in which it stands farther from an edge. "
+    "A late vector is nearer to its neighbours; whether that finds more depends on the text and the question, and only "
+    "queries with known answers can tell."
 )
 
 
@@ -66,7 +66,7 @@ def long_text_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         **explained(SHARES, shares_of_positions, opened, plain),
     )
     yield Text("Chunks, alone and late", "heading")
-    yield Section((TOKENS, OVERLAP, QUERY), _chunks, folded=(QUERY_PROMPT,), button="Prompt")
+    yield Section((TOKENS, OVERLAP, QUERY, QUERY_PROMPT), _chunks)
 
 
 def _chunks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
