@@ -13,6 +13,7 @@ from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, 
 from bertviz_core.api.results.answers import (
     CanaryCheckResult,
     CanaryResult,
+    ChunksResult,
     LateInteractionResult,
     PredictionResult,
     RankingResult,
@@ -38,6 +39,7 @@ from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
+from bertviz_core.questions.texts.chunks import chunk_options, late_chunks
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.questions.texts.sentences import sentence_vectors
@@ -119,6 +121,25 @@ class ModelOfLists(ModelComparisons):
         """
         answer = checked_canary(self._opened, read_canary(Path(fspath(path))), tolerance)
         return CanaryCheckResult(answer.result, FigureSource(self._opened, Options(), answer.notices))
+
+    def chunks(
+        self, text: str, *, tokens: int | None = None, overlap: int = 0, query: str | None = None
+    ) -> ChunksResult:
+        """Cut a long text into chunks, each embedded alone and pooled from the whole text (late chunking).
+
+        `result.chunks.alone` and `result.chunks.late` are the vectors, `result.shares` the share of every position in
+        the vector of the text.
+
+        Args:
+            text: the text, which may be longer than what the model reads at once.
+            tokens: most tokens of a chunk, without special ones; defaults to 128.
+            overlap: most tokens that a chunk repeats of the one before.
+            query: what the chunks are compared with; defaults to the first sentence of the text.
+
+        Raises:
+            BertvizError: the text is empty or a single token, or the chunks are larger than what the model reads.
+        """
+        return self._ask(late_chunks, ChunksResult, chunk_options(text, tokens, overlap, query))
 
     @checked
     def rank(

@@ -61,6 +61,10 @@ COMMANDS: Mapping[str, Command] = {
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
     "bits": Command("bits", "Measure what vectors of fewer bits and dimensions keep: recall, rank correlation, bytes."),
+    "chunks": Command(
+        "chunks",
+        "Cut a long text into chunks: each embedded alone, and late from the whole text; what the vector is made of.",
+    ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),

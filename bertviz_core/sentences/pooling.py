@@ -205,12 +205,12 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
     _check(first, second, plan)
     layer = first.num_hidden_layers if plan.layer is None else plan.layer
     score = _cosine(*(_sentence(trace, layer, plan, skipped) for trace in (first, second)))
-    parts = [_parts(trace, layer, plan, skipped) for trace in (first, second)]
+    parts = [token_parts(trace.hidden_states[layer], plan, _first(trace, skipped)) for trace in (first, second)]
     lengths = [float(np.linalg.norm(vectors.sum(axis=0))) for vectors in parts]
     scale = lengths[0] * lengths[1]
     cells = parts[0] @ parts[1].T / scale if scale else np.zeros((len(parts[0]), len(parts[1])))
     total = float(cells.sum())
-    exact = _summed(plan)
+    exact = is_sum(plan)
     words, groups = zip(*(_words(trace.tokens) for trace in (first, second)), strict=True)
     word_cells = groups[0] @ cells @ groups[1].T
     return TokenPairShares(
@@ -246,28 +246,37 @@ def _check(first: Trace, second: Trace, plan: SentencePlan) -> None:
             raise UnsupportedModelError(f"{trace.model!r} has no pooler; choose mean, cls or max.")
 
 
-def _summed(plan: SentencePlan) -> bool:
+def is_sum(plan: SentencePlan) -> bool:
     """Return whether the sentence vector is a sum of one part per token."""
     return plan.pooling in ADDITIVE_POOLINGS and all(dense.linear for dense in plan.dense)
 
 
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, " dimensions"]:
     """Compute the sentence vector of the plan from the trace's hidden states."""
-    pooled = trace.hidden_states[layer][_first(trace, skipped) :]
+    hidden, start = trace.hidden_states[layer], _first(trace, skipped)
     if plan.pooling == "pooler":
         vector = trace.pooler_output
     elif plan.pooling in ADDITIVE_POOLINGS:
-        vector = _pooled_parts(trace, layer, plan, skipped).sum(axis=0)
+        vector = _pooled_parts(hidden, plan.pooling, start).sum(axis=0)
     else:
-        vector = pooled[-1 if plan.pooling == "lasttoken" else 0]
+        vector = hidden[-1 if plan.pooling == "lasttoken" else start]
     mapped: np.ndarray = applied(torch.tensor(vector, dtype=torch.float32)[None], plan.dense)[0].numpy()
     return mapped.astype(np.float64)[: plan.truncate_dim]
 
 
-def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq dimensions"]:
-    """Compute one part per token, float64; they sum to the sentence vector if such a sum exists."""
-    parts, start = _pooled_parts(trace, layer, plan, skipped), _first(trace, skipped)
-    if _summed(plan):
+def token_parts(
+    hidden: Float[np.ndarray, "seq hidden"], plan: SentencePlan, start: int
+) -> Float[np.ndarray, "seq dimensions"]:
+    """Compute one part per token, float64; they sum to the sentence vector if such a sum exists (`is_sum`).
+
+    Otherwise they are parts of the mean, or of the vector in front of the dense layers.
+
+    Args:
+        hidden: hidden states of the plan's layer.
+        start: index of the first pooled token.
+    """
+    parts = _pooled_parts(hidden, plan.pooling, start)
+    if is_sum(plan):
         for dense in plan.dense:
             parts = parts @ dense.weight.T
             if dense.bias is not None:
@@ -276,22 +285,23 @@ def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[
     return parts
 
 
-def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq hidden"]:
+def _pooled_parts(
+    hidden: Float[np.ndarray, "seq hidden"], pooling: Pooling, start: int
+) -> Float[np.ndarray, "seq hidden"]:
     """Compute the part of each token in the pooled vector, float64; of the mean for a pooling that is no sum."""
-    hidden: np.ndarray = trace.hidden_states[layer].astype(np.float64)
-    start = _first(trace, skipped)
-    if plan.pooling == "max":
+    hidden = hidden.astype(np.float64)
+    if pooling == "max":
         largest, dimensions = hidden[start:].argmax(axis=0) + start, np.arange(hidden.shape[1])
         parts = np.zeros_like(hidden)
         parts[largest, dimensions] = hidden[largest, dimensions]
         return parts
     weights = np.zeros(len(hidden))
-    if plan.pooling == "weightedmean":
+    if pooling == "weightedmean":
         weights[start:] = np.arange(start, len(hidden)) + 1
         weights /= weights.sum()
     else:
         count = len(hidden) - start
-        weights[start:] = 1 / (np.sqrt(count) if plan.pooling == "mean_sqrt_len_tokens" else count)
+        weights[start:] = 1 / (np.sqrt(count) if pooling == "mean_sqrt_len_tokens" else count)
     return np.asarray(hidden * weights[:, None])
 
 

@@ -116,6 +116,11 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (),
         ("checkpoint", {"view": "Compare with base", "other": COPY, "compared": "layers over many texts"}),
     ),
+    "position-shares": ((TEXT,), ("sentences", {"view": "Long text", "long_text": TEXT})),
+    "late-chunks --set chunk_tokens=3 --set chunk_query=python": (
+        (TEXT,),
+        ("sentences", {"view": "Long text", "long_text": TEXT, "chunk_tokens": "3", "chunk_query": "python"}),
+    ),
     "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
     "hidden --layer 0 --first 7 --window 32": (

@@ -19,6 +19,7 @@ from bertviz_core.questions.predictions import followed, labelled_texts, masked_
 from bertviz_core.questions.texts import (
     attention,
     bits,
+    chunks,
     hidden_states,
     journey,
     number_formats,
@@ -42,6 +43,7 @@ from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
+from bertviz_core.questions.views.vectors import chunks as chunks_view
 from ui.components.frame import ARRIVE
 
 
@@ -176,6 +178,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on("sentences", vectors.TRIED_PROMPTS, linked="on request"),
     *_on("sentences", bits.QUERIES_FROM, bits.NEAREST, bits.OVERSAMPLING, bits.CALIBRATION),
     *_on("sentences", bits.QUERY_LINES, linked="on request"),
+    *_on("sentences", _words("long_text", "the long text"), chunks.QUERY, linked="on request"),
+    *_on("sentences", chunks_view.LONG_FROM, chunks.TOKENS, chunks.OVERLAP),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),

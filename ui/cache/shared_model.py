@@ -69,6 +69,7 @@ SPINNERS = {
     "probe_answer": "Asking the probe",
     "late_interaction": "Comparing the tokens",
     "poolings": "Comparing the poolings",
+    "late_chunks": "Embedding the query",
     "sentence_map": "Placing the sentences",
     "blocks": "Putting similar sentences together",
 }

@@ -16,6 +16,7 @@ from bertviz_core.hidden_states.geometry import inside_polygon
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.bits import QUERIES_FROM, QUERY_LINES
+from bertviz_core.questions.texts.chunks import EXAMPLE as LONG_EXAMPLE
 from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence_plan, sentence_vectors, vector_options
 from bertviz_core.questions.texts.two_models import gold_options
 from bertviz_core.questions.texts.vectors import OUTSIDE_FROM, TRIED_PROMPTS, outside_options
@@ -35,6 +36,7 @@ from bertviz_core.questions.views.sentences import (
 )
 from bertviz_core.questions.views.texts.sentences import MAP, NO_PAIRS, variance_words, vector_code
 from bertviz_core.questions.views.vectors.bits import smaller_view
+from bertviz_core.questions.views.vectors.chunks import LONG_FROM, LONG_TEXT
 from bertviz_core.questions.views.vectors.outside import outside_view
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
@@ -45,7 +47,17 @@ from ui.session import settings, store, stored
 from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
 from ui.widgets.models import VIEW
-from ui.widgets.uploads import BOX, ListFile, column_select, most_megabytes, typed_lines, vectors_of_file, wait_for_file
+from ui.widgets.uploads import (
+    BOX,
+    ListFile,
+    column_select,
+    most_megabytes,
+    text_of_file,
+    typed_lines,
+    vectors_of_file,
+    wait_for_file,
+    within_upload,
+)
 
 FILE = ListFile("gold")
 QUERIES_WORDS = "A text with one query per line, or a table with its column names in the first row. It stays here."
@@ -153,6 +165,8 @@ SENTENCES, INPUT_FILE = "sentences", ListFile("sentence")
 
 def sentence_input() -> Options:
     """The sentences of this session, behind a button that opens their panel; the page ends here without a file."""
+    if stored(VIEW) == LONG_TEXT:
+        return long_input()
     table, refused = None, None
     with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=BOX):
         try:
@@ -171,6 +185,41 @@ def sentence_input() -> Options:
     if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
     return Options(table.sentences)
+
+
+LONG, LONG_FILE = "long_text", ListFile("long", "Text file")
+"""Session key of the typed long text, and its file."""
+
+
+def long_input() -> Options:
+    """The long text of this session, behind a button that opens its panel; the page ends here without a file."""
+    with st.popover("Text", icon=":material/edit_note:", key="long_box"), st.container(width=BOX):
+        if choice(LONG_FROM, LONG_FROM.label, LONG_FROM.options, label_visibility="collapsed") == LONG_FROM.options[1]:
+            handed = LONG_FILE.handed(
+                f"A text in UTF-8; at most {settings().max_characters:,} characters. It stays on this server."
+            )
+            text = None if handed is None else text_of_file(*handed)
+        else:
+            if stored(LONG) is None:
+                store(LONG, LONG_EXAMPLE)
+            text = within_upload(
+                str(
+                    st.text_area(
+                        "Text",
+                        key=LONG,
+                        height=320,
+                        persist_state="session",
+                        label_visibility="collapsed",
+                        placeholder="A text of several sentences",
+                    )
+                )
+            )
+    if text is None:
+        wait_for_file("Text")
+        st.stop()
+    if not text.strip():
+        raise TextError("The text is empty. Write several sentences under Text.")
+    return Options((text,))
 
 
 def _read() -> SentenceTable | None:

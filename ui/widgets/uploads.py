@@ -17,6 +17,7 @@ from bertviz_core.questions.view import LONG_LIST
 from bertviz_core.questions.views.answered import TextList
 from bertviz_core.sentences.lists import read_sentences, read_upload, read_vectors_upload
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.tables.decoding import decoded, file_bytes
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.tables.vectors import VectorFile
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
@@ -236,6 +237,11 @@ def vectors_of_file(name: str, digest: str, texts: Sequence[str]) -> VectorFile:
         return _vectors(digest, name, ())
     except TextError:
         return _vectors(digest, name, tuple(texts))
+
+
+def text_of_file(name: str, digest: str) -> str:
+    """The whole text of an uploaded file."""
+    return decoded(name, file_bytes(name, content(digest)))
 
 
 PARQUET = "application/vnd.apache.parquet"

@@ -33,6 +33,7 @@ from bertviz_core.questions.predictions.two_models import answers_by_slice, comp
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.bits import BITS
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
+from bertviz_core.questions.tables.chunks import CHUNKS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -50,6 +51,7 @@ from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.canary.results import Canary, CanaryCheck
+from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.results import (
     BitsComparison,
     DimensionCurve,
@@ -263,6 +265,26 @@ class CanaryCheckResult(Result[CanaryCheck]):
     def passed(self) -> bool:
         """Whether no token changed, and no vector by more than the tolerance."""
         return self.data.passed
+
+
+class ChunksResult(Result[LateChunks]):
+    """The chunks of a long text, each embedded alone and late, and the share of each position in its vector.
+
+    Table: one row per chunk: the cosine of its two vectors, their cosines with the query, the ranks, the text.
+    """
+
+    figures = ("late-chunks", "position-shares")
+    _faces = CHUNKS
+
+    @property
+    def chunks(self) -> ChunkVectors:
+        """Texts, token ranges and both vectors of the chunks."""
+        return self.data.chunks
+
+    @property
+    def shares(self) -> PositionShares:
+        """The share of each position in the vector of the text."""
+        return self.data.shares
 
 
 class DimensionsResult(Result[DimensionCurve]):

@@ -248,9 +248,11 @@ def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
     return made.of(found, neighbours=found, vectors=made.result, query=query)
 
 
-def encoded_query(opened: Opened, options: Options, query: str) -> Float[np.ndarray, " dimensions"]:
-    """The vector of a query, which may have a prompt of its own."""
-    plan = replace(sentence_plan(opened, options), prompt=query_prompt(opened, options))
+def encoded_query(
+    opened: Opened, options: Options, query: str, plan: SentencePlan | None = None
+) -> Float[np.ndarray, " dimensions"]:
+    """The vector of a query, which may have a prompt of its own; by default under the plan of the options."""
+    plan = replace(plan or sentence_plan(opened, options), prompt=query_prompt(opened, options))
     vector: Float[np.ndarray, " dimensions"] = encoded(opened.loaded, opened.tokenizer, (query,), plan).vectors[0]
     return vector
 

@@ -109,6 +109,7 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
+from bertviz_core.questions.views.vectors import chunks as long
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
@@ -165,7 +166,8 @@ TYPE_A_QUERY = "Type a query: {}"
 
 def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """How many sentences there are, and where the model runs."""
-    return f"{counted(len(options.texts), 'sentence')} on {opened.loaded.device} in float32.", ()
+    texts_read = "1 text" if len(options.texts) == 1 else counted(len(options.texts), "sentence")
+    return f"{texts_read} on {opened.loaded.device} in float32.", ()
 
 
 def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -575,6 +577,7 @@ VIEWS = (
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
+    View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
