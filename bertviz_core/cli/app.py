@@ -61,6 +61,10 @@ COMMANDS: Mapping[str, Command] = {
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
+    "prompts": Command(
+        "prompts",
+        "Compare texts without a prompt, with prompts of queries and documents, and swapped: cosines, or ranks.",
+    ),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
         "predictions",
