@@ -54,14 +54,14 @@ CONVENTIONS: Mapping[str, PromptPair] = {
         "Arctic-embed", ENGLISH_SEARCH, "", "the model card of Snowflake Arctic-embed"
     ),
     r"mxbai-embed-large": PromptPair("mxbai-embed-large", ENGLISH_SEARCH, "", "the model card of mxbai-embed-large-v1"),
-    r"bge-(?:small|base|large)-en": PromptPair("BGE", ENGLISH_SEARCH, "", "the model card of the English BGE models"),
+    r"bge-(?:small|base|large)-en": PromptPair("BGE", ENGLISH_SEARCH, "", "the model card of BGE"),
     r"bge-(?:small|base|large)-zh": PromptPair(
-        "BGE, Chinese", "为这个句子生成表示以用于检索相关文章：", "", "the model card of the Chinese BGE models"
+        "BGE, Chinese", "为这个句子生成表示以用于检索相关文章：", "", "the model card of BGE for Chinese"
     ),
     r"e5-[\w.-]*instruct": PromptPair(
         "E5-instruct", f"{WEB_SEARCH} ", "", "the model card of multilingual-e5-large-instruct"
     ),
-    r"e5-(?:small|base|large)": PromptPair("E5", "query: ", "passage: ", "the model cards of the E5 models"),
+    r"e5-(?:small|base|large)": PromptPair("E5", "query: ", "passage: ", "the model card of E5"),
 }
 """Pattern of a model's name -> the prompts for search that the card of its family names."""
 E5 = CONVENTIONS[r"e5-(?:small|base|large)"]

@@ -21,6 +21,7 @@ from bertviz_core.questions.texts import (
     hidden_states,
     journey,
     number_formats,
+    prompts,
     sentences,
     tokens,
     two_models,
@@ -31,6 +32,7 @@ from bertviz_core.questions.views import answered, causes, checkpoint, corpus, r
 from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
+from bertviz_core.questions.views import prompts as prompt_views
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 from ui.components.frame import ARRIVE
@@ -185,6 +187,14 @@ ROWS: tuple[AddressName, ...] = (
         sentence_views.GOLD_FROM,
         vectors.OUTSIDE_FROM,
         vectors.MISTAKE,
+    ),
+    *_on("sentences", prompt_views.PROMPTED, prompts.PAIR, prompt_views.SEARCH_FROM),
+    *_on(
+        "sentences",
+        prompts.QUERY_TEXT,
+        prompts.DOCUMENT_TEXT,
+        _words("search_rows", "queries: a query, a document and its relevance a line"),
+        linked="on request",
     ),
     *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),

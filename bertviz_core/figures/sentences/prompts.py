@@ -105,10 +105,8 @@ def moved_pairs_frame(comparison: PromptComparison, prompted: PromptedCosines | 
 
 
 def _ranks(values: Float[np.ndarray, " pairs"]) -> np.ndarray:
-    """Ranks from 1 in descending order; of equal values the first in the list."""
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values)) + 1
-    return ranks
+    """Ranks from 1 in descending order; equal values have the same one."""
+    return np.searchsorted(np.sort(-values), -values) + 1
 
 
 def ranks_frame(prompt_ranking: PromptRanking) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from bertviz_core.sentences.prompts import (
     MOST_SENTENCES,
     Arrangement,
     Judged,
+    convention_notice,
     judged,
     list_arrangements,
     own_pair,
@@ -211,5 +212,6 @@ class _Vectors:
             opened.loaded, opened.tokenizer, texts, plan, progress=progress, store=opened.vector_store
         )
         self._done += len(texts)
-        self.notices = tuple(dict.fromkeys((*self.notices, *made.notices)))
+        known = () if plan.convention is None else (convention_notice(plan.convention),)
+        self.notices = tuple(dict.fromkeys((*self.notices, *(each for each in made.notices if each not in known))))
         return made.vectors

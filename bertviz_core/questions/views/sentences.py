@@ -60,6 +60,7 @@ from bertviz_core.questions.tables.two_models.sentences import (
     where_pairs_lie,
 )
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
+from bertviz_core.questions.texts.prompts import PAIR
 from bertviz_core.questions.texts.sentences import (
     BFLOAT16,
     CELLS,
@@ -109,6 +110,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.questions.views import sentences_texts as texts
+from bertviz_core.questions.views.prompts import PROMPTED
 from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
@@ -586,6 +588,7 @@ VIEWS = (
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Prompts", (PROMPTED, PAIR), None, MADE),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
