@@ -66,8 +66,8 @@ CONVENTIONS: Mapping[str, PromptPair] = {
 """Pattern of a model's name -> the prompts for search that the card of its family names."""
 E5 = CONVENTIONS[r"e5-(?:small|base|large)"]
 NO_PROMPT, WITH, SWAPPED = "no prompt", "with prompts", "swapped"
-QUERY_ALL, DOCUMENT_ALL = "query prompt on all", "document prompt on all"
-QUERY_ONLY, DOCUMENT_ONLY = "on queries only", "on documents only"
+QUERY_ALL, DOCUMENT_ALL = "all as queries", "all as documents"
+QUERY_ONLY, DOCUMENT_ONLY = "queries only", "documents only"
 QUERY_NAMES, DOCUMENT_NAMES = ("query",), ("document", "passage", "corpus")
 """Names of prompts that sentence-transformers takes for queries and for documents, in its order."""
 QUERY_COLUMNS = ("query", "question", "queries", "anchor", "sentence1")
@@ -185,7 +185,7 @@ def list_arrangements(pair: PromptPair, others: Mapping[str, str]) -> tuple[Arra
     Args:
         others: further prompts by their names, each put in front of all sentences.
     """
-    further = [Arrangement(f"prompt {quoted(name, 30)} on all", text, text) for name, text in others.items()]
+    further = [Arrangement(f"all with {quoted(name, 30)}", text, text) for name, text in others.items()]
     return _different((*_of_pair(pair), *further[:MOST_PROMPTS]))
 
 

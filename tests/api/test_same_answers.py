@@ -36,6 +36,7 @@ from bertviz_core.questions.tables.training import TRAINING_LOG
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
+from bertviz_core.questions.texts.prompts import compared_prompts
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
@@ -197,6 +198,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, PET, "--dimensions", "8,100"),
             lambda: model().sentences([TEXT, PAIR, PET]).dimensions([100, 8]),
             of_model(fewer_dimensions, TEXT, PAIR, PET, dimensions="8,100"),
+        ),
+    ),
+    "prompts": (
+        Face(
+            (MODEL, TEXT, PAIR, PET, "--prompts", "BGE"),
+            lambda: model().compare_prompts([TEXT, PAIR, PET], prompts="BGE"),
+            of_model(compared_prompts, TEXT, PAIR, PET, prompt_pair="BGE"),
         ),
     ),
     "rank": (

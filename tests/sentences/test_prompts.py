@@ -69,7 +69,7 @@ def test_cosines_are_those_of_the_library_with_each_prompt(library: SentenceTran
     different = ~np.eye(len(TEXTS), dtype=bool)
     bare = (made[""] @ made[""].T)[different]
     assert [each.name for each in found.prompted] == [
-        "no prompt", "with prompts", "swapped", "query prompt on all", "document prompt on all",
+        "no prompt", "with prompts", "swapped", "all as queries", "all as documents",
     ]  # fmt: skip
     for each in found.prompted:
         expected = made[each.query_prompt] @ made[each.document_prompt].T
@@ -242,10 +242,10 @@ def test_prompts_of_a_folder_are_found_by_their_names() -> None:
 
 def test_equal_arrangements_are_compared_once() -> None:
     names = [each.name for each in list_arrangements(PromptPair("one side", "q: ", ""), {"query": "q: ", "x": "y: "})]
-    assert names == ["no prompt", "with prompts", "swapped", "query prompt on all", "prompt 'x' on all"]
+    assert names == ["no prompt", "with prompts", "swapped", "all as queries", "all with 'x'"]
     both = PromptPair("both", "q: ", "q: ")
     assert [each.name for each in search_arrangements(both)] == [
-        "no prompt", "with prompts", "on queries only", "on documents only",
+        "no prompt", "with prompts", "queries only", "documents only",
     ]  # fmt: skip
     with pytest.raises(TextError, match="no prompt to compare"):
         list_arrangements(PromptPair("none", "", ""), {})

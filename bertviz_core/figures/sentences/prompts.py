@@ -8,14 +8,15 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.axes import wrapped_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.sentences.results import PromptComparison, PromptedCosines, PromptPair, PromptRanking
 from bertviz_core.text import counted, decimals, quoted
 
-ROW = 46
-"""Pixels of a row."""
+ROW, NAME = 46, 86
+"""Pixels of a row, and of a line of its name on a phone."""
 MEASURES = {"MRR": "mrr", "nDCG@10": "ndcg", "recall@10": "recall"}
 SYMBOLS = ("circle", "diamond", "square-open")
 
@@ -144,7 +145,11 @@ def moved_documents_frame(ranking: PromptRanking) -> pd.DataFrame:
 def _rows(names: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """A figure with a row for each arrangement of prompts."""
     figure = go.Figure(layout=layout(theme, escape(title), height=124 + ROW * max(len(names), 3)))
-    return figure.update_yaxes({**row_axis([escape(name) for name in names]), "automargin": True})
+    labels = [
+        "<br>".join(wrapped_label(escape(name), NAME, TEXT_SIZE)[:2]) if theme.narrow else escape(name)
+        for name in names
+    ]
+    return figure.update_yaxes(row_axis(labels))
 
 
 def cosine_ranges(comparison: PromptComparison, title: str, theme: Theme) -> go.Figure:
@@ -177,7 +182,7 @@ def measure_points(ranking: PromptRanking, title: str, theme: Theme) -> go.Figur
             f"{escape(each.name)}: {name} {decimals(value, 3)}"
             for each, value in zip(every, values.tolist(), strict=True)
         ]
-        spots = np.arange(len(every)) + (place - 1) * 0.22
+        spots = np.arange(len(every)) + (place - 1) * 0.18
         look = {"symbol": SYMBOLS[place], "line": {"width": 2, "color": HUES[place]}}
         add_points(figure, values, spots, "%{customdata}", 12, HUES[place], look, name=name, customdata=hovers)
     figure.update_xaxes(title="0 to 1, 1 is best", range=[-0.03, 1.03])

@@ -185,7 +185,7 @@ def ranked_prompts(opened: Opened, options: Options, job: Job[PromptRanking]) ->
     result = prompt_ranking(opened.source.name, pair, rows, arrangements, queries, documents)
     few = len(rows.queries) < FEW_QUERIES
     notices = [*pair_notices(opened, pair), *rows.notices]
-    notices += [f"{len(rows.queries)} queries are few: small differences are chance."] if few else []
+    notices += [f"{len(rows.queries)} queries are few: small differences may be chance."] if few else []
     result = replace(result, notices=tuple(dict.fromkeys((*notices, *made.notices))))
     texts = (*rows.queries, *rows.documents)
     return replace(answered(opened, result, result.notices, prompt_ranking=result), texts=texts)

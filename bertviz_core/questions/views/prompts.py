@@ -12,6 +12,7 @@ from bertviz_core.figures.sentences.prompts import (
     prompts_figure,
     ranking_words,
 )
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.report.library_lines import explained
@@ -28,8 +29,8 @@ PROMPTED = Param(
 )  # fmt: skip
 SEARCH_FROM = choice("search_from", ("my own list", "file"), "where queries and documents come from", "Queries")
 PROMPTS = (PAIR, QUERY_TEXT, DOCUMENT_TEXT)
-LISTED, HEIGHT = 200, 330
-"""Most rows of the tables of what moved, and their pixels."""
+LISTED, FEW, HEIGHT = 200, 8, 330
+"""Most rows of the tables of what moved, most that are not scrolled, and pixels of tables that are."""
 ARRANGED = (
     "Every text becomes a vector without a prompt and with each prompt, by the model's own pooling, length and "
     "normalisation; whether the prompt's tokens are pooled is as the checkpoint says."
@@ -81,7 +82,7 @@ def prompts_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         **explained(COSINES, compared_prompts, opened, options),
     )
     yield Text("**Pairs that moved most**, by their rank among all pairs without prompts and with them")
-    yield Table(moved_pairs_frame(found).iloc[:LISTED], "Pairs by how far they moved", HEIGHT)
+    yield _moved(moved_pairs_frame(found), "Pairs by how far they moved")
     if any(looks_like_search(options.texts)):
         yield Text(f"For ranks, choose {OF_SEARCH} and say which documents are relevant.", "caption")
 
@@ -101,9 +102,13 @@ def prompt_ranks_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Pa
         **explained(RANKS, ranked_prompts, opened, options),
     )
     yield Text("**Relevant documents that moved most**, by their rank without prompts and with them")
-    yield Table(moved_documents_frame(found).iloc[:LISTED], "Relevant documents by how far they moved", HEIGHT)
+    yield _moved(moved_documents_frame(found), "Relevant documents by how far they moved")
+
+
+def _moved(frame: "pd.DataFrame", alt: str) -> Table:
+    return Table(frame.iloc[:LISTED], alt, "auto" if len(frame) <= FEW else HEIGHT)
 
 
 def pair_sentence(words: str) -> str:
     """The prompts that are compared, as a sentence; other views put nothing in front of texts by themselves."""
-    return f"{words[0].upper()}{words[1:]}. Only this view tries them."
+    return f"Prompts: {words}. Only this view tries them."
