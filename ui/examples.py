@@ -57,3 +57,19 @@ QUERIES: Mapping[str, str] = {
     "word order": "A man was bitten by a dog.",
 }
 """Name of a set -> an instructive query for it."""
+
+SEARCH_ROWS = """Who wrote Hamlet?	William Shakespeare finished the tragedy of the Danish prince around 1600.	1
+Who wrote Hamlet?	Hamlet is a small town in North Carolina.	0
+Who wrote Hamlet?	Who wrote Macbeth?	0
+What is the capital of Australia?	Canberra has been the seat of the Australian government since 1927.	1
+What is the capital of Australia?	Sydney is the largest city of Australia.	0
+What is the capital of Australia?	What is the capital of Austria?	0
+How hot does water have to be to boil?	At sea level it takes 100 degrees Celsius, on a mountain less.	1
+How hot does water have to be to boil?	Boil the water before you add the pasta.	0
+Why is the sky blue?	Air scatters short waves of sunlight more than long ones.	1
+Why is the sky blue?	Blue is a colour of many flags.	0
+Why is the sky blue?	Why is the sea salty?	0
+How do I reset my password?	Choose "Forgotten" below the login, and follow the link that we send you.	1
+How do I reset my password?	A password should have twelve characters or more.	0
+How do I reset my password?	How do I change my user name?	0"""
+"""Queries with a relevant document and misleading ones, which share words with the query or are queries, too."""

@@ -13,7 +13,7 @@ from bertviz_core.api.own_model import checked, written
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 
-WITH_NUMBERS = ("gold-cosines",)
+WITH_NUMBERS = ("gold-cosines", "prompt-ranks")
 """Figures with numbers among their texts."""
 WITH_MODELS = ("models",)
 """Figures whose texts are names of models, which may be paths."""
@@ -45,7 +45,7 @@ class ModelFigures(ABC):
         Args:
             name: one of `python -m bertviz_core figure --list`.
             *texts: the input: a text, or sentences; for "models" the names or folders of other models, and for
-                "gold-cosines" two sentences and their similarity, a number, one after the other.
+                "gold-cosines" and "prompt-ranks" two texts and a number, their similarity or relevance, and so on.
             pair: a second text of the same input.
             theme: "light", "dark" or "print".
             width: pixels; defaults to the available width.

@@ -16,6 +16,8 @@ from bertviz_core.api.results.answers import (
     ChunksResult,
     LateInteractionResult,
     PredictionResult,
+    PromptRanksResult,
+    PromptsResult,
     RankingResult,
     SentencesResult,
     VectorExplanationResult,
@@ -42,6 +44,7 @@ from bertviz_core.questions.texts.canaries import canary_of, checked_canary
 from bertviz_core.questions.texts.chunks import chunk_options, late_chunks
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.journey import journey
+from bertviz_core.questions.texts.prompts import compared_prompts, pair_options, ranked_prompts
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.questions.texts.vectors import explained_vectors, outside_options, vector_rows
@@ -90,6 +93,71 @@ class ModelOfLists(ModelComparisons):
         """
         rows = vector_rows(texts, vectors)
         return self._ask(explained_vectors, VectorExplanationResult, outside_options(texts, rows, prompts))
+
+    @overload
+    def compare_prompts(
+        self,
+        texts: Sequence[str],
+        *,
+        queries: None = None,
+        gold: None = None,
+        prompts: str | None = None,
+        query_prompt: str = "",
+        document_prompt: str = "",
+    ) -> PromptsResult: ...
+
+    @overload
+    def compare_prompts(
+        self,
+        texts: Sequence[str],
+        *,
+        queries: Sequence[str],
+        gold: Sequence[float] | None = None,
+        prompts: str | None = None,
+        query_prompt: str = "",
+        document_prompt: str = "",
+    ) -> PromptRanksResult: ...
+
+    @checked
+    def compare_prompts(
+        self,
+        texts: Sequence[str],
+        *,
+        queries: Sequence[str] | None = None,
+        gold: Sequence[float] | None = None,
+        prompts: str | None = None,
+        query_prompt: str = "",
+        document_prompt: str = "",
+    ) -> PromptsResult | PromptRanksResult:
+        """Compare texts without a prompt, with prompts of queries and documents, and with swapped ones.
+
+        Without queries: the cosines of all pairs of a list. With queries: the ranks of relevant documents.
+
+        Args:
+            texts: sentences, at least two; or documents, one for each query.
+            queries: the query that each text is for; texts and queries may be repeated.
+            gold: relevance of each text for its query, 0 for none; defaults to 1 for every text.
+            prompts: "own", or a family such as "E5"; defaults to the prompts of the folder or of the model's family.
+            query_prompt: prompt of queries, instead of `prompts`.
+            document_prompt: prompt of documents, instead of `prompts`.
+
+        Raises:
+            BertvizError: there are no such prompts, too few texts, or the lengths of the lists differ.
+        """
+        if prompts is not None and (query_prompt or document_prompt):
+            raise TextError("query_prompt and document_prompt are instead of prompts; leave that out.")
+        pair = prompts or "", query_prompt, document_prompt
+        if queries is None:
+            if gold is not None:
+                raise TextError("gold is the relevance of texts for queries; give queries, too.")
+            return self._ask(compared_prompts, PromptsResult, pair_options(texts, *pair))
+        scores = [1.0] * len(texts) if gold is None else list(map(float, gold))
+        if not len(texts) == len(queries) == len(scores):
+            counts = f"{len(queries):,} queries, {len(texts):,} texts and {len(scores):,} numbers of gold"
+            raise TextError(f"There are {counts}; give one text and one number for each query.")
+        rows = zip(queries, texts, scores, strict=True)
+        triples = [cell for query, text, score in rows for cell in (query, text, repr(score))]
+        return self._ask(ranked_prompts, PromptRanksResult, pair_options(triples, *pair))
 
     @checked
     def write_canary(self, path: str | PathLike[str], texts: Sequence[str] | None = None) -> CanaryResult:

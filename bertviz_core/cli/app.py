@@ -67,6 +67,10 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
+    "prompts": Command(
+        "prompts",
+        "Compare texts without a prompt, with prompts of queries and documents, and swapped: cosines, or ranks.",
+    ),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
         "predictions",

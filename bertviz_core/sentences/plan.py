@@ -19,6 +19,7 @@ from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.pooling import dense_layer
+from bertviz_core.sentences.prompts import convention_notice, convention_of
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
@@ -95,7 +96,8 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         verify_bundled(source.name, BUNDLED[source.name].small_files)
     modules = listed_modules(folder)
     if modules is None:
-        return SentencePlan("mean", reason=NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}"))
+        reason = NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}")
+        return _with_convention(source, SentencePlan("mean", reason=reason))
     encoder = weights_folder(source, settings)
     reader, config = _ModuleReader(folder, encoder), sentence_config(folder, encoder)
     for class_name, module_folder in modules:
@@ -109,6 +111,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         prompts=config.prompts,
         notices=_as_in_receipt(source, (*_encoder_notices(source), *reader.notices, *config.notices)),
     )
+    plan = _with_convention(source, plan)
     if reader.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
         return dataclasses.replace(plan, reason=f"{NO_PLAN_REASON.format(why=why)}{_prompt_note(plan.prompt)}")
@@ -121,6 +124,14 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         notices=(*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
+
+
+def _with_convention(source: ModelSource, plan: SentencePlan) -> SentencePlan:
+    """The plan with the prompts of the model's family, which are not applied, where the checkpoint names none."""
+    pair = None if offered_prompts(plan) else convention_of(source)
+    if pair is None:
+        return plan
+    return dataclasses.replace(plan, convention=pair, notices=(*plan.notices, convention_notice(pair)))
 
 
 def _as_in_receipt(source: ModelSource, notices: Iterable[str]) -> tuple[str, ...]:

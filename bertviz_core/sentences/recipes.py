@@ -164,11 +164,12 @@ def explain_vectors(
         tokenizers: the model's own first; that of tokenizer.json beside it where it reads texts otherwise.
         texts: the texts, one for each vector.
         vectors: the vectors, finite and none of zeros.
-        prompts: prompts to try beside none and those of the folder.
+        prompts: prompts to try beside none, those of the folder, and those of the model's family where it has none.
         progress: called with inputs tried and their number; may raise to cancel.
     """
     check_vectors(texts, vectors)
-    every_prompt = tuple(dict.fromkeys((plan.prompt, "", *(plan.prompts or {}).values(), *prompts)))
+    family = () if plan.convention is None else (plan.convention.query, plan.convention.document)
+    every_prompt = tuple(dict.fromkeys((plan.prompt, "", *(plan.prompts or {}).values(), *family, *prompts)))
     search = Search(loaded, plan, tokenizers, texts, vectors.astype(np.float64), every_prompt)
     with RUN_LOCK:
         check_recording(loaded)

@@ -47,6 +47,20 @@ class EdgeTokens:
     """Trailing token, such as [SEP]; None for none."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptPair:
+    """The prompts in front of queries and of documents."""
+
+    name: str
+    """Name of the pair: of a family of models, or where it comes from."""
+    query: str
+    """Prompt of a query; "" for none."""
+    document: str
+    """Prompt of a document; "" for none."""
+    source: str = ""
+    """Who says so, as part of a sentence."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SentencePlan:
     """Recipe for the vector of a sentence."""
@@ -76,6 +90,8 @@ class SentencePlan:
     """Unsupported parts of the checkpoint's modules, one sentence each."""
     from_checkpoint: bool = False
     """Whether the checkpoint specifies this pooling."""
+    convention: PromptPair | None = None
+    """Prompts that the family of the model is used with, if the checkpoint names none; they are not applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,3 +547,92 @@ class BitsComparison(OfModel):
     """Number of the full dimensions whose sign is the same in all texts."""
     trained: tuple[int, ...] = ()
     """Dimensions that the settings of the model name as trained; () for none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptedCosines(Noticed):
+    """Cosines of a list of sentences with some prompts in front of them."""
+
+    name: str
+    """What is in front of the sentences."""
+    query_prompt: str
+    """Prompt of the sentence that is compared, a row."""
+    document_prompt: str
+    """Prompt of the sentences that it is compared with, the columns."""
+    cosines: Float[np.ndarray, "sentences sentences"]
+    """Cosine of each sentence with every one."""
+    range: CosineRange
+    """Mean and percentiles over all different sentences."""
+    spread: float
+    """Standard deviation of these cosines, of ordered pairs."""
+    spearman: float
+    """Rank correlation of these cosines with those without a prompt; NaN if one side is constant."""
+    same_nearest: int
+    """Number of sentences that keep the nearest other one that they have without a prompt."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptComparison(OfModel):
+    """The cosines of a list of sentences without a prompt, with prompts, and with swapped ones."""
+
+    pair: PromptPair
+    """The prompts of queries and documents."""
+    sentences: tuple[str, ...]
+    """The sentences that are compared, at least 2."""
+    prompted: tuple[PromptedCosines, ...]
+    """Without a prompt first, then with the pair, then with other arrangements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptedRanks(Noticed):
+    """How documents are ranked for queries with some prompts in front of them."""
+
+    name: str
+    """What is in front of the texts."""
+    query_prompt: str
+    """Prompt of the queries."""
+    document_prompt: str
+    """Prompt of the documents."""
+    ranks: Int[np.ndarray, " relevant"]
+    """Rank of each relevant document among all for its query, from 1."""
+    reciprocal: Float[np.ndarray, " queries"]
+    """1 / rank of the first relevant document, for each query."""
+    ndcg: float
+    """nDCG of the first 10, mean over the queries."""
+    recall: float
+    """Share of the relevant documents among the first 10, mean over the queries."""
+
+    @property
+    def mrr(self) -> float:
+        """Mean over the queries of 1 / rank of the first relevant document."""
+        return float(self.reciprocal.mean())
+
+    @property
+    def first(self) -> float:
+        """Share of the queries with a relevant document in the first place."""
+        return float((self.reciprocal == 1).mean())
+
+    @property
+    def mean_rank(self) -> float:
+        """Mean rank of all relevant documents."""
+        return float(self.ranks.mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptRanking(OfModel):
+    """Ranks of the relevant documents of queries without a prompt, with prompts, and with swapped ones."""
+
+    pair: PromptPair
+    """The prompts of queries and documents."""
+    queries: tuple[str, ...]
+    """Different queries with a relevant document."""
+    documents: tuple[str, ...]
+    """Different documents; each is ranked for every query."""
+    query: Int[np.ndarray, " relevant"]
+    """Index of the query of each relevant document."""
+    document: Int[np.ndarray, " relevant"]
+    """Index of each relevant document."""
+    relevance: Float[np.ndarray, " relevant"]
+    """How relevant it is, above 0."""
+    prompted: tuple[PromptedRanks, ...]
+    """Without a prompt first, then with the pair, then with other arrangements."""

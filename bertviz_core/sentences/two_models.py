@@ -155,7 +155,7 @@ def table_pairs(
             raise TextError(
                 f"{quoted(table.name)} has no column {quoted(column, 60)} beside its texts; it has: {known}."
             )
-    numbers = [_number(each) for each in table.frame[score].tolist()]
+    numbers = [number_of(each) for each in table.frame[score].tolist()]
     others = ["" if pd.isna(each) else str(each).strip() for each in table.frame[second].tolist()]
     rows = zip(table.sentences, others, numbers, strict=True)
     whole = [(one, other, number) for one, other, number in rows if other and math.isfinite(number)]
@@ -175,12 +175,12 @@ def typed_pairs(lines: SentenceTable) -> tuple[tuple[str, ...], tuple[str, ...],
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
         cells = [cell.strip() for cell in line.split("\t")]
-        if len(cells) != 3 or not all(cells) or not math.isfinite(_number(cells[2])):
+        if len(cells) != 3 or not all(cells) or not math.isfinite(number_of(cells[2])):
             raise TextError(
                 f"Line {number} is no pair with its similarity: {quoted(line, 60)}. Write the first sentence, a "
                 "tab, the second sentence, a tab, and a number."
             )
-        pairs.append((cells[0], cells[1], _number(cells[2])))
+        pairs.append((cells[0], cells[1], number_of(cells[2])))
     firsts, seconds, gold = zip(*pairs, strict=True)
     return firsts, seconds, gold
 
@@ -190,7 +190,8 @@ def usual_column(names: Sequence[str], usual: Sequence[str]) -> str:
     return next((name for usual_name in usual for name in names if name.lower() == usual_name), "")
 
 
-def _number(value: object) -> float:
+def number_of(value: object) -> float:
+    """The number in a cell; NaN for anything else."""
     try:
         return float(str(value).strip())
     except ValueError:

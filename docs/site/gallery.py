@@ -40,6 +40,12 @@ SENTENCES = (
 )
 OTHER = {"other": "sre-embedding-model"}
 LABELLED = ("good\tI love it.", "bad\tIt broke at once.", "good\tWell made.", "bad\tA waste of money.")
+SEARCH = (
+    *("Who wrote Hamlet?", "Shakespeare finished the tragedy around 1600.", "1"),
+    *("Who wrote Hamlet?", "Who wrote Macbeth?", "0"),
+    *("Why is the sky blue?", "Air scatters short waves more than long ones.", "1"),
+    *("Why is the sky blue?", "Why is the sea salty?", "0"),
+)
 REVIEWS = ("I love it.", "good", "It broke at once.", "bad")
 
 
@@ -113,6 +119,7 @@ EXAMPLES: Mapping[str, Example] = {
     "query": LISTED.of(query_sentence="Where is the pet?"),
     "late-interaction": replace(LISTED, texts=SENTENCES[1:2]).of(query_sentence="Where is the pet?"),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), replace(LISTED, values=OTHER)),
+    "prompt-ranks": replace(LISTED, texts=SEARCH),
     "gold-cosines": replace(
         LISTED, texts=(*SENTENCES[:2], "4.5", *SENTENCES[1:3], "0.5", *SENTENCES[2:], "2.0"), values=OTHER
     ),

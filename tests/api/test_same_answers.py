@@ -37,6 +37,7 @@ from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
+from bertviz_core.questions.texts.prompts import compared_prompts
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
@@ -207,6 +208,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, "news.csv", "--column", "text", "-k", "2", "--dimensions", "64,384", "--oversampling", "1"),
             lambda: model().sentences(HEADLINES).bits(k=2, dimensions=[384, 64], oversampling=1),
             of_model(fewer_bits, *HEADLINES, nearest="2", dimensions="64,384", oversampling="1"),
+        ),
+    ),
+    "prompts": (
+        Face(
+            (MODEL, TEXT, PAIR, PET, "--prompts", "BGE"),
+            lambda: model().compare_prompts([TEXT, PAIR, PET], prompts="BGE"),
+            of_model(compared_prompts, TEXT, PAIR, PET, prompt_pair="BGE"),
         ),
     ),
     "rank": (

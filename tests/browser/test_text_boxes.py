@@ -43,11 +43,13 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
     "effect-spread": SENTENCES[:3],
     **dict.fromkeys(
-        ("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors", "dimensions", "bits"), SENTENCES
+        ("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors", "dimensions", "bits", "prompts"),
+        SENTENCES,
     ),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
     "ranking": SENTENCES,
+    "prompt-ranks": tuple(cell for text in SENTENCES[1:] for cell in (SENTENCES[0], text, "1")),
     "gold-cosines": tuple(
         cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
     ),

@@ -180,6 +180,22 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         PAIRS,
         ("sentences", {"view": "Two models", "other": COPY, "pooling": "max"}),
     ),
+    "prompts --set 'prompt_pair=BGE' --set pooling=max": (
+        PAIRS,
+        ("sentences", {"view": "Prompts", "prompt_pair": "BGE", "pooling": "max"}),
+    ),
+    "prompt-ranks --set prompt_pair=nomic-embed-text": (
+        tuple(cell for line in GOLD for cell in line.split("\t")),
+        (
+            "sentences",
+            {
+                "view": "Prompts",
+                "prompted": "queries with gold",
+                "prompt_pair": "nomic-embed-text",
+                "search_rows": "\n".join(GOLD),
+            },
+        ),
+    ),
     "poolings": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pooling-maps": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pair --layer 3 --pooling max --set cells=words": (

@@ -211,3 +211,23 @@ def test_what_cannot_be_known_is_not_named(place: int, folder: Path, opened: Ope
     assert not found.reproduced, (name, found.matches[0])
     assert found.matches[0].mean_cosine >= found.matches[1].mean_cosine - 1e-9
     assert found.matches[0].worst_cosine <= found.matches[0].mean_cosine
+
+
+def test_the_prompts_of_the_family_are_tried_by_themselves(tmp_path: Path) -> None:
+    """The folder names no prompts, and its name is that of a BGE model."""
+    from sentence_transformers.sentence_transformer import modules
+
+    torch.manual_seed(0)
+    transformer = modules.Transformer(str(save_tiny("bert", tmp_path / "bert")))
+    made = SentenceTransformer(modules=[transformer, modules.Pooling(HIDDEN, "mean")], device="cpu")
+    made.save(str(tmp_path / "bge-small-en-v1.5"))
+    prompt = "Represent this sentence for searching relevant passages: "
+    vectors = made.encode(list(TEXTS), prompt=prompt)
+    found = explained(
+        OpenedModel(str(tmp_path / "bge-small-en-v1.5"), Settings.from_environment(any_folder=True)), vectors
+    )
+    assert found.reproduced
+    assert found.matches[0].recipe.prompt == prompt
+    made.save(str(tmp_path / "of-no-family"))
+    other = explained(OpenedModel(str(tmp_path / "of-no-family"), Settings.from_environment(any_folder=True)), vectors)
+    assert not other.reproduced

@@ -23,6 +23,7 @@ from bertviz_core.questions.texts import (
     hidden_states,
     journey,
     number_formats,
+    prompts,
     sentences,
     tokens,
     two_models,
@@ -44,6 +45,7 @@ from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 from bertviz_core.questions.views.vectors import chunks as chunks_view
+from bertviz_core.questions.views.vectors import prompts as prompt_views
 from ui.components.frame import ARRIVE
 
 
@@ -180,6 +182,14 @@ ROWS: tuple[AddressName, ...] = (
     *_on("sentences", bits.QUERY_LINES, linked="on request"),
     *_on("sentences", _words("long_text", "the long text"), chunks.QUERY, linked="on request"),
     *_on("sentences", chunks_view.LONG_FROM, chunks.TOKENS, chunks.OVERLAP),
+    *_on("sentences", prompt_views.PROMPTED, prompts.PAIR, prompt_views.SEARCH_FROM),
+    *_on(
+        "sentences",
+        prompts.QUERY_TEXT,
+        prompts.DOCUMENT_TEXT,
+        _words("search_rows", "queries: a query, a document and its relevance a line"),
+        linked="on request",
+    ),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),

@@ -13,6 +13,7 @@ from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
+from bertviz_core.figures.sentences.prompts import moved_documents_frame, moved_pairs_frame
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
@@ -44,6 +45,7 @@ from bertviz_core.questions.tables.predictions import (
     prediction_json,
     prediction_lines,
 )
+from bertviz_core.questions.tables.prompts import COMPARED_PROMPTS, RANKED_PROMPTS
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
@@ -56,6 +58,8 @@ from bertviz_core.sentences.results import (
     BitsComparison,
     DimensionCurve,
     Neighbours,
+    PromptComparison,
+    PromptRanking,
     SentenceVectors,
     VectorExplanation,
 )
@@ -285,6 +289,30 @@ class ChunksResult(Result[LateChunks]):
     def shares(self) -> PositionShares:
         """The share of each position in the vector of the text."""
         return self.data.shares
+
+
+class PromptsResult(Result[PromptComparison]):
+    """The cosines of a list without a prompt, with prompts, and swapped; `to_pandas()` has a row per arrangement."""
+
+    figures = ("prompts",)
+    _faces = COMPARED_PROMPTS
+
+    @checked
+    def moved(self) -> pd.DataFrame:
+        """All pairs with cosine and rank without prompts and with them, what moved most first."""
+        return moved_pairs_frame(self.data)
+
+
+class PromptRanksResult(Result[PromptRanking]):
+    """Ranks of relevant documents without a prompt, with prompts, and swapped; a row per arrangement in the table."""
+
+    figures = ("prompt-ranks",)
+    _faces = RANKED_PROMPTS
+
+    @checked
+    def moved(self) -> pd.DataFrame:
+        """All relevant documents with their ranks without prompts and with them, what moved most first."""
+        return moved_documents_frame(self.data)
 
 
 class DimensionsResult(Result[DimensionCurve]):

@@ -116,6 +116,16 @@ PRINTED: Mapping[str, str] = {
         "print(result.first_numbers, result.second_numbers, result.difference)"
     ),
     "probe-answer": "print(result.labels, result.probabilities)",
+    "prompt-ranks": (
+        "for each in result.prompted:\n"
+        "    print(each.name, each.mrr, each.ndcg, each.recall, each.first, each.mean_rank)\n"
+        "print(result.query, result.document, [each.ranks for each in result.prompted])"
+    ),
+    "prompts": (
+        "for each in result.prompted:\n"
+        "    print(each.name, each.range.mean, each.spread, each.spearman, each.same_nearest)\n"
+        "    print(each.cosines)   # (sentences as queries, sentences as documents)"
+    ),
     "ranking": (
         "print(result.order)   # the places in the list, from 0, by descending score\n"
         "print(result.scores, result.cosines, result.rise)   # in the order of the list"

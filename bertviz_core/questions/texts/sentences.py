@@ -18,6 +18,7 @@ from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence
 from bertviz_core.sentences.encoding import sentence_vectors as encoded
 from bertviz_core.sentences.plan import NO_PROMPT, adapted, offered_prompts, prompt_named, recommended
 from bertviz_core.sentences.pooling import offered_poolings, token_pair_shares
+from bertviz_core.sentences.prompts import search_notice
 from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,
@@ -204,6 +205,7 @@ def encoded_by(
 ) -> Answer[SentenceVectors]:
     """Embed sentences according to a plan."""
     vectors = encoded(opened.loaded, opened.tokenizer, sentences, plan, dtype, progress, store)
+    vectors = replace(vectors, notices=(*vectors.notices, *search_notice(plan, sentences)))
     return replace(answered(opened, vectors, (plan.reason, *vectors.notices)), texts=vectors.sentences)
 
 

@@ -59,6 +59,7 @@ from bertviz_core.questions.tables.two_models.sentences import (
     where_pairs_lie,
 )
 from bertviz_core.questions.texts.bits import CALIBRATION, NEAREST, OVERSAMPLING, QUERIES_FROM, own_queries
+from bertviz_core.questions.texts.prompts import PAIR
 from bertviz_core.questions.texts.sentences import (
     BFLOAT16,
     CELLS,
@@ -110,6 +111,7 @@ from bertviz_core.questions.view import (
 from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import chunks as long
+from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
@@ -578,6 +580,7 @@ VIEWS = (
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
+    View("Prompts", (PROMPTED, PAIR), None, MADE),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),

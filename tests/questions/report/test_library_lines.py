@@ -123,6 +123,8 @@ CASES: Mapping[str, Case] = {
     "predictions-compared": Case("tags", values={"other": ROUNDED}),
     "probe": Case(texts=TYPED, values={"pooling": "max"}),
     "probe-answer": Case(values={"target": "probe:probe.zip"}),
+    "prompts": Case(texts=LISTED, values={"prompt_pair": "BGE", "pooling": "max"}),
+    "prompt-ranks": Case(texts=GOLD, values={"prompt_pair": "typed", "query_prompt_text": "the river : "}),
     "query": Case(texts=LISTED, values={"query_sentence": "a pet"}),
     "ranking": Case("classes", LISTED, values={"query_sentence": "a pet", "label": "neutral", "beside": "own"}),
     "removal": OF_COSINE._replace(values={"target": "cosine", "count": "2", "removed_for": "its mean"}),
