@@ -191,6 +191,8 @@ def usual_column(names: Sequence[str], usual: Sequence[str]) -> str:
 
 
 def _number(value: object) -> float:
+    if isinstance(value, bool):
+        return float(value)
     try:
         return float(str(value).strip())
     except ValueError:

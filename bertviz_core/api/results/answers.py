@@ -163,6 +163,19 @@ class RankingResult(Result[Ranking]):
         return self.data.scores
 
     @property
+    def logits(self) -> Float[np.ndarray, " texts"]:
+        """Logit of each score, in the order of the list; the score itself for late interaction."""
+        return self.data.logits
+
+    @property
+    def equal_scores(self) -> dict[str, int] | None:
+        """Number format -> number of scores that equal another one in it although their logits differ.
+
+        The formats are float32, float16, bfloat16, and "printed", with 4 decimals; None for late interaction.
+        """
+        return self.data.equal_scores
+
+    @property
     def order(self) -> Int[np.ndarray, " texts"]:
         """Indices of the texts by descending score."""
         return self.data.order

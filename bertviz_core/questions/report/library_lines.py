@@ -108,7 +108,8 @@ PRINTED: Mapping[str, str] = {
     "probe-answer": "print(result.labels, result.probabilities)",
     "ranking": (
         "print(result.order)   # the places in the list, from 0, by descending score\n"
-        "print(result.scores, result.cosines, result.rise)   # in the order of the list"
+        "print(result.scores, result.cosines, result.rise)   # in the order of the list\n"
+        "print(result.logits, result.equal_scores)   # scores that a number format makes equal"
     ),
     "removal": (
         "for curve in result.curves:\n"

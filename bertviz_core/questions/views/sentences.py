@@ -13,6 +13,8 @@ from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure, token_pairs_figure
 from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
 from bertviz_core.figures.sentences.ranking import (
+    equal_words,
+    has_logits,
     interaction_frame,
     late_interaction_figure,
     moved_words,
@@ -436,7 +438,7 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"where a line falls to the right, {score} puts the text higher."
     )
     drawn = f"The first {RANKED_ROWS} of {len(frame):,} texts are drawn; the table has all."
-    lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else [])]
+    lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else []), *filter(None, (equal_words(ranking),))]
     how = texts.RANKED_BY_TOKENS if ranking.by_tokens else texts.RANKED_BY_HEAD
     yield Figure.of(
         ranking_figure,
@@ -462,7 +464,8 @@ def _ranked_text(ranking: Ranking, opened: Opened, ask: Ask, options: Options) -
     score, cosine = float(ranking.scores[index]), float(ranking.cosines[index])
     yield Text(escape_markdown(text))
     by_cosine = f"cosine **{decimals(cosine)}**, place {int(ranking.cosine_rank[index]):,}"
-    yield Text(f"score **{decimals(score)}**, place {place + 1}; {by_cosine}")
+    logit = f", logit **{decimals(float(ranking.logits[index]))}**" if has_logits(ranking) else ""
+    yield Text(f"score **{decimals(score)}**{logit}, place {place + 1}; {by_cosine}")
     if len(text) + len(query) > LONGEST_LINKED:
         words = f"Query and text have more than {LONGEST_LINKED:,} characters, too many for a link: copy them."
         yield Text(words, "caption")
