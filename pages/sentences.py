@@ -3,7 +3,12 @@
 from bertviz_core.questions.views.sentences import VIEWS, about_sentences
 from ui.cache.shared_model import SentenceModel
 from ui.engine import show_page
-from ui.views.sentences import map_view, outside_vectors_view, sentence_input, two_models_view
+from ui.views.sentences import labelled_view, map_view, outside_vectors_view, sentence_input, two_models_view
 
-SPECIAL = {"Two models": two_models_view, "Outside vectors": outside_vectors_view, "Map": map_view}
+SPECIAL = {
+    "Two models": two_models_view,
+    "Outside vectors": outside_vectors_view,
+    "Threshold": labelled_view,
+    "Map": map_view,
+}
 show_page("sentences", VIEWS, about_sentences, (), SPECIAL, sentence_input, SentenceModel)

@@ -66,6 +66,10 @@ COMMANDS: Mapping[str, Command] = {
         "predictions",
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",
     ),
+    "thresholds": Command(
+        "thresholds",
+        "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",

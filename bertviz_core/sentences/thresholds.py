@@ -116,7 +116,7 @@ def resampled_threshold(
         true = (drawn * positive).cumsum(axis=1)
         positives = true[:, -1:]
         both = (positives[:, 0] > 0) & (positives[:, 0] < count)
-        f1 = np.where(ends & (every > 0), 2 * true / (every + positives), -1.0)[both]
+        f1 = np.where(ends & (every > 0), 2 * true / np.maximum(every + positives, 1), -1.0)[both]
         # A score of no pair of the sample divides it as the next higher one does, which comes first.
         best.append(ordered[f1.argmax(axis=1)])
     chosen = np.concatenate(best)
@@ -156,9 +156,14 @@ def gold_labels(gold: Float[np.ndarray, " pairs"], cut: float | None = None) -> 
             )
     labels = gold >= cut
     if labels.all() or not labels.any():
-        which = "1 or 0" if low == high and low in (0.0, 1.0) else f"above and below {digits(cut)}"
-        what = f"All {counted(len(gold), 'pair')} have one label, and a threshold divides two; give pairs with {which}"
-        raise TextError(what, *(() if low == high else (", or another ", Named("cut"))), ".")
+        every = f"All {counted(len(gold), 'pair')}"
+        if low == high:
+            raise TextError(
+                f"{every} have the label {digits(low)}, and a threshold divides two kinds; add pairs of the other kind."
+            )
+        kind = "positive" if labels.all() else "negative"
+        between = f"={digits(cut)}; give a number above {digits(low)}, up to {digits(high)}."
+        raise TextError(f"{every} are {kind} with ", Named("cut"), between)
     return GoldLabels(cut, labels, notices)
 
 

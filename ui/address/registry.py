@@ -15,7 +15,7 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
+from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking, thresholds
 from bertviz_core.questions.texts import (
     attention,
     hidden_states,
@@ -32,6 +32,7 @@ from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
+from bertviz_core.questions.views import thresholds as threshold_view
 from bertviz_core.questions.views import training as run_of_training
 from ui.components.frame import ARRIVE
 
@@ -185,6 +186,11 @@ ROWS: tuple[AddressName, ...] = (
         sentence_views.GOLD_FROM,
         vectors.OUTSIDE_FROM,
         vectors.MISTAKE,
+        threshold_view.LABELLED_FROM,
+        thresholds.SCORED_BY,
+        thresholds.NUMBER,
+        thresholds.CUT,
+        thresholds.PRECISION,
     ),
     *_on("sentences", _words("tried_prompts", "prompts to try for vectors of a file, one a line"), linked="on request"),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),

@@ -42,11 +42,19 @@ from bertviz_core.questions.tables.predictions import (
     prediction_lines,
 )
 from bertviz_core.questions.tables.texts import SIMILARITY
+from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors, VectorExplanation
+from bertviz_core.sentences.results import (
+    DimensionCurve,
+    Neighbours,
+    PairThresholds,
+    SentenceVectors,
+    Threshold,
+    VectorExplanation,
+)
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
 
@@ -240,6 +248,32 @@ class VectorExplanationResult(Result[VectorExplanation]):
 
     figures = ("vector-recipes",)
     _faces = EXPLANATION
+
+
+class ThresholdsResult(Result[PairThresholds]):
+    """Precision, recall and F1 of labelled pairs for every threshold of their scores.
+
+    Table: one row per threshold, ascending: threshold, precision and recall with the ends of their 95 % intervals, F1,
+    and the numbers of true and false positives and negatives.
+    """
+
+    figures = ("thresholds",)
+    _faces = THRESHOLDS
+
+    @property
+    def best(self) -> Threshold:
+        """The threshold with the largest F1."""
+        return self.data.best
+
+    @property
+    def reaching(self) -> Threshold | None:
+        """The lowest threshold that reaches the chosen precision; None if there is none."""
+        return self.data.reaching
+
+    @property
+    def scores(self) -> Float[np.ndarray, " pairs"]:
+        """Score of each pair."""
+        return self.data.scores
 
 
 class DimensionsResult(Result[DimensionCurve]):

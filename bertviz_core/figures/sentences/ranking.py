@@ -15,7 +15,6 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, e
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
 from bertviz_core.predictions.results import LateInteraction, Ranking
-from bertviz_core.predictions.saturation import PLACES
 from bertviz_core.text import counted, decimals, shortened, tied
 
 ROW, ROWS = 34, 20
@@ -25,7 +24,7 @@ BARS, SLIM_BARS = 0.66, 0.42
 SCORE, LOGIT, RISE, COSINE = 56, 66, 48, 46
 """Pixels of a score after its bar, of its logit, of the places gained before a line, and of a cosine after it."""
 MARGIN, LONGEST_QUERY = 8, 50
-FORMAT_WORDS = {"printed": f"as printed with {PLACES} decimals"}
+FORMAT_WORDS = {"printed": "as printed with 4 decimals"}
 
 
 def rise_text(rise: int) -> str:

@@ -112,6 +112,7 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.questions.views.sentences_texts import neighbour_parts
+from bertviz_core.questions.views.thresholds import CONTROLS, FOLDED
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
@@ -590,6 +591,7 @@ VIEWS = (
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
+    View("Threshold", CONTROLS, None, FOLDED),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),

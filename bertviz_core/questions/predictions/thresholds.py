@@ -3,15 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.late_interaction import interaction_scores
 from bertviz_core.predictions.results import LATE_INTERACTION
+from bertviz_core.predictions.saturation import equal_scores
 from bertviz_core.predictions.scoring import paired_scores, ranking_class
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
@@ -106,7 +108,17 @@ PRECISION = Param(
     label="Precision to reach",
     values=lambda *_: PRECISIONS,
 )
-CLASS = replace(LABEL, values=head_classes)
+SCORES = (SCORED_BY, replace(LABEL, values=head_classes, label="Class of the score"), NUMBER)
+"""Parameters of the score, as a page has them."""
+
+
+def by_cosine(opened: Opened, options: Options) -> bool:
+    """Whether the cosine scores the pairs."""
+    return _scored_by(opened, options) == BY_COSINE
+
+
+VECTORS = tuple(replace(each, applies=by_cosine) for each in (*PLAN, QUERY_PROMPT))
+"""Parameters of the vectors, as a page has them."""
 
 
 class LabelledPairs(NamedTuple):
@@ -135,18 +147,22 @@ def threshold_options(
     return Options(cells, task=task, values={key: value for key, value in values.items() if value})
 
 
-def labelled_pairs(pairs: Sequence[Sequence[str]], labels: Sequence[Any]) -> tuple[list[str], list[str], list[float]]:
+def labelled_pairs(
+    pairs: Sequence[Sequence[str]], labels: ArrayLike
+) -> tuple[list[str], list[str], list[float]]:  # fmt: skip
     """Check pairs and labels of a program of the reader's: first texts, second texts, and labels as numbers."""
-    if len(pairs) != len(labels):
-        raise TextError(f"{counted(len(pairs), 'pair')} came with {counted(len(labels), 'label')}; give one for each.")
-    wrong = next((place for place, pair in enumerate(pairs, start=1) if isinstance(pair, str) or len(pair) != 2), 0)
-    if wrong:
-        raise TextError(f"Pair {wrong:,} is not two texts; give pairs (first, second).")
     try:
-        numbers = [float(label) for label in labels]
+        numbers = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TextError("A label is no number; give each pair 0 or 1, or a similarity.") from error
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs], numbers
+    if numbers.shape != (len(pairs),):
+        raise TextError(
+            f"{counted(len(pairs), 'pair')} came with labels of the shape {numbers.shape}; give one for each."
+        )
+    wrong = next((place for place, pair in enumerate(pairs, start=1) if len(pair) != 2), 0)
+    if wrong:
+        raise TextError(f"Pair {wrong:,} is not two texts; give pairs (first, second).")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs], numbers.tolist()
 
 
 def _pairs(options: Options) -> LabelledPairs:
@@ -181,7 +197,9 @@ def _parsed(param: Param, options: Options, least: float, most: float, default: 
 def _precision(options: Options) -> float:
     precision = _parsed(PRECISION, options, 0, 1, float(PRECISIONS[0]))
     if not precision:
-        raise TextError("Every threshold has a precision of 0 or more; give ", Named(PRECISION.key), " above 0, up to 1.")
+        raise TextError(
+            "Every threshold has a precision of 0 or more; give ", Named(PRECISION.key), " above 0, up to 1."
+        )
     return precision
 
 
@@ -244,6 +262,13 @@ def _by_cosine(opened: Opened, options: Options, pairs: LabelledPairs, job: Job[
     return Scored(BY_COSINE, "", cosines, None, 0, notices)
 
 
+def _equal(scored: Scored) -> list[str]:
+    """How many scores are equal although their logits differ, which a threshold cannot divide."""
+    equal = 0 if scored.logits is None else equal_scores(scored.scores, scored.logits)["float32"]
+    what = f"{equal:,} of {counted(len(scored.scores), 'score')} equal another one although their logits differ: the "
+    return [f"{what}{scored.name} rounds them to one number. Take a threshold of the logit."] if equal else []
+
+
 WAYS = {BY_COSINE: _by_cosine, BY_HEAD: _by_head, BY_TOKENS: _by_tokens}
 
 
@@ -301,7 +326,7 @@ def thresholds(opened: Opened, options: Options, job: Job[PairThresholds]) -> An
         seed=SEED,
         target=target,
         reaching=None if reaching is None else threshold_at(curve, reaching, count),
-        notices=tuple(dict.fromkeys((*cut, *gold.notices, *scored.notices))),
+        notices=tuple(dict.fromkeys((*cut, *gold.notices, *([] if by_logit else _equal(scored)), *scored.notices))),
     )
     return replace(
         answered(opened, result, result.notices, pair_thresholds=result), texts=(*pairs.firsts, *pairs.seconds)
