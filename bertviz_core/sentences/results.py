@@ -501,8 +501,8 @@ class Threshold:
     threshold: float
     """The lowest score that counts as positive."""
     above: float | None
-    """The next lower score of a pair; all thresholds above it, up to this one, divide the pairs in the same way. None if
-    there is none."""
+    """The next lower score of a pair; all thresholds above it, up to this one, divide the pairs in the same way. None
+    if there is none."""
     precision: float
     """Share of the pairs at the threshold or above that are positive."""
     precision_interval: tuple[float, float]

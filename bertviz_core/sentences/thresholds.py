@@ -94,7 +94,7 @@ class Resampled(NamedTuple):
 
     interval: tuple[float, float]
     """Its interval for 95 % of them."""
-    count: int
+    samples: int
     """Number of samples that have both labels."""
 
 
@@ -151,8 +151,8 @@ def gold_labels(gold: Float[np.ndarray, " pairs"], cut: float | None = None) -> 
         cut = 1.0 if words else (low + high) / 2
         if not words and low < high:
             notices = (
-                f"The gold similarities go from {digits(low)} to {digits(high)}; pairs with {digits(cut)} or more count "
-                "as positive.",
+                f"The gold similarities go from {digits(low)} to {digits(high)}; pairs with {digits(cut)} or more "
+                "count as positive.",
             )
     labels = gold >= cut
     if labels.all() or not labels.any():
@@ -180,8 +180,8 @@ def check_scores(model: str, scores: Float[np.ndarray, " pairs"]) -> None:
     broken = int((~np.isfinite(scores)).sum())
     if broken:
         raise CheckpointError(
-            f"{quoted(model)} gives NaN or infinity for {broken:,} of {counted(len(scores), 'pair')}, which no threshold "
-            "divides; look at its weights on the page Checkpoint."
+            f"{quoted(model)} gives NaN or infinity for {broken:,} of {counted(len(scores), 'pair')}, which no "
+            "threshold divides; look at its weights on the page Checkpoint."
         )
 
 

@@ -116,7 +116,7 @@ def test_bootstrap_samples_give_the_thresholds_that_a_loop_over_them_gives(seed:
         f1 = 2 * true / (np.array([(one >= value).sum() for value in values]) + side.sum())
         best.append(values[f1.argmax()])
     found = resampled_threshold(scores, labels)
-    assert found.count == len(best)
+    assert found.samples == len(best)
     assert found.interval == tuple(np.percentile(best, (2.5, 97.5), method="nearest"))
 
 

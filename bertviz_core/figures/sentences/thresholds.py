@@ -195,6 +195,7 @@ def thresholds_figure(pair_thresholds: PairThresholds) -> FigureSpec:
     title = f"Thresholds of the {score_title(result)} for {counted(len(result.labels), 'pair')} — {result.model}"
     about = (
         f"{best_words(result)} {reaching_words(result)} "
-        f"Average precision {decimals(result.curve.average_precision, 3)}; {result.positives:,} positive and {result.negatives:,} negative pairs; bands: Wilson's 95 % intervals."
+        f"Average precision {decimals(result.curve.average_precision, 3)}; "
+        f"{result.positives:,} positive and {result.negatives:,} negative pairs; bands: Wilson's 95 % intervals."
     )
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", threshold_lines, result)

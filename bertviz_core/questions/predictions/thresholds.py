@@ -197,9 +197,7 @@ def _parsed(param: Param, options: Options, least: float, most: float, default: 
 def _precision(options: Options) -> float:
     precision = _parsed(PRECISION, options, 0, 1, float(PRECISIONS[0]))
     if not precision:
-        raise TextError(
-            "Every threshold has a precision of 0 or more; give ", Named(PRECISION.key), " above 0, up to 1."
-        )
+        raise TextError("Every threshold has a precision above 0; give ", Named(PRECISION.key), " above 0, up to 1.")
     return precision
 
 
@@ -257,7 +255,7 @@ def _by_cosine(opened: Opened, options: Options, pairs: LabelledPairs, job: Job[
         sides.append(sentence_vectors(opened.loaded, opened.tokenizer, texts, one, progress=progress))
     first, second = (unit(each.vectors) for each in sides)
     cosines = np.clip(np.einsum("pd,pd->p", first, second, dtype=np.float64), -1, 1)
-    notices = () if own_plan(opened).from_checkpoint else (plan.reason,)
+    notices: tuple[str, ...] = () if own_plan(opened).from_checkpoint else (plan.reason,)
     notices += tuple(notice for each in sides for notice in each.notices)
     return Scored(BY_COSINE, "", cosines, None, 0, notices)
 
@@ -322,7 +320,7 @@ def thresholds(opened: Opened, options: Options, job: Job[PairThresholds]) -> An
         curve=curve,
         best=threshold_at(curve, best_place(curve), count),
         resampled=resampled.interval,
-        resamples=resampled.count,
+        resamples=resampled.samples,
         seed=SEED,
         target=target,
         reaching=None if reaching is None else threshold_at(curve, reaching, count),

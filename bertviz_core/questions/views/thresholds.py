@@ -42,20 +42,20 @@ CONTROLS = (
 FOLDED = VECTORS
 """Its controls, and those behind a button."""
 NO_PAIRS = (
-    "Under **Pairs**, write pairs of texts with their labels, 1 or 0, or choose a file with two columns of texts and one "
-    "of labels."
+    "Under **Pairs**, write pairs of texts with their labels, 1 or 0, or choose a file with two columns of texts and "
+    "one of labels."
 )
 EXPLANATION = (
     "Each pair has a score: the cosine of its two vectors, or what the head of a reranker gives for the first text as "
     "the query and the second. With a threshold, pairs with that score or more count as positive. *Precision* is the "
-    "share of them that are positive by their label, *recall* the share of the positive pairs that are among them, *F1* "
-    "their harmonic mean. There are as many thresholds as there are different scores; between two scores nothing "
+    "share of them that are positive by their label, *recall* the share of the positive pairs that are among them, "
+    "*F1* their harmonic mean. There are as many thresholds as there are different scores; between two scores nothing "
     "changes. The bands are Wilson's 95 % intervals (Wilson 1927): few pairs above a threshold tell little about its "
-    "precision. *Average precision* is the mean of the precisions, weighted by the rise of the recall from one threshold "
-    "to the next, as scikit-learn computes it. The bootstrap draws as many pairs with replacement 1,000 times (seed 0) "
-    "and looks for the threshold with the largest F1 in each. The threshold is chosen and measured on the same pairs, so "
-    "precision and recall on other pairs tend to be lower; and the precision depends on the share of positive pairs, "
-    "which is often far smaller in use than in a labelled file."
+    "precision. *Average precision* is the mean of the precisions, weighted by the rise of the recall from one "
+    "threshold to the next, as scikit-learn computes it. The bootstrap draws as many pairs with replacement 1,000 "
+    "times (seed 0) and looks for the threshold with the largest F1 in each. The threshold is chosen and measured on "
+    "the same pairs, so precision and recall on other pairs tend to be lower; and the precision depends on the share "
+    "of positive pairs, which is often far smaller in use than in a labelled file."
 )
 FEW, HEIGHT, MOST = 8, 330, 200
 """Most rows of a table that is not scrolled, pixels of one that is, and most rows."""
