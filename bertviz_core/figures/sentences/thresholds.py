@@ -18,6 +18,8 @@ BOTTOM_OF_CURVES, TOP_OF_PAIRS = 0.42, 0.33
 """Shares of the height of the plot."""
 BINS = 24
 """Most bars of the distribution, about."""
+MOST_WHOLE = 1e6
+"""Least number that is not written as a whole one."""
 DRAWN = 2_000
 """Most thresholds that are drawn, evenly over all."""
 SIDES = (("positive", "solid"), ("negative", "dot"))
@@ -76,9 +78,9 @@ def reaching_words(result: PairThresholds) -> str:
 def sampled_words(result: PairThresholds) -> str:
     """Which threshold other pairs would give, in one sentence."""
     low, high = (decimals(end) for end in result.resampled)
-    between = "below every score" if result.best.above is None else f"above {decimals(result.best.above)}"
+    above = "" if result.best.above is None else f" above {decimals(result.best.above)}"
     return (
-        f"A threshold {between}, up to {decimals(result.best.threshold)}, divides these pairs in the same way. In 95 % "
+        f"Every threshold{above} up to {decimals(result.best.threshold)} divides these pairs in the same way. In 95 % "
         f"of {result.resamples:,} bootstrap samples of the pairs F1 is largest at {low} to {high}."
     )
 
@@ -110,11 +112,12 @@ def pair_frame(result: PairThresholds) -> pd.DataFrame:
     above = result.scores >= result.best.threshold
     sides = np.where(result.labels == above, "", np.where(above, "false positive", "false negative"))
     logits = {} if result.logits is None or result.score_name == "logit" else {"logit": result.logits}
+    whole = bool((result.gold == np.round(result.gold)).all() and np.abs(result.gold).max() < MOST_WHOLE)
     columns = {
         "pair": np.arange(len(sides)) + 1,
         "score": result.scores,
         **logits,
-        "gold": result.gold,
+        "gold": result.gold.astype(np.int64) if whole else result.gold,
         "positive": result.labels,
         "mistake": sides,
         "first text": result.first_texts,
@@ -146,16 +149,17 @@ def threshold_lines(result: PairThresholds, title: str, theme: Theme) -> go.Figu
     figure.update_layout(
         xaxis={**axis, "anchor": "y2", "title": escape(score_title(result))},
         yaxis={"domain": [BOTTOM_OF_CURVES, 1], "range": [0, 1.03], "title": "share"},
+        legend={"traceorder": "normal"},
         yaxis2={"domain": [0, TOP_OF_PAIRS], "anchor": "x", "rangemode": "tozero", "title": "pairs"},
     )
     return even_axes(figure, theme)
 
 
 def _range(result: PairThresholds) -> tuple[float, float, float]:
-    """Lowest and highest edge of the bars, and their width, a round number."""
+    """Lowest and highest edge of the bars, one of them empty below all scores, and their width, a round number."""
     low, high = float(result.scores.min()), float(result.scores.max())
     width = round_limit((high - low) / BINS) if high > low else 0.05
-    return float(np.floor(low / width) * width), float((np.floor(high / width) + 1) * width), width
+    return float((np.floor(low / width) - 1) * width), float((np.floor(high / width) + 1) * width), width
 
 
 def _add_pairs(

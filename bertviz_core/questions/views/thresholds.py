@@ -101,7 +101,7 @@ def _mistakes(result: PairThresholds) -> Iterator[Part]:
     if wrong > MOST:
         yield Text(f"The first {MOST} of {wrong:,}, the farthest from the threshold.", "caption")
     height: int | Literal["auto"] = "auto" if wrong <= FEW else HEIGHT
-    frame = pair_frame(result).iloc[: min(wrong, MOST)]
+    frame = pair_frame(result).iloc[: min(wrong, MOST)].drop(columns="positive")
     yield Table(frame, "Pairs on the wrong side of the threshold, the farthest first", height)
 
 
