@@ -144,7 +144,7 @@ def _spelled(command: str | None, name: str) -> str:
     """Spelling of a parameter for a command: an option, or a setting of a figure."""
     if command in ("figure", "table") and name not in (*COMMON, "pair", "task"):
         return f"--set {name}"
-    return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name}"
+    return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name.replace('_', '-')}"
 
 
 def _refused(sentence: str) -> int:

@@ -127,6 +127,12 @@ PRINTED: Mapping[str, str] = {
     "states-compared": "print(result.cosines)   # (hidden states, tokens)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
+    "thresholds": (
+        "print(result.best)   # the threshold with the largest F1\n"
+        "print(result.reaching)   # the lowest one with the precision; None if there is none\n"
+        "print(result.curve.thresholds, result.curve.precision, result.curve.recall, result.curve.f1)\n"
+        "print(result.scores)   # of the pairs"
+    ),
     "training-cka": "print(result.cka)   # (checkpoints, hidden states)",
     "training-entropy": "print(result.entropy)   # (checkpoints, layers, heads)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",

@@ -113,7 +113,7 @@ def _plain(opened: Opened, options: Options) -> Options:
     """The pairs, or those of the example, and of the parameters those that are not the default."""
     own = {"scored_by": offered_scores(opened, options)[0], "threshold_of": "score", PRECISION.key: PRECISIONS[0]}
     keys = [param.key for param in (*SCORES, CUT, PRECISION)]
-    values = {key: options.get(key) for key in keys if options.get(key) != own.get(key, "")}
+    values = {key: options.get(key) for key in keys if options.get(key) not in ("", own.get(key))}
     if by_cosine(opened, options):
         vectors = vector_options(opened, replace(options, texts=options.texts or ("",))).values
         values |= {key: value for key, value in vectors.items() if key != BFLOAT16.key}
