@@ -20,6 +20,7 @@ from bertviz_core.api.results.answers import (
     PromptsResult,
     RankingResult,
     SentencesResult,
+    ThresholdsResult,
     VectorExplanationResult,
 )
 from bertviz_core.api.results.runs import JourneyResult, TokensResult, TraceResult
@@ -40,6 +41,7 @@ from bertviz_core.questions.models.checkpoints import adapter_updates, load_repo
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
+from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
 from bertviz_core.questions.texts.chunks import chunk_options, late_chunks
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
@@ -208,6 +210,42 @@ class ModelOfLists(ModelComparisons):
             BertvizError: the text is empty or a single token, or the chunks are larger than what the model reads.
         """
         return self._ask(late_chunks, ChunksResult, chunk_options(text, tokens, overlap, query))
+
+    @checked
+    def thresholds(
+        self,
+        pairs: Sequence[Sequence[str]],
+        labels: ArrayLike,
+        *,
+        precision: float = 0.9,
+        cut: float | None = None,
+        scored_by: str | None = None,
+        threshold_of: str = "score",
+        label: str | None = None,
+        pooling: str | None = None,
+    ) -> ThresholdsResult:
+        """Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with 95 % intervals.
+
+        Args:
+            pairs: two texts each; the first is the query of a reranker. At least 4, at most 10,000.
+            labels: for each pair 1 or 0 (True or False), or its gold similarity.
+            precision: the precision that is to be reached, 0 to 1.
+            cut: the least gold similarity of a positive pair; defaults to 1 for labels 0 and 1, otherwise to the middle
+                between the lowest and the highest.
+            scored_by: "cosine", "head" or "late interaction"; defaults to the head of a reranker, and to the cosine for
+                other models.
+            threshold_of: "score" or "logit", of a head.
+            label: the class whose probability is the score; defaults to "entailment".
+            pooling: pooling of the cosine; defaults to that of the checkpoint.
+
+        Raises:
+            BertvizError: a pair is not two texts or a label no number, all pairs have one label, or they are too few or
+                too many.
+        """
+        values = {"precision": str(precision), "cut": "" if cut is None else str(cut), "scored_by": scored_by or ""}
+        values |= {"threshold_of": threshold_of, "label": label or "", "pooling": pooling or ""}
+        options = threshold_options(labelled_pairs(pairs, labels), values, self.task)
+        return self._ask(thresholds, ThresholdsResult, options)
 
     @checked
     def rank(

@@ -283,7 +283,7 @@ Returned = TypeVar("Returned")
 Texts = list[str] | tuple[str, ...]
 """Several texts; NumPy arrays and pandas series are also accepted."""
 KINDS: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
-MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers"}
+MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers", Sequence[str]: "pairs of texts"}
 LISTS = (Sequence, list, tuple)
 """Annotations for which any sequence except a text is accepted."""
 SHOWN = 3

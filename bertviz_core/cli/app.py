@@ -76,6 +76,10 @@ COMMANDS: Mapping[str, Command] = {
         "predictions",
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",
     ),
+    "thresholds": Command(
+        "thresholds",
+        "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",
@@ -150,7 +154,7 @@ def _spelled(command: str | None, name: str) -> str:
     """Spelling of a parameter for a command: an option, or a setting of a figure."""
     if command in ("figure", "table") and name not in (*COMMON, "pair", "task"):
         return f"--set {name}"
-    return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name}"
+    return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name.replace('_', '-')}"
 
 
 def _refused(sentence: str) -> int:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bertviz_core.predictions.saturation import equal_scores
 from bertviz_core.text import decimals, quoted
 from bertviz_core.trace.results import Noticed, OfModel, OfText, OfTwoModels
 
@@ -337,6 +338,14 @@ class Ranking(Noticed):
     def by_tokens(self) -> bool:
         """Whether late interaction scores the texts; a head otherwise."""
         return self.score_name == LATE_INTERACTION
+
+    @property
+    def equal_scores(self) -> dict[str, int] | None:
+        """Number format -> number of scores that equal another one in it although their logits differ.
+
+        The formats are float32, float16, bfloat16, and "printed", with 4 decimals; None for late interaction.
+        """
+        return None if self.by_tokens else equal_scores(self.scores, self.logits)
 
     @property
     def order(self) -> Int[np.ndarray, " texts"]:

@@ -128,7 +128,25 @@ def pair_scores(
     label: str = "",
     progress: Progress = no_progress,
 ) -> PairScores:
-    """Score the pairs (query, text), run in batches of equal length.
+    """Score the pairs (query, text), as `paired_scores` does.
+
+    Args:
+        label: the class that ranks; "" for "entailment".
+    """
+    pairs = [(query, text) for text in texts]
+    return paired_scores(head, tokenizer, source, settings, pairs, label, progress)
+
+
+def paired_scores(
+    head: HeadModel,
+    tokenizer: TextTokenizer,
+    source: ModelSource,
+    settings: Settings,
+    pairs: Sequence[tuple[str, str]],
+    label: str = "",
+    progress: Progress = no_progress,
+) -> PairScores:
+    """Score pairs of a query and a text each, run in batches of equal length.
 
     A head with one output is a cross-encoder: its score is the activation that its settings name, the sigmoid by
     default, of its logit, as sentence-transformers computes it. Of several classes the score is the probability of one.
@@ -140,7 +158,7 @@ def pair_scores(
     place, name, notices = ranking_class(head, label)
     read = pair_settings(source, settings) if not name else PairSettings("softmax", None, "", ())
     shorter = _shortened(tokenizer, read.max_seq_length)
-    rows = [tokenize(shorter, f"{read.prompt}{query}", text) for text in texts]
+    rows = [tokenize(shorter, f"{read.prompt}{query}", text) for query, text in pairs]
     logits = np.zeros(len(rows), dtype=np.float32)
     scores = np.zeros(len(rows), dtype=np.float32)
     scoring, padded = output_scoring(head), head.base.model_type in PADDED_TOGETHER

@@ -636,3 +636,105 @@ class PromptRanking(OfModel):
     """How relevant it is, above 0."""
     prompted: tuple[PromptedRanks, ...]
     """Without a prompt first, then with the pair, then with other arrangements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdCurve:
+    """What every threshold of a score makes of labelled pairs: a pair counts as positive at the threshold or above."""
+
+    thresholds: Float[np.ndarray, " thresholds"]
+    """The different scores, ascending."""
+    true_positives: Int[np.ndarray, " thresholds"]
+    """Positive pairs at the threshold or above."""
+    false_positives: Int[np.ndarray, " thresholds"]
+    """Negative pairs there."""
+    precision: Float[np.ndarray, " thresholds"]
+    """Share of the pairs at the threshold or above that are positive."""
+    recall: Float[np.ndarray, " thresholds"]
+    """Share of the positive pairs that are at the threshold or above."""
+    f1: Float[np.ndarray, " thresholds"]
+    """Harmonic mean of precision and recall."""
+    precision_interval: Float[np.ndarray, "2 thresholds"]
+    """Wilson's 95 % interval of the precision: lower and upper ends."""
+    recall_interval: Float[np.ndarray, "2 thresholds"]
+    """Wilson's 95 % interval of the recall: lower and upper ends."""
+    average_precision: float
+    """Mean of the precisions, weighted by the rise of the recall from one threshold to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One threshold of a score, and what it makes of labelled pairs."""
+
+    threshold: float
+    """The lowest score that counts as positive."""
+    above: float | None
+    """The next lower score of a pair; all thresholds above it, up to this one, divide the pairs in the same way. None
+    if there is none."""
+    precision: float
+    """Share of the pairs at the threshold or above that are positive."""
+    precision_interval: tuple[float, float]
+    """Wilson's 95 % interval of it."""
+    recall: float
+    """Share of the positive pairs that are at the threshold or above."""
+    recall_interval: tuple[float, float]
+    """Wilson's 95 % interval of it."""
+    f1: float
+    """Harmonic mean of precision and recall."""
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairThresholds(OfModel):
+    """Scores of labelled pairs, and what every threshold makes of them."""
+
+    first_texts: tuple[str, ...]
+    second_texts: tuple[str, ...]
+    gold: Float[np.ndarray, " pairs"]
+    """Label or gold similarity of each pair."""
+    cut: float
+    """Least gold similarity of a positive pair."""
+    labels: Bool[np.ndarray, " pairs"]
+    """Whether each pair is positive."""
+    score_name: str
+    """What the score is: "cosine", "late interaction", "logit", or what is made of a logit, such as "sigmoid"."""
+    label: str
+    """The class whose score it is; "" for none."""
+    scores: Float[np.ndarray, " pairs"]
+    """Score of each pair."""
+    logits: Float[np.ndarray, " pairs"] | None
+    """Logit of each pair; None without a head."""
+    curve: ThresholdCurve
+    """All thresholds."""
+    best: Threshold
+    """The threshold with the largest F1; the highest of several."""
+    resampled: tuple[float, float]
+    """Interval of that threshold for 95 % of bootstrap samples of the pairs."""
+    resamples: int
+    """Number of bootstrap samples that have both labels."""
+    seed: int
+    """Seed of the bootstrap samples."""
+    target: float
+    """Precision that is to be reached, 0 to 1."""
+    reaching: Threshold | None
+    """The lowest threshold whose precision is at least that; None if there is none."""
+
+    @property
+    def positives(self) -> int:
+        """Number of positive pairs."""
+        return int(self.labels.sum())
+
+    @property
+    def negatives(self) -> int:
+        """Number of negative pairs."""
+        return len(self.labels) - self.positives
+
+    @property
+    def worst(self) -> Int[np.ndarray, " pairs"]:
+        """Indices of all pairs: first those on the wrong side of the best threshold, the farthest from it first."""
+        distance = np.where(self.labels, self.best.threshold - self.scores, self.scores - self.best.threshold)
+        wrong = self.labels == (self.scores < self.best.threshold)
+        return np.lexsort((-distance, ~wrong))

@@ -192,6 +192,8 @@ def usual_column(names: Sequence[str], usual: Sequence[str]) -> str:
 
 def number_of(value: object) -> float:
     """The number in a cell; NaN for anything else."""
+    if isinstance(value, bool):
+        return float(value)
     try:
         return float(str(value).strip())
     except ValueError:

@@ -17,6 +17,7 @@ from bertviz_core.cli.app import main
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.sentences.ranking import moved_words, rise_text
 from bertviz_core.predictions.results import Ranking
+from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 from tests.pages.opened import opened, visible_text
@@ -52,9 +53,13 @@ def test_page_library_code_and_figure_show_one_ranking(model: str, label: str | 
     frame = at.dataframe[-1].value
     np.testing.assert_allclose(frame["score"], expected.scores[order], atol=1e-6)
     np.testing.assert_allclose(frame["cosine"], expected.data.cosines[order], atol=1e-6)
+    np.testing.assert_allclose(frame["logit"], expected.logits[order], atol=1e-6)
     assert frame["text"].tolist() == [TEXTS[index] for index in order]
     traces = chart(at, "sentences_ranking")
     np.testing.assert_allclose(traces[0]["x"], expected.scores[order], atol=1e-6)
+    logits = next(trace["text"] for trace in traces if trace.get("xaxis") == "x3")
+    assert logits == [decimals(float(expected.logits[index]), 2) for index in order]
+    assert all(f"logit {word}, score" in name for word, name in zip(logits, traces[0]["customdata"], strict=True))
     ends = [list(trace["y"]) for trace in traces if trace.get("mode") == "lines"]
     assert ends == [[row, expected.data.cosine_rank[index] - 1] for row, index in enumerate(order)]
     assert any(moved_words(expected.data) in visible_text(each.value) for each in at.markdown)

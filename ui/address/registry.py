@@ -15,7 +15,7 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking
+from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking, thresholds
 from bertviz_core.questions.texts import (
     attention,
     bits,
@@ -46,6 +46,7 @@ from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 from bertviz_core.questions.views.vectors import chunks as chunks_view
 from bertviz_core.questions.views.vectors import prompts as prompt_views
+from bertviz_core.questions.views.vectors import thresholds as threshold_view
 from ui.components.frame import ARRIVE
 
 
@@ -189,6 +190,14 @@ ROWS: tuple[AddressName, ...] = (
         prompts.DOCUMENT_TEXT,
         _words("search_rows", "queries: a query, a document and its relevance a line"),
         linked="on request",
+    ),
+    *_on(
+        "sentences",
+        threshold_view.LABELLED_FROM,
+        thresholds.SCORED_BY,
+        thresholds.NUMBER,
+        thresholds.CUT,
+        thresholds.PRECISION,
     ),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
     *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),

@@ -38,6 +38,8 @@ from bertviz_core.questions.views.texts.sentences import MAP, NO_PAIRS, variance
 from bertviz_core.questions.views.vectors.bits import smaller_view
 from bertviz_core.questions.views.vectors.chunks import LONG_FROM, LONG_TEXT
 from bertviz_core.questions.views.vectors.outside import outside_view
+from bertviz_core.questions.views.vectors.thresholds import LABELLED_FROM, thresholds_view
+from bertviz_core.questions.views.vectors.thresholds import NO_PAIRS as NO_LABELLED_PAIRS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
@@ -78,6 +80,23 @@ def two_models_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part
         wait_for_file("Pairs")
     else:
         st.info(NO_PAIRS, icon=":material/info:")
+    return ()
+
+
+def labelled_view(opened: Opened, ask: Ask, options: Options) -> Iterable[Part]:
+    """The threshold of labelled pairs: of an example, of typed lines or of a file, which both pair views share."""
+    source = options.choice(LABELLED_FROM)
+    if source == LABELLED_FROM.options[0]:
+        return thresholds_view(opened, ask, replace(options, texts=()))
+    from_file = source == LABELLED_FROM.options[2]
+    with st.popover("Pairs", icon=":material/edit_note:", key="labelled_box"), st.container(width=BOX):
+        pairs = _of_file() if from_file else _typed()
+    if pairs is not None:
+        return thresholds_view(opened, ask, replace(options, texts=gold_options(pairs, {}).texts))
+    if from_file:
+        wait_for_file("Pairs")
+    else:
+        st.info(NO_LABELLED_PAIRS, icon=":material/info:")
     return ()
 
 

@@ -47,6 +47,7 @@ from bertviz_core.questions.tables.predictions import (
 )
 from bertviz_core.questions.tables.prompts import COMPARED_PROMPTS, RANKED_PROMPTS
 from bertviz_core.questions.tables.texts import SIMILARITY
+from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.bits import fewer_bits
@@ -58,9 +59,11 @@ from bertviz_core.sentences.results import (
     BitsComparison,
     DimensionCurve,
     Neighbours,
+    PairThresholds,
     PromptComparison,
     PromptRanking,
     SentenceVectors,
+    Threshold,
     VectorExplanation,
 )
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
@@ -177,6 +180,19 @@ class RankingResult(Result[Ranking]):
     def scores(self) -> Float[np.ndarray, " texts"]:
         """Score of each text, in the order of the list."""
         return self.data.scores
+
+    @property
+    def logits(self) -> Float[np.ndarray, " texts"]:
+        """Logit of each score, in the order of the list; the score itself for late interaction."""
+        return self.data.logits
+
+    @property
+    def equal_scores(self) -> dict[str, int] | None:
+        """Number format -> number of scores that equal another one in it although their logits differ.
+
+        The formats are float32, float16, bfloat16, and "printed", with 4 decimals; None for late interaction.
+        """
+        return self.data.equal_scores
 
     @property
     def order(self) -> Int[np.ndarray, " texts"]:
@@ -313,6 +329,32 @@ class PromptRanksResult(Result[PromptRanking]):
     def moved(self) -> pd.DataFrame:
         """All relevant documents with their ranks without prompts and with them, what moved most first."""
         return moved_documents_frame(self.data)
+
+
+class ThresholdsResult(Result[PairThresholds]):
+    """Precision, recall and F1 of labelled pairs for every threshold of their scores.
+
+    Table: one row per threshold, ascending: threshold, precision and recall with the ends of their 95 % intervals, F1,
+    and the numbers of true and false positives and negatives.
+    """
+
+    figures = ("thresholds",)
+    _faces = THRESHOLDS
+
+    @property
+    def best(self) -> Threshold:
+        """The threshold with the largest F1."""
+        return self.data.best
+
+    @property
+    def reaching(self) -> Threshold | None:
+        """The lowest threshold that reaches the chosen precision; None if there is none."""
+        return self.data.reaching
+
+    @property
+    def scores(self) -> Float[np.ndarray, " pairs"]:
+        """Score of each pair."""
+        return self.data.scores
 
 
 class DimensionsResult(Result[DimensionCurve]):

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from jaxtyping import Int
 
 from bertviz_core.figures.base.axes import HOVERED, label_width, name_columns, sentence_text, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.marks import add_bars, add_line, add_map, add_points, pair_names
+from bertviz_core.figures.base.marks import add_bars, add_line, add_map, add_points, add_words, pair_names
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
@@ -20,9 +21,10 @@ ROW, ROWS = 34, 20
 """Pixels of a row, and maximum number of texts."""
 BARS, SLIM_BARS = 0.66, 0.42
 """Share of the plot for the bars, and where the figure is slim; lines and places are right of them."""
-SCORE, RISE, COSINE = 56, 48, 46
-"""Pixels of a score after its bar, of the places gained before a line, and of a cosine after it."""
+SCORE, LOGIT, RISE, COSINE = 56, 66, 48, 46
+"""Pixels of a score after its bar, of its logit, of the places gained before a line, and of a cosine after it."""
 MARGIN, LONGEST_QUERY = 8, 50
+FORMAT_WORDS = {"printed": "as printed with 4 decimals"}
 
 
 def rise_text(rise: int) -> str:
@@ -49,18 +51,46 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
     plot = ROW * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=112 + plot))
     texts = [ranking.texts[index] for index in order.tolist()]
-    hover = [f"{sentence_text(text, HOVERED)}<br>score" for text in texts]
+    hover = [
+        f"{sentence_text(text, HOVERED)}<br>{logit and f'logit {logit}, '}score"
+        for text, logit in zip(texts, _logits(ranking, order), strict=True)
+    ]
     add_score_bars(figure, ranking.scores[order], hover, HUES[0], theme)
     names = sentence_names([int(index) + 1 for index in order], texts, theme, ROW)
     room = theme.pixels - name_rows(figure, names, plot) - MARGIN
     share = SLIM_BARS if theme.slim else BARS
     values = ranking.scores[order]
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    longest = (high - low or 1.0) * share * room / (share * room - SCORE)
-    figure.update_xaxes(title=escape(score_label(ranking)), domain=[0, share], range=[low, low + longest])
+    end = share - LOGIT / room if has_logits(ranking) and not theme.slim else share
+    longest = (high - low or 1.0) * end * room / (end * room - SCORE)
+    figure.update_xaxes(title=escape(score_label(ranking)), domain=[0, end], range=[low, low + longest])
     figure.update_layout(margin={"b": 60, "r": MARGIN})
+    if end < share:
+        _add_logits(figure, ranking, theme, [end, share])
     _add_places(figure, ranking, theme, share, (1 - share) * room)
     return figure
+
+
+def has_logits(ranking: Ranking) -> bool:
+    """Whether there are logits beside the scores, which are other numbers."""
+    return not ranking.by_tokens and ranking.score_name != "logit"
+
+
+def _logits(ranking: Ranking, places: Int[np.ndarray, " rows"]) -> list[str]:
+    """The logits of texts, each "" where there are none beside the scores."""
+    logits = ranking.logits[places].tolist()
+    return [decimals(logit, 2) if has_logits(ranking) else "" for logit in logits]
+
+
+def _add_logits(figure: go.Figure, ranking: Ranking, theme: Theme, domain: list[float]) -> None:
+    """Write the logit of each score in a column of its own."""
+    order = ranking.order[:ROWS]
+    words = _logits(ranking, order)
+    ends, rows = np.ones(len(order), dtype=np.float32), np.arange(len(order), dtype=np.int32)
+    add_words(figure, ends, rows, words, SIZE, theme.text, "middle left", showlegend=False, xaxis="x3")
+    axis: dict[str, Any] = {"domain": domain, "anchor": "y", "range": [0, 1], "tickmode": "array", "ticks": ""}
+    axis |= {"tickvals": [0.75], "ticktext": ["logit"], "showgrid": False, "zeroline": False}
+    figure.update_layout(xaxis3={**axis, "tickfont": {"size": TEXT_SIZE, "color": theme.text}})
 
 
 def _add_places(figure: go.Figure, ranking: Ranking, theme: Theme, share: float, width: float) -> None:
@@ -112,6 +142,19 @@ def moved_words(ranking: Ranking) -> str:
     )
 
 
+def equal_words(ranking: Ranking) -> str:
+    """How many scores number formats make equal although their logits differ, in one sentence; "" for none."""
+    counts = {name: count for name, count in (ranking.equal_scores or {}).items() if count}
+    parts = [f"{count:,} {FORMAT_WORDS.get(name, f'in {name}')}" for name, count in counts.items()]
+    if not parts:
+        return ""
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return (
+        f"Of {counted(len(ranking.texts), 'score')}, {listed} equal another one although their logits differ: such "
+        "texts are told apart by the logit."
+    )
+
+
 def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
     order = ranking.order
@@ -135,7 +178,8 @@ def ranking_figure(ranking: Ranking) -> FigureSpec:
     """Texts in the order of a head or of late interaction for a query (--set query_sentence=TEXT)."""
     query = shortened(" ".join(ranking.query.split()), LONGEST_QUERY)
     title = f"Ranked for “{query}” — {ranking.model}"
-    about = f"{moved_words(ranking)} Cosines of {ranking.sentence_model}."
+    equal = equal_words(ranking)
+    about = f"{moved_words(ranking)} {equal and f'{equal} '}Cosines of {ranking.sentence_model}."
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", ranking_bars, ranking)
 
 

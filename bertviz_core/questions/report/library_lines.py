@@ -128,7 +128,8 @@ PRINTED: Mapping[str, str] = {
     ),
     "ranking": (
         "print(result.order)   # the places in the list, from 0, by descending score\n"
-        "print(result.scores, result.cosines, result.rise)   # in the order of the list"
+        "print(result.scores, result.cosines, result.rise)   # in the order of the list\n"
+        "print(result.logits, result.equal_scores)   # scores that a number format makes equal"
     ),
     "removal": (
         "for curve in result.curves:\n"
@@ -146,6 +147,12 @@ PRINTED: Mapping[str, str] = {
     "states-compared": "print(result.cosines)   # (hidden states, tokens)",
     "tags": "for entity in result.to_json()['entities']:\n    print(entity['label'], entity['text'], entity['score'])",
     "text-answers": "print(result.answers, result.scores)",
+    "thresholds": (
+        "print(result.best)   # the threshold with the largest F1\n"
+        "print(result.reaching)   # the lowest one with the precision; None if there is none\n"
+        "print(result.curve.thresholds, result.curve.precision, result.curve.recall, result.curve.f1)\n"
+        "print(result.scores)   # of the pairs"
+    ),
     "training-cka": "print(result.cka)   # (checkpoints, hidden states)",
     "training-entropy": "print(result.entropy)   # (checkpoints, layers, heads)",
     "training-log": "for entry in result.entries:\n    print(entry.step, entry.values)",

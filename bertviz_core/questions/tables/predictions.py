@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.figures.checkpoints.comparison import slices_frame
-from bertviz_core.figures.sentences.ranking import interaction_frame, ranking_frame
+from bertviz_core.figures.sentences.ranking import equal_words, interaction_frame, ranking_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.predictions.results import (
@@ -329,11 +329,14 @@ def _ranking_above(ranking: Ranking) -> list[str]:
 
 
 RANKING: Faces[Ranking] = Faces(
-    keys="model sentence_model query label score_name scores",
+    keys="model sentence_model query label score_name equal_scores scores",
     made={"label": lambda ranking: ranking.label or None, "scores": _scores},
     frame=ranking_frame,
     above=_ranking_above,
-    columns=("rank", "score", "by cosine", "cosine", "text"),
+    columns=lambda ranking: (
+        ("rank", "score", *(() if ranking.by_tokens else ("logit",)), "by cosine", "cosine", "text")
+    ),
+    below=lambda ranking: ["", sentence] if (sentence := equal_words(ranking)) else [],
 )
 
 

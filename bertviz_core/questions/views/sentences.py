@@ -13,6 +13,8 @@ from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure, token_pairs_figure
 from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
 from bertviz_core.figures.sentences.ranking import (
+    equal_words,
+    has_logits,
     interaction_frame,
     late_interaction_figure,
     moved_words,
@@ -112,6 +114,7 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import chunks as long
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
+from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
@@ -426,7 +429,7 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"where a line falls to the right, {score} puts the text higher."
     )
     drawn = f"The first {RANKED_ROWS} of {len(frame):,} texts are drawn; the table has all."
-    lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else [])]
+    lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else []), *filter(None, (equal_words(ranking),))]
     how = texts.RANKED_BY_TOKENS if ranking.by_tokens else texts.RANKED_BY_HEAD
     yield Figure.of(
         ranking_figure,
@@ -452,7 +455,8 @@ def _ranked_text(ranking: Ranking, opened: Opened, ask: Ask, options: Options) -
     score, cosine = float(ranking.scores[index]), float(ranking.cosines[index])
     yield Text(escape_markdown(text))
     by_cosine = f"cosine **{decimals(cosine)}**, place {int(ranking.cosine_rank[index]):,}"
-    yield Text(f"score **{decimals(score)}**, place {place + 1}; {by_cosine}")
+    logit = f", logit **{decimals(float(ranking.logits[index]))}**" if has_logits(ranking) else ""
+    yield Text(f"score **{decimals(score)}**{logit}, place {place + 1}; {by_cosine}")
     if len(text) + len(query) > LONGEST_LINKED:
         words = f"Query and text have more than {LONGEST_LINKED:,} characters, too many for a link: copy them."
         yield Text(words, "caption")
@@ -582,6 +586,7 @@ VIEWS = (
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Prompts", (PROMPTED, PAIR), None, MADE),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
+    View("Threshold", CONTROLS, None, FOLDED),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),

@@ -1,6 +1,7 @@
 """Scores of pairs against sentence-transformers' CrossEncoder, the settings it reads, and refusals.
 
-Covers `bertviz_core/predictions/scoring.py`, `bertviz_core/questions/predictions/ranking.py`.
+Covers `bertviz_core/predictions/scoring.py`, `bertviz_core/predictions/saturation.py`,
+`bertviz_core/questions/predictions/ranking.py`.
 """
 
 import json
@@ -13,8 +14,10 @@ import torch
 from sentence_transformers import CrossEncoder
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.sentences.ranking import equal_words
 from bertviz_core.models.sources import folder_source
-from bertviz_core.predictions.scoring import PairScores, pair_scores, ranking_class
+from bertviz_core.predictions.saturation import equal_scores
+from bertviz_core.predictions.scoring import PairScores, activated, pair_scores, ranking_class
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.ranking import ranked, ranking_options
@@ -137,6 +140,37 @@ def test_equal_scores_are_ordered_by_their_logits(tmp_path: Path) -> None:
     result = ranked(opened, ranking_options(QUERY, TEXTS, "", "own")).result
     assert set(result.scores.tolist()) == {1.0}
     assert (np.diff(result.logits[result.order]) <= 0).all()
+    assert result.equal_scores == dict.fromkeys(("float32", "float16", "bfloat16", "printed"), len(TEXTS))
+    assert "4 in float32, 4 in float16, 4 in bfloat16 and 4 as printed with 4 decimals equal" in equal_words(result)
+
+
+def alone(scores: list[Any], logits: list[float]) -> int:
+    """Number of scores that no other one with another logit equals, by the definition."""
+    rows = list(zip(scores, logits, strict=True))
+    return sum(all(score != other or logit == far for other, far in rows) for score, logit in rows)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_that_a_number_format_makes_equal_are_counted_as_torch_rounds_them(seed: int) -> None:
+    logits = (np.random.default_rng(seed).normal(0, 8, 60)).astype(np.float32)
+    logits[:3] = logits[3]  # equal logits: these scores are equal by right
+    scores = torch.from_numpy(logits).double().sigmoid().float()
+    rounded = {
+        "float32": scores.tolist(),
+        "float16": scores.half().tolist(),
+        "bfloat16": scores.bfloat16().tolist(),
+        "printed": [f"{score:.4f}" for score in scores.tolist()],
+    }
+    expected = {name: 60 - alone(each, logits.tolist()) for name, each in rounded.items()}
+    assert equal_scores(activated(logits, "sigmoid"), logits) == expected
+    assert expected["bfloat16"] > expected["float16"] >= expected["float32"]
+
+
+@pytest.mark.parametrize(("name", "least"), [("float32", 17.33), ("float16", 8.32), ("bfloat16", 6.24)])
+def test_a_sigmoid_is_one_from_this_logit_on(name: str, least: float) -> None:
+    for logit, count in ((least, 2), (least - 1, 0)):
+        logits = np.array([logit, 30, -2], dtype=np.float32)
+        assert equal_scores(activated(logits, "sigmoid"), logits)[name] == count
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,9 @@ RANKED_BY_HEAD = (
     "cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
     "sigmoid by default, as in sentence-transformers. Of a head for natural language inference, whose premise is the "
     "query and whose hypothesis is the text, the score is the probability of one class: the softmax "
-    "of its logits, or the sigmoid where classes do not exclude each other. "
-    "{beside}"
+    "of its logits, or the sigmoid where classes do not exclude each other. Scores of far logits are rounded "
+    "to the same number: the sigmoid of every logit above 17.4 is 1 in float32, of every one above 6.3 in bfloat16. "
+    "Such texts are counted, and ordered by their logits. {beside}"
 )
 RANKED_BY_TOKENS = (
     "The model reads query and text apart, and every token of the query is compared with every token of the text: the "
