@@ -27,7 +27,7 @@ from bertviz_core.questions.texts import (
     vectors,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import answered, causes, checkpoint, corpus, corpus_neighbours, representations, words
+from bertviz_core.questions.views import answered, causes, checkpoint, corpus, representations, words
 from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
@@ -258,7 +258,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
     *_on("corpus", corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS),
-    *_on("corpus", corpus.HIT, corpus.GROUP, corpus.CLUSTER, corpus.FIRST_ROW, corpus_neighbours.CHANGED_ROW),
+    *_on("corpus", corpus.HIT, corpus.GROUP, corpus.CLUSTER, corpus.FIRST_ROW, corpus.CHANGED_ROW),
     *_on("corpus", _words("area", "the part of the map that is drawn; copy it from an address")),
     *_on("", _words("cell", "a clicked cell of a figure, as FIGURE.ROW.COLUMN")),
 )
