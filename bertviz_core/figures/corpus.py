@@ -223,7 +223,7 @@ def neighbours_figure(neighbour_changes: NeighbourChanges) -> FigureSpec:
     changes = neighbour_changes
     title = f"Nearest rows kept of {changes.neighbours:,} — {changes.first} and {changes.second}"
     words = f"{changes.changed:,} of {counted(len(changes.rows), 'row')} of {changes.corpus} have other nearest rows"
-    alt = f"{title}: {words} than by the vectors of {changes.first}, mean kept {changes.kept.mean():.1f}"
+    alt = f"{title}: {words} than by the vectors of {changes.first}, mean kept {changes.same.mean():.1f}"
     return FigureSpec.of(title, alt, f"{alt}.", kept_bars, changes)
 
 

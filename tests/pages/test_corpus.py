@@ -214,7 +214,7 @@ def test_neighbours_under_another_model_are_those_of_scikit_learn(corpus: Corpus
     kept = [len(one & other) for one, other in zip(before, now, strict=True)]
 
     def check(at: AppTest, values: Printed) -> None:
-        assert values[0] == kept
+        assert np.asarray(values[0]).tolist() == kept
 
     at = check_view(
         "corpus",
@@ -225,7 +225,7 @@ def test_neighbours_under_another_model_are_those_of_scikit_learn(corpus: Corpus
         neighbour_count="4",
     )
     assert any(visible_text(each.value).startswith("100 of the 400 rows are compared") for each in at.caption)
-    listed = at.dataframe[0].value
+    listed = at.dataframe[1].value
     assert listed["kept"].tolist() == sorted(each for each in kept if each < 4)[:100]
 
 

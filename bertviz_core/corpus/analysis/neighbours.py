@@ -91,7 +91,7 @@ def neighbour_changes(
     ties = TIES[manifest.vector_dtype], EQUAL
     shape = len(compared.rows), count
     nearest = np.empty((2, *shape), dtype=np.int64)
-    cosines, kept = np.empty((2, *shape)), np.empty(len(compared.rows), dtype=np.int64)
+    cosines, same = np.empty((2, *shape)), np.empty(len(compared.rows), dtype=np.int64)
     for start in range(0, len(compared.rows), BLOCK_ROWS):
         part = slice(start, min(start + BLOCK_ROWS, len(compared.rows)))
         both = [_cosines(units, part) for units in sides]
@@ -100,7 +100,7 @@ def neighbour_changes(
             cosines[side, part] = np.take_along_axis(each, nearest[side, part], 1)
         lost = _farther(both[1], nearest[0, part], cosines[1, part, -1], ties[1])
         gained = _farther(both[0], nearest[1, part], cosines[0, part, -1], ties[0])
-        kept[part] = count - np.minimum(lost, gained)
+        same[part] = count - np.minimum(lost, gained)
         done(part.stop)
     return NeighbourChanges(
         corpus=corpus.path.name,
@@ -114,7 +114,7 @@ def neighbour_changes(
         first_cosines=cosines[0],
         second_nearest=nearest[1],
         second_cosines=cosines[1],
-        kept=kept,
+        same=same,
         notices=tuple(dict.fromkeys((*compared.notices, *notices))),
     )
 

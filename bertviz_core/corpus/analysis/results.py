@@ -185,21 +185,21 @@ class NeighbourChanges(Noticed):
     """Index in `rows` of the nearest other rows by the other model."""
     second_cosines: Float[np.ndarray, "compared neighbours"]
     """Their cosines."""
-    kept: Int[np.ndarray, " compared"]
+    same: Int[np.ndarray, " compared"]
     """Number of the nearest rows that are the same; one that is as near as another, up to rounding, counts as kept."""
 
     @property
     def changed(self) -> int:
         """Number of rows that have other nearest rows."""
-        return int((self.kept < self.neighbours).sum())
+        return int((self.same < self.neighbours).sum())
 
     @property
     def counts(self) -> Int[np.ndarray, " numbers"]:
         """Number of rows that keep 0, 1, ... of their nearest rows."""
-        return np.bincount(self.kept, minlength=self.neighbours + 1)
+        return np.bincount(self.same, minlength=self.neighbours + 1)
 
     @property
     def most_changed(self) -> Int[np.ndarray, " changed"]:
         """Indices of the rows with other nearest rows, fewest kept first, ties by row."""
-        order = np.argsort(self.kept, kind="stable")
+        order = np.argsort(self.same, kind="stable")
         return order[: self.changed]

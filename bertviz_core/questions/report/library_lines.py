@@ -58,7 +58,7 @@ PRINTED: Mapping[str, str] = {
     "corpus-heads": "print(result.measures, result.overall.mean)   # (measures, layers, heads)",
     "corpus-map": "print(result.points, result.explained)",
     "corpus-neighbours": (
-        "print(result.kept, result.changed)   # nearest rows kept by each row, and how many rows have others\n"
+        "print(result.same, result.changed)   # nearest rows kept by each row, and how many rows have others\n"
         "print(result.rows[result.first_nearest], result.rows[result.second_nearest])"
     ),
     "corpus-probe": "print(result.layers, result.accuracy.mean(axis=1))",

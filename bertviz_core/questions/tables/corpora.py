@@ -16,19 +16,19 @@ def change_words(changes: NeighbourChanges) -> str:
     """How many rows have other nearest rows, in one sentence."""
     return (
         f"{changes.changed:,} of {counted(len(changes.rows), 'row')} have other nearest rows by {changes.second} than "
-        f"by {changes.first}; of {changes.neighbours:,} they keep {changes.kept.mean():.1f} on average."
+        f"by {changes.first}; of {changes.neighbours:,} they keep {changes.same.mean():.1f} on average."
     )
 
 
 def changes_frame(changes: NeighbourChanges) -> "pd.DataFrame":
     """One row per compared row, those that keep the fewest neighbours first: its neighbours before and now."""
-    order = changes.kept.argsort(kind="stable")
+    order = changes.same.argsort(kind="stable")
     rows, texts = changes.rows, changes.texts
     near = changes.first_nearest[order, 0], changes.second_nearest[order, 0]
     return pd.DataFrame(
         {
             "row": rows[order],
-            "kept": changes.kept[order],
+            "kept": changes.same[order],
             "text": [plain_cell(texts[place]) for place in order.tolist()],
             "nearest before": rows[near[0]],
             "cosine before": changes.first_cosines[order, 0],
@@ -61,7 +61,7 @@ def _rows(changes: NeighbourChanges) -> list[dict[str, Any]]:
     return [
         {
             "row": int(changes.rows[place]),
-            "kept": int(changes.kept[place]),
+            "kept": int(changes.same[place]),
             "text": changes.texts[place],
             "before": changes.rows[changes.first_nearest[place]],
             "cosines_before": changes.first_cosines[place],
@@ -77,7 +77,7 @@ def _lines(changes: NeighbourChanges) -> list[str]:
     rows = [
         (
             int(changes.rows[place]),
-            int(changes.kept[place]),
+            int(changes.same[place]),
             *(
                 quoted(changes.texts[each], LONGEST_TEXT)
                 for each in (place, changes.first_nearest[place, 0], changes.second_nearest[place, 0])

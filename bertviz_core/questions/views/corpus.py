@@ -1,4 +1,4 @@
-"""The page Corpus: hits, map, duplicates, clusters, heads and probes of many texts, and what another model changes."""
+"""The page Corpus: search, map, near duplicates, clusters, heads and probes over many texts, and what a corpus is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,6 @@ from bertviz_core.corpus.corpora_folder import EXAMPLE
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures import corpus as figures
-from bertviz_core.figures.corpus import neighbours_figure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import most_accurate
@@ -73,6 +72,13 @@ FIRST_ROW = Param(
     label="First row",
     bounds=lambda opened, _: (0, opened.corpus.rows - 1, 0),
 )
+CHANGED_ROW = Param(
+    "changed_row", "position", "the open row of those that changed most, from 1", label="Open row of the list"
+)
+MOST_CHANGED = 100
+"""Most rows with other neighbours that are listed."""
+CHANGED_COLUMNS = ("row", "kept", "text", "text before", "text now")
+"""Columns of the list; the files have more."""
 RUN_ANEW = ("Heads", "Probes")
 """Views that run the texts through the chosen model; all others use the vectors of the corpus."""
 SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus' own model made."
@@ -139,6 +145,15 @@ PROBES = (
     "it has not seen, five times over, and once more with shuffled labels: the *control task* (Hewitt and Liang 2019). "
     "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "
     "the model uses it, it does not say."
+)
+
+NEIGHBOURS_COMPARED = (
+    "The texts of the rows are run through the other model by the recipe of its own folder. Each row's nearest rows "
+    "are those with the largest cosines: once of the vectors that the corpus keeps, once of the new ones. Cosines of "
+    "two models have different scales, so that only their order is compared. A row that is as near as another, up to "
+    "rounding, counts as kept. Of a large corpus some rows, evenly spaced, are compared with each other only: in the "
+    "whole corpus other rows may be nearer. Changed neighbours are not worse ones; what they are, the texts say. If "
+    "many change, a corpus must be embedded anew, and vectors of both models must never be mixed."
 )
 
 
@@ -394,6 +409,45 @@ def _best(scores: ProbeScores) -> str:
     )
 
 
+def neighbours_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
+    """How many nearest rows are kept, and the rows that changed most, with their neighbours before and now."""
+    chosen = options.only(corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS)
+    if opened.corpus.manifest.text_column is None:
+        yield Text("This corpus keeps no texts (--no-text), so no other model can read them.", "notice")
+        return
+    if opened.corpus.rows < LEAST_ROWS:
+        yield Text(f"Neighbours are compared on at least {LEAST_ROWS} rows.", "notice")
+        return
+    answer = ask(corpora.neighbour_changes, chosen)
+    changes = answer.result
+    yield Figure.of(
+        figures.neighbours_figure,
+        answer,
+        f"corpus neighbours {opened.name} {changes.first} {changes.second}",
+        formats={"share": "percent"},
+        below=[Text(escape_markdown(change_words(changes))), Notices(changes.notices, "caption")],
+        **explained(NEIGHBOURS_COMPARED, corpora.neighbour_changes, opened, chosen),
+    )
+    if changes.changed:
+        yield Text("**The rows that changed most**")
+        listed = changes_frame(changes)[list(CHANGED_COLUMNS)].head(min(changes.changed, MOST_CHANGED))
+        yield Table(listed, "The rows that changed most, with their nearest row before and now", 240)
+        yield TableFiles(
+            partial(changes_frame, changes), "corpus_neighbours_rows", f"corpus neighbours of rows {opened.name}"
+        )
+        bounds = 1, len(listed), 1
+        yield Section((replace(CHANGED_ROW, bounds=lambda *_: bounds),), partial(_changed_row, changes))
+
+
+def _changed_row(changes: NeighbourChanges, _: CorpusSubject, __: Ask, options: Options) -> Iterator[Part]:
+    """A row with its text, and its nearest rows before and now."""
+    number = int(options.get(CHANGED_ROW.key))
+    place = int(changes.most_changed[number - 1])
+    row = int(changes.rows[place])
+    yield Text(f"Row {row:,}: {escape_markdown(changes.texts[place])}")
+    yield Table(neighbours_frame(changes, place), f"The nearest rows of row {row:,} before and now", "auto")
+
+
 def about_view(opened: CorpusSubject, _: Ask, options: Options) -> Iterator[Part]:
     """Some rows, the state of the model, the manifest as a table, the columns."""
     corpus, first = opened.corpus, int(options.get(FIRST_ROW.key))
@@ -421,62 +475,6 @@ def _model_words(opened: CorpusSubject) -> str:
     return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
 
 
-CHANGED_ROW = Param(
-    "changed_row", "position", "the open row of those that changed most, from 1", label="Open row of the list"
-)
-MOST_LISTED = 100
-"""Most rows that are listed."""
-LISTED = ("row", "kept", "text", "text before", "text now")
-"""Columns of the list; the files have more."""
-COMPUTED = (
-    "The texts of the rows are run through the other model by the recipe of its own folder. Each row's nearest rows "
-    "are those with the largest cosines: once of the vectors that the corpus keeps, once of the new ones. Cosines of "
-    "two models have different scales, so that only their order is compared. A row that is as near as another, up to "
-    "rounding, counts as kept. Of a large corpus some rows, evenly spaced, are compared with each other only: in the "
-    "whole corpus other rows may be nearer. Changed neighbours are not worse ones; what they are, the texts say. If "
-    "many change, a corpus must be embedded anew, and vectors of both models must never be mixed."
-)
-
-
-def neighbours_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
-    """How many nearest rows are kept, and the rows that changed most, with their neighbours before and now."""
-    chosen = options.only(corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS)
-    if opened.corpus.manifest.text_column is None:
-        yield Text("This corpus keeps no texts (--no-text), so no other model can read them.", "notice")
-        return
-    if opened.corpus.rows < LEAST_ROWS:
-        yield Text(f"Neighbours are compared on at least {LEAST_ROWS} rows.", "notice")
-        return
-    answer = ask(corpora.neighbour_changes, chosen)
-    changes = answer.result
-    yield Figure.of(
-        neighbours_figure,
-        answer,
-        f"corpus neighbours {opened.name} {changes.first} {changes.second}",
-        formats={"share": "percent"},
-        below=[Text(escape_markdown(change_words(changes))), Notices(changes.notices, "caption")],
-        **explained(COMPUTED, corpora.neighbour_changes, opened, chosen),
-    )
-    if changes.changed:
-        yield Text("**The rows that changed most**")
-        listed = changes_frame(changes)[list(LISTED)].head(min(changes.changed, MOST_LISTED))
-        yield Table(listed, "The rows that changed most, with their nearest row before and now", 240)
-        yield TableFiles(
-            partial(changes_frame, changes), "corpus_neighbours_rows", f"corpus neighbours of rows {opened.name}"
-        )
-        bounds = 1, len(listed), 1
-        yield Section((replace(CHANGED_ROW, bounds=lambda *_: bounds),), partial(_row, changes))
-
-
-def _row(changes: NeighbourChanges, _: CorpusSubject, __: Ask, options: Options) -> Iterator[Part]:
-    """A row with its text, and its nearest rows before and now."""
-    number = int(options.get(CHANGED_ROW.key))
-    place = int(changes.most_changed[number - 1])
-    row = int(changes.rows[place])
-    yield Text(f"Row {row:,}: {escape_markdown(changes.texts[place])}")
-    yield Table(neighbours_frame(changes, place), f"The nearest rows of row {row:,} before and now", "auto")
-
-
 VIEWS = (
     View("Search", (QUERY, corpora.WHERE, corpora.HITS), search_view),
     View("Map", (corpora.PLACED, corpora.COLOURED), map_view),
@@ -488,10 +486,6 @@ VIEWS = (
         profiles_view,
     ),
     View("Probes", (corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING), probes_view),
-    View(
-        "Another model",
-        (corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS),
-        neighbours_view,
-    ),
+    View("Another model", (corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS), neighbours_view),
     View("About", (FIRST_ROW,), about_view),
 )

@@ -32,7 +32,7 @@ def test_rows_are_counted_and_listed(corpus: Corpus, command: Command) -> None:
     assert first["kept"] >= len(set(first["before"]) & set(first["now"]))
     result = open_corpus(corpus.path).neighbours(OTHER, 4, rows=20)
     assert result.to_json() == found
-    assert result.to_pandas()["kept"].tolist() == np.sort(result.data.kept).tolist()
+    assert result.to_pandas()["kept"].tolist() == np.sort(result.data.same).tolist()
     assert result.figure().layout.title.text.startswith("Nearest rows kept of 4 ")
     lines = command("corpus", "neighbours", str(corpus.path), "--model", OTHER, "-k", "4", "--rows", "20").stdout
     assert lines.splitlines()[0] == found["summary"]

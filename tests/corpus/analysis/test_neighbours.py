@@ -43,7 +43,7 @@ def test_neighbours_are_those_of_scikit_learn(rows: int, corpus: Corpus) -> None
     np.testing.assert_array_equal(changes.first_nearest, before)
     np.testing.assert_array_equal(changes.second_nearest, now)
     kept = [len(set(one) & set(other)) for one, other in zip(before.tolist(), now.tolist(), strict=True)]
-    assert changes.kept.tolist() == kept
+    assert changes.same.tolist() == kept
     assert changes.changed == sum(each < 10 for each in kept)
     assert changes.counts.tolist() == np.bincount(kept, minlength=11).tolist()
     assert [kept[place] for place in changes.most_changed.tolist()] == sorted(each for each in kept if each < 10)
@@ -56,7 +56,7 @@ def test_the_same_vectors_before_they_were_rounded_change_nothing(dtype: str, tm
     assert compared(rounded, exact).changed == 0
     turned = exact.copy()
     turned[7] = -turned[7]
-    assert compared(rounded, turned).kept[7] == 0
+    assert compared(rounded, turned).same[7] == 0
 
 
 def test_equal_vectors_may_take_each_others_place(corpus: Corpus) -> None:
@@ -66,9 +66,9 @@ def test_equal_vectors_may_take_each_others_place(corpus: Corpus) -> None:
     apart = nearest(stored, ROWS - 1)[0]
     other[apart[-1]] = stored[twin]  # the farthest row is now as near as the nearest one
     changes = compared(corpus, other, neighbours=1)
-    assert changes.kept[0] == 1
+    assert changes.same[0] == 1
     other[twin] = -stored[0]
-    assert compared(corpus, other, neighbours=1).kept[0] == 0
+    assert compared(corpus, other, neighbours=1).same[0] == 0
 
 
 def test_wrong_numbers_and_corpora_are_refused(corpus: Corpus, tmp_path: Path) -> None:
@@ -87,5 +87,5 @@ def test_few_rows_have_few_neighbours(corpus: Corpus) -> None:
     rows = compared_rows(corpus, 4)
     assert rows.notices == ("4 of the 1,301 rows are compared with each other, evenly spaced in the corpus.",)
     changes = neighbour_changes(corpus, rows, RNG.standard_normal((4, 2)), "other", 10)
-    assert (changes.neighbours, changes.kept.tolist()) == (3, [3, 3, 3, 3])
+    assert (changes.neighbours, changes.same.tolist()) == (3, [3, 3, 3, 3])
     assert rows.texts[1] == "Row 325 of the corpus."
