@@ -47,8 +47,15 @@ from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
-from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors, VectorExplanation
+from bertviz_core.sentences.results import (
+    ChunkVectors,
+    DimensionCurve,
+    LateChunks,
+    Neighbours,
+    PositionShares,
+    SentenceVectors,
+    VectorExplanation,
+)
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
 
