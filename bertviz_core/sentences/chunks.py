@@ -25,10 +25,9 @@ from bertviz_core.sentences.encoding import (
     sentence_tokens,
     sentence_vectors,
 )
-from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.plan import POOLING_PHRASES, adapted
 from bertviz_core.sentences.pooling import applied, is_sum, pooled, token_mask, token_parts
-from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan
+from bertviz_core.sentences.results import ADDITIVE_POOLINGS, ChunkVectors, LateChunks, PositionShares, SentencePlan
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK

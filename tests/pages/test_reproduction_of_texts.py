@@ -87,12 +87,26 @@ def interaction(at: AppTest, values: Printed) -> None:
     close(values[3], at.dataframe[-1].value["largest"])
 
 
+def positions(at: AppTest, values: Printed) -> None:
+    shares, total = values
+    close(total, 1.0)
+    close(shares, folded(at, "sentences_positions")["share"])
+
+
+def chunks(at: AppTest, values: Printed) -> None:
+    alone, late, both, alone_scores, late_scores = values
+    close(both, (alone * late).sum(1) / np.linalg.norm(alone, axis=1) / np.linalg.norm(late, axis=1))
+    rows = at.dataframe[-1].value
+    close(np.stack([both, alone_scores, late_scores], 1), rows[["both", "alone", "late"]])
+
+
 VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Similarity": {"sentences_similarity": similarity},
     "Two models": {"sentences_pair_cosines": two_models},
     "Poolings": {"sentences_poolings": poolings},
     "Token contributions": {"sentences_pair": pairs},
     "Query": {"sentences_query": query},
+    "Long text": {"sentences_positions": positions, "sentences_chunks": chunks},
     "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
 }

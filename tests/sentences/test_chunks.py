@@ -1,6 +1,6 @@
 """Shares of positions add up to 1, and chunks alone and late are vectors of sentence-transformers and transformers.
 
-Covers `bertviz_core/sentences/chunks.py`, `bertviz_core/sentences/long_texts.py`.
+Covers `bertviz_core/sentences/chunks.py`.
 """
 
 from dataclasses import replace
@@ -28,9 +28,8 @@ from bertviz_core.sentences.chunks import (
     whole_text,
     windows,
 )
-from bertviz_core.sentences.long_texts import ChunkVectors
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
+from bertviz_core.sentences.results import ChunkVectors, DenseLayer, Pooling, SentencePlan
 from bertviz_core.settings import Settings
 from tests.helpers.decoders import DECODERS
 from tests.helpers.tiny_models import HIDDEN, save_tiny, tiny_tokenizer

@@ -54,12 +54,14 @@ from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.canary.results import Canary, CanaryCheck
-from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.results import (
     BitsComparison,
+    ChunkVectors,
     DimensionCurve,
+    LateChunks,
     Neighbours,
     PairThresholds,
+    PositionShares,
     PromptComparison,
     PromptRanking,
     SentenceVectors,

@@ -14,7 +14,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.sentences.long_texts import LateChunks, PositionShares
+from bertviz_core.sentences.results import LateChunks, PositionShares
 from bertviz_core.text import counted, decimals, shortened
 
 BLOCKS = 64
@@ -106,9 +106,9 @@ def shares_words(shares: PositionShares) -> str:
     quarters = "four quarters of what the model reads" if len(parts) == QUARTERS else "tokens"
     words = f"The {quarters} make up {', '.join(numbers)} and {last} of the vector."
     if shares.cut:
-        have, kept = "has" if shares.cut == 1 else "have", count / (count + shares.cut)
+        have, part = "has" if shares.cut == 1 else "have", count / (count + shares.cut)
         words += (
-            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text {have} no share: {kept:.1%} of the "
+            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text {have} no share: {part:.1%} of the "
             "tokens are read."
         )
     return words

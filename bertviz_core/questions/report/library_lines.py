@@ -84,6 +84,10 @@ PRINTED: Mapping[str, str] = {
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
     ),
+    "late-chunks": (
+        "print(result.chunks.alone, result.chunks.late)   # (chunks, dimensions)\n"
+        "print(result.cosines, result.alone_scores, result.late_scores)"
+    ),
     "late-interaction": (
         "print(result.query_tokens, result.document_tokens)\n"
         "print(result.cosines, result.largest, result.score)   # (tokens of the query, tokens of the text)"
@@ -110,6 +114,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.states)   # (layers, tokens)\n"
         "print(result.heads)   # (layers, heads)"
     ),
+    "position-shares": "print(result.shares, result.shares.sum())",
     "predictions-compared": (
         "print(result.answers)   # of the first model and of the second\n"
         "print(result.names, result.first_answers, result.second_answers)\n"

@@ -20,7 +20,7 @@ from bertviz_core.sentences.chunks import chunk_vectors as vectors_of_chunks
 from bertviz_core.sentences.chunks import late_chunks as compared_chunks
 from bertviz_core.sentences.chunks import position_shares as shares_of_positions
 from bertviz_core.sentences.encoding import sentence_tokens
-from bertviz_core.sentences.long_texts import ChunkVectors, LateChunks, PositionShares
+from bertviz_core.sentences.results import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.text import quoted, repair_surrogates
 
 EXAMPLE = (

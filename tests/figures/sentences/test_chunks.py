@@ -18,7 +18,7 @@ from bertviz_core.figures.sentences.chunks import (
     shares_words,
 )
 from bertviz_core.sentences.chunks import late_chunks
-from bertviz_core.sentences.long_texts import ChunkVectors, PositionShares
+from bertviz_core.sentences.results import ChunkVectors, PositionShares
 
 EVIL = "<b>x</b>"
 
