@@ -20,7 +20,6 @@ from bertviz_core.questions.texts.sentences import QUERY, sentence_map, sentence
 from bertviz_core.questions.texts.two_models import gold_options
 from bertviz_core.questions.texts.vectors import OUTSIDE_FROM, TRIED_PROMPTS, outside_options
 from bertviz_core.questions.view import Ask, Notices, Part, Table, Text
-from bertviz_core.questions.views.bits import smaller_view
 from bertviz_core.questions.views.sentences import (
     EXAMPLE,
     GOLD_FROM,
@@ -35,7 +34,7 @@ from bertviz_core.questions.views.sentences import (
     vectors_used,
 )
 from bertviz_core.questions.views.sentences_texts import MAP, NO_PAIRS, variance_words, vector_code
-from bertviz_core.questions.views.vectors import outside_view
+from bertviz_core.questions.views.vectors import outside_view, smaller_view
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
