@@ -93,8 +93,10 @@ def bits_comparison(
         for rescored in (False, True) if format_name in RESCORED else (False,):
             for count in counts[::-1]:
                 cut = [each[:, :count] for each in (chosen if asking is None else asking, chosen, calibrating)]
-                kept = _kept(exact, format_name, rescored, factor, *cut)
-                formats.append(SmallerVectors(format_name, rescored, count, format_nbytes(format_name, count), *kept))
+                agreement = _agreement(exact, format_name, rescored, factor, *cut)
+                formats.append(
+                    SmallerVectors(format_name, rescored, count, format_nbytes(format_name, count), *agreement)
+                )
     return BitsComparison(
         model=model,
         sentences=tuple(sentences[place] for place in places),
@@ -197,7 +199,7 @@ class _Exact:
         return cls(_nearest(exact, near, themselves), _ranks(exact, themselves), themselves)
 
 
-def _kept(
+def _agreement(
     exact: _Exact,
     name: VectorFormat,
     rescored: bool,
@@ -209,14 +211,14 @@ def _kept(
     """Recall, rank correlation, and number of queries with another nearest text."""
     count = exact.near.shape[1]
     by_numbers = scores(name, queries, texts, calibrating)
-    found, compared = _nearest(by_numbers, count * (oversampling if rescored else 1), exact.themselves), by_numbers
+    nearest, compared = _nearest(by_numbers, count * (oversampling if rescored else 1), exact.themselves), by_numbers
     if rescored:
         compared = scores(name, queries, texts, calibrating, rescored=True)
-        found = np.sort(found, axis=1)  # equal scores are by the order of the list
-        order = np.argsort(-np.take_along_axis(compared, found, axis=1), axis=1, kind="stable")[:, :count]
-        found = np.take_along_axis(found, order, axis=1)
-    recall = (exact.near[:, :, None] == found[:, None, :]).any(axis=2).mean()
-    changed = int((exact.near[:, 0] != found[:, 0]).sum())
+        nearest = np.sort(nearest, axis=1)  # equal scores are by the order of the list
+        order = np.argsort(-np.take_along_axis(compared, nearest, axis=1), axis=1, kind="stable")[:, :count]
+        nearest = np.take_along_axis(nearest, order, axis=1)
+    recall = (exact.near[:, :, None] == nearest[:, None, :]).any(axis=2).mean()
+    changed = int((exact.near[:, 0] != nearest[:, 0]).sum())
     return float(recall), pearson(exact.ranks, _ranks(compared, exact.themselves)), changed
 
 

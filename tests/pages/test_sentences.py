@@ -492,3 +492,23 @@ def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("sentences", model="bert-base-uncased")
     assert not at.exception
     assert "not on this machine" in visible_text(at.info[0].value)
+
+
+def test_smaller_vectors_of_the_list_and_of_typed_queries(own: np.ndarray) -> None:
+    at = opened("sentences", view="Smaller vectors", nearest="2")
+    figure = next(each for each in charts(at) if "smaller" in each["layout"]["title"]["text"])
+    drawn = {line["name"]: line["y"][0] for line in figure["data"]}
+    cosines, bits = own @ own.T, own > 0
+    hamming = (bits[:, None] != bits[None]).sum(axis=2)
+    near = []
+    for matrix in (cosines.astype(float), -hamming.astype(float)):
+        np.fill_diagonal(matrix, -np.inf)
+        near.append(np.argsort(-matrix, axis=1, kind="stable")[:, :2].tolist())
+    expected = np.mean([len({*one} & {*other}) / 2 for one, other in zip(*near, strict=True)])
+    assert (drawn["float32"], drawn["binary"]) == (1.0, pytest.approx(expected))
+    asking = opened("sentences", view="Smaller vectors", queries_from="my own list", query_lines="A pet.\nMoney.")
+    assert "2 queries look for them" in words(asking)
+    assert "has the largest range" in words(asking)
+    two = typed("One.\nTwo.", view="Smaller vectors")
+    assert "With a third sentence" in words(two)
+    assert not charts(two)

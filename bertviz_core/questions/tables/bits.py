@@ -8,22 +8,23 @@ from bertviz_core.text import counted, escape_controls
 ROW = "format rescored dimensions bytes_per_vector=nbytes recall spearman nearest_changed=changed"
 
 
-def _above(found: BitsComparison) -> list[str]:
-    first = f"{found.model}: {counted(len(found.sentences), 'sentence')} of {counted(found.dimensions, 'dimension')}"
-    near = f"recall@{found.neighbours}, the ranges of int8 by {counted(found.calibration, 'sentence')}"
+def _above(comparison: BitsComparison) -> list[str]:
+    sentences = counted(len(comparison.sentences), "sentence")
+    first = f"{comparison.model}: {sentences} of {counted(comparison.dimensions, 'dimension')}"
+    near = f"recall@{comparison.neighbours}, the ranges of int8 by {counted(comparison.calibration, 'sentence')}"
     return [
-        f"{escape_controls(first)}, {near}. {asking_words(found)}",
-        candidate_words(found),
-        kept_words(found),
-        widest_words(found),
+        f"{escape_controls(first)}, {near}. {asking_words(comparison)}",
+        candidate_words(comparison),
+        kept_words(comparison),
+        widest_words(comparison),
     ]
 
 
 BITS: Faces[BitsComparison] = Faces(
     keys="model sentences queries dimensions neighbours oversampling calibration formats widest constant_signs trained",
     made={
-        "formats": lambda found: every(found.formats, ROW),
-        "widest": lambda found: fields(found.widest, "dimension range median_range share"),
+        "formats": lambda comparison: every(comparison.formats, ROW),
+        "widest": lambda comparison: fields(comparison.widest, "dimension range median_range share"),
     },
     frame=bits_frame,
     above=_above,

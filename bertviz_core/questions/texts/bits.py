@@ -86,18 +86,21 @@ def fewer_bits(opened: Opened, options: Options) -> Answer[BitsComparison]:
     name, sentences, vectors = opened.source.name, made.result.sentences, made.result.vectors
     lines, chosen = query_lines(options), compared_queries(options)
     trained = trained_dimensions(opened.source, opened.settings)
-    found = bits_comparison(name, sentences, vectors, _encoded(opened, options, chosen), _sizes(options), trained)
+    comparison = bits_comparison(name, sentences, vectors, _encoded(opened, options, chosen), _sizes(options), trained)
     notices = [NOT_TRAINED.format(model=name)]
-    if found.trained:
-        notices = [TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in found.trained))]
-    for what, all_of_them, compared in (("sentences", sentences, found.sentences), ("queries", lines, found.queries)):
+    if comparison.trained:
+        notices = [TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in comparison.trained))]
+    for what, all_of_them, compared in (
+        ("sentences", sentences, comparison.sentences),
+        ("queries", lines, comparison.queries),
+    ):
         if len(all_of_them) > len(compared):
             notices.append(
                 f"{len(compared):,} of the {len(all_of_them):,} {what} are compared, evenly spaced in the list."
             )
-    notices.append(_calibration_words(found, len(sentences)))
-    found = replace(found, notices=tuple(notices))
-    return made.of(found, found.notices, bits_comparison=found)
+    notices.append(_calibration_words(comparison, len(sentences)))
+    comparison = replace(comparison, notices=tuple(notices))
+    return made.of(comparison, comparison.notices, bits_comparison=comparison)
 
 
 def query_lines(options: Options) -> tuple[str, ...]:
@@ -145,9 +148,9 @@ def _number(options: Options, param: Param) -> int | None:
     return int(written) if written else None
 
 
-def _calibration_words(found: BitsComparison, sentences: int) -> str:
-    which = "all" if found.calibration == sentences else f"{found.calibration:,} of the"
+def _calibration_words(comparison: BitsComparison, sentences: int) -> str:
+    which = "all" if comparison.calibration == sentences else f"{comparison.calibration:,} of the"
     words = f"The ranges of int8 and uint8 are those of {which} {counted(sentences, 'sentence')}"
-    if found.calibration < STEADY_CALIBRATION:
+    if comparison.calibration < STEADY_CALIBRATION:
         words += f"; below {STEADY_CALIBRATION}, sentence-transformers warns, they are unsteady"
     return f"{words}."

@@ -66,18 +66,18 @@ def smaller_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     own = _values(options, bool(queries))
     of_bits = replace(plain, values={**plain.values, **own})
     answer = ask(fewer_bits, of_bits)
-    found = answer.result
-    yield Text(f"**{kept_words(found)}**")
+    comparison = answer.result
+    yield Text(f"**{kept_words(comparison)}**")
     yield Figure.of(
         bits_figure,
         answer,
         f"smaller vectors {made_by(vectors)}",
-        texts=found.sentences,
+        texts=comparison.sentences,
         formats={"recall": "percent"},
         below=[
-            Text(_reading(found)),
-            Text(widest_words(found), "caption"),
-            Notices(found.notices, "caption"),
+            Text(_reading(comparison)),
+            Text(widest_words(comparison), "caption"),
+            Notices(comparison.notices, "caption"),
         ],
         **explained(BITS, fewer_bits, opened, of_bits),
     )
@@ -89,7 +89,7 @@ def smaller_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"dimensions {made_by(vectors)}",
         texts=cut.result.sentences,
         formats={"neighbours kept": "percent"},
-        below=[Notices([each for each in cut.result.notices if each not in found.notices], "caption")],
+        below=[Notices([each for each in cut.result.notices if each not in comparison.notices], "caption")],
         **explained(texts.CUT, fewer_dimensions, opened, replace(plain, texts=cut.result.sentences)),
     )
 
@@ -100,10 +100,10 @@ def _values(options: Options, queries: bool) -> dict[str, str]:
     return {key: options.values[key] for key in keys if options.get(key)}
 
 
-def _reading(found: BitsComparison) -> str:
-    counts = [f"{each.dimensions:,}" for each in format_rows(found)[0]]
+def _reading(comparison: BitsComparison) -> str:
+    counts = [f"{each.dimensions:,}" for each in format_rows(comparison)[0]]
     return READ.format(
         dimensions=" and ".join([", ".join(counts[:-1]), counts[-1]] if counts[1:] else counts),
-        queries=asking_words(found),
-        rescored=candidate_words(found),
+        queries=asking_words(comparison),
+        rescored=candidate_words(comparison),
     )
