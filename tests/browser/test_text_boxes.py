@@ -48,6 +48,9 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
     "ranking": SENTENCES,
+    "thresholds": tuple(
+        cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place % 2))
+    ),
     "gold-cosines": tuple(
         cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
     ),
