@@ -123,6 +123,9 @@ EXAMPLES: Mapping[str, Example] = {
     "gold-cosines": replace(
         LISTED, texts=(*SENTENCES[:2], "4.5", *SENTENCES[1:3], "0.5", *SENTENCES[2:], "2.0"), values=OTHER
     ),
+    "thresholds": replace(
+        LISTED, texts=(*SENTENCES[:2], "0", *SENTENCES[1:3], "0", SENTENCES[2], SENTENCES[2], "1", *SENTENCES[2:], "1")
+    ),
     "ranking": Example(
         "models/my-cross-encoder", SENTENCES, needs="a cross-encoder, or another model that scores two texts"
     ).of(query_sentence="Where is the pet?"),

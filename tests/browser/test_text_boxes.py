@@ -50,6 +50,9 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),
     "ranking": SENTENCES,
     "prompt-ranks": tuple(cell for text in SENTENCES[1:] for cell in (SENTENCES[0], text, "1")),
+    "thresholds": tuple(
+        cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place % 2))
+    ),
     "gold-cosines": tuple(
         cell for place, text in enumerate(SENTENCES) for cell in (text, SENTENCES[place - 1], str(place))
     ),

@@ -176,6 +176,19 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
             },
         ),
     ),
+    "thresholds --set precision=0.8 --set cut=2.5": (
+        tuple(cell for line in GOLD for cell in line.split("\t")),
+        (
+            "sentences",
+            {
+                "view": "Threshold",
+                "precision": "0.8",
+                "cut": "2.5",
+                "labelled_from": "my own list",
+                "gold_pairs": "\n".join(GOLD),
+            },
+        ),
+    ),
     f"pair-cosines --set 'other={COPY}' --set pooling=max": (
         PAIRS,
         ("sentences", {"view": "Two models", "other": COPY, "pooling": "max"}),

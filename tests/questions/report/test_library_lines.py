@@ -132,6 +132,7 @@ CASES: Mapping[str, Case] = {
     "sentences-compared": Case(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "states-compared": Case(values={"other": ROUNDED}),
     "tags": Case("tags", values={"joined": "none"}),
+    "thresholds": Case(texts=GOLD, values={"cut": "2.0", "precision": "0.5", "pooling": "max"}),
     "tagged-tokens": Case("tags"),
     "tags-change": Case("tags", values={"edited": EDITED}),
     "shared-terms": Case(pair=SECOND),
