@@ -144,8 +144,6 @@ NOT_IN_ROWS = {
 OTHER_RESULTS: Mapping[str, Callable[[Any, str], Any]] = {
     "sentences": lambda model, _: model.sentences([TEXT, CONTEXT, QUESTION]),
     "dimensions": lambda model, _: model.sentences([TEXT, CONTEXT, QUESTION]).dimensions(),
-    "prompts": lambda model, _: model.compare_prompts([TEXT, CONTEXT, QUESTION]),
-    "prompts, ranked": lambda model, _: model.compare_prompts([TEXT, CONTEXT], queries=[QUESTION, TEXT]),
     "late interaction": lambda model, _: model.late_interaction(QUESTION, CONTEXT),
     "effects": lambda model, _: model.effects(TEXT, target="class:LABEL_1"),
     "words": lambda model, _: model.words(TEXT, target="class:LABEL_1"),

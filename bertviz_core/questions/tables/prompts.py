@@ -24,10 +24,14 @@ def _pair_json(pair: PromptPair) -> dict[str, Any]:
     return fields(pair, "name query document source")
 
 
+def _pair_line(pair: PromptPair) -> str:
+    return f"Prompts of {pair.name}: {pair_words(pair)}"
+
+
 def _compared_lines(found: PromptComparison) -> list[str]:
     moved = moved_pairs_frame(found)
     return [
-        escape_controls(f"{found.model}: {len(found.sentences):,} sentences with {pair_words(found.pair)}"),
+        escape_controls(f"{found.model}: {len(found.sentences):,} sentences. {_pair_line(found.pair)}"),
         comparison_words(found),
         "",
         *table(prompts_frame(found).iloc[:, :7]),
@@ -56,7 +60,7 @@ COMPARED_PROMPTS: Faces[PromptComparison] = Faces(
 def _ranking_lines(found: PromptRanking) -> list[str]:
     size = f"{len(found.documents):,} documents for {len(found.queries):,} queries"
     return [
-        escape_controls(f"{found.model}: {size} with {pair_words(found.pair)}"),
+        escape_controls(f"{found.model}: {size}. {_pair_line(found.pair)}"),
         ranking_words(found),
         "",
         *table(ranks_frame(found).iloc[:, :6]),
