@@ -132,7 +132,7 @@ def own_pair(plan: SentencePlan) -> PromptPair | None:
     query, document = _prompt_of(prompts, QUERY_NAMES), _prompt_of(prompts, DOCUMENT_NAMES)
     if not query and not document:
         query = next(text for text in prompts.values() if text)
-    return PromptPair("the model's folder", query, document, "the model's folder")
+    return PromptPair("the model's folder", query, document, "its config_sentence_transformers.json")
 
 
 def _prompt_of(prompts: Mapping[str, str], names: Sequence[str]) -> str:

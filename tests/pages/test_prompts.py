@@ -72,7 +72,7 @@ def test_a_file_is_read_by_its_columns() -> None:
 
 
 def test_prompts_of_the_reader_keep_their_last_space() -> None:
-    at = page(prompt_pair="typed")
+    at = page(prompt_pair="my own")
     assert at.text_area(key="query_prompt_text").value == "query: "
     at.text_area(key="query_prompt_text").set_value("find:  ").run()
     assert not at.exception
@@ -92,7 +92,7 @@ def test_the_folders_own_prompts_and_those_of_a_family_come_first(models_dir: Pa
     save_tiny("bert", models_dir / "bge-small-en-v1.5")
     at = page(model="bge-small-en-v1.5")
     assert at.selectbox(key="prompt_pair").value == "BGE"
-    assert "was not trained" not in words(at)
+    assert "with which this model" not in words(at)
     assert "names no prompts, and nothing is put in front of the texts" in words(
         opened("sentences", model="bge-small-en-v1.5")
     )

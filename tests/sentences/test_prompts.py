@@ -233,7 +233,7 @@ def test_the_folders_own_prompts_come_first(tmp_path: Path) -> None:
 
 def test_prompts_of_a_folder_are_found_by_their_names() -> None:
     plan = SentencePlan("mean", prompts={"s2p_query": "a: ", "retrieval.passage": "b: ", "other": "c: "})
-    assert own_pair(plan) == PromptPair("the model's folder", "a: ", "b: ", "the model's folder")
+    assert own_pair(plan) == PromptPair("the model's folder", "a: ", "b: ", "its config_sentence_transformers.json")
     assert own_pair(SentencePlan("mean", prompts={"query": "", "document": ""})) is None
     (only,) = [own_pair(SentencePlan("mean", prompts={"Clustering": "c: "}))]
     assert only is not None

@@ -192,17 +192,17 @@ def measure_points(ranking: PromptRanking, title: str, theme: Theme) -> go.Figur
 @figure("prompts", "sentences_prompts", table=prompts_frame)
 def prompts_figure(prompt_comparison: PromptComparison) -> FigureSpec:
     """Cosines of a list without a prompt, with prompts, and swapped (--set prompt_pair=NAME)."""
-    found = prompt_comparison
-    title = f"Cosines of {counted(len(found.sentences), 'sentence')} by prompts — {found.model}"
-    about = f"{title}. {comparison_words(found)}"
-    return FigureSpec(title, about, partial(cosine_ranges, found, title), about)
+    result = prompt_comparison
+    title = f"Cosines of {counted(len(result.sentences), 'sentence')} by prompts — {result.model}"
+    about = f"{title}. {comparison_words(result)}"
+    return FigureSpec(title, about, partial(cosine_ranges, result, title), about)
 
 
 @figure("prompt-ranks", "sentences_prompt_ranks", table=ranks_frame)
 def prompt_ranks_figure(prompt_ranking: PromptRanking) -> FigureSpec:
     """How prompts rank relevant documents (--set prompt_pair=NAME; texts: QUERY DOCUMENT RELEVANCE ...)."""
-    found = prompt_ranking
-    size = f"{counted(len(found.documents), 'document')} for {_queries(len(found.queries))}"
-    title = f"Ranks of {size} by prompts — {found.model}"
-    about = f"{title}. {ranking_words(found)}"
-    return FigureSpec(title, about, partial(measure_points, found, title), about)
+    result = prompt_ranking
+    size = f"{counted(len(result.documents), 'document')} for {_queries(len(result.queries))}"
+    title = f"Ranks of {size} by prompts — {result.model}"
+    about = f"{title}. {ranking_words(result)}"
+    return FigureSpec(title, about, partial(measure_points, result, title), about)

@@ -24,13 +24,17 @@ def _pair_json(pair: PromptPair) -> dict[str, Any]:
     return fields(pair, "name query document source")
 
 
-def _compared_lines(found: PromptComparison) -> list[str]:
-    moved = moved_pairs_frame(found)
+def _pair_line(pair: PromptPair) -> str:
+    return f"Prompts of {pair.name}: {pair_words(pair)}"
+
+
+def _compared_lines(result: PromptComparison) -> list[str]:
+    moved = moved_pairs_frame(result)
     return [
-        escape_controls(f"{found.model}: {len(found.sentences):,} sentences with {pair_words(found.pair)}"),
-        comparison_words(found),
+        escape_controls(f"{result.model}: {len(result.sentences):,} sentences. {_pair_line(result.pair)}"),
+        comparison_words(result),
         "",
-        *table(prompts_frame(found).iloc[:, :7]),
+        *table(prompts_frame(result).iloc[:, :7]),
         "",
         "Pairs that moved most, without prompts and with them",
         *table(moved.iloc[:MOST_MOVED]),
@@ -40,9 +44,9 @@ def _compared_lines(found: PromptComparison) -> list[str]:
 COMPARED_PROMPTS: Faces[PromptComparison] = Faces(
     keys="model pair sentences prompted summary notices",
     made={
-        "pair": lambda found: _pair_json(found.pair),
-        "prompted": lambda found: every(
-            found.prompted,
+        "pair": lambda result: _pair_json(result.pair),
+        "prompted": lambda result: every(
+            result.prompted,
             ARRANGEMENT,
             "mean=range.mean percentile_5=range.low percentile_95=range.high spread spearman same_nearest cosines",
         ),
@@ -53,25 +57,25 @@ COMPARED_PROMPTS: Faces[PromptComparison] = Faces(
 )
 
 
-def _ranking_lines(found: PromptRanking) -> list[str]:
-    size = f"{len(found.documents):,} documents for {len(found.queries):,} queries"
+def _ranking_lines(result: PromptRanking) -> list[str]:
+    size = f"{len(result.documents):,} documents for {len(result.queries):,} queries"
     return [
-        escape_controls(f"{found.model}: {size} with {pair_words(found.pair)}"),
-        ranking_words(found),
+        escape_controls(f"{result.model}: {size}. {_pair_line(result.pair)}"),
+        ranking_words(result),
         "",
-        *table(ranks_frame(found).iloc[:, :6]),
+        *table(ranks_frame(result).iloc[:, :6]),
         "",
         "Relevant documents that moved most, without prompts and with them",
-        *table(moved_documents_frame(found).iloc[:MOST_MOVED]),
+        *table(moved_documents_frame(result).iloc[:MOST_MOVED]),
     ]
 
 
 RANKED_PROMPTS: Faces[PromptRanking] = Faces(
     keys="model pair queries documents prompted relevant summary notices",
     made={
-        "pair": lambda found: _pair_json(found.pair),
-        "prompted": lambda found: every(found.prompted, ARRANGEMENT, "mrr ndcg recall first mean_rank"),
-        "relevant": lambda found: records(moved_documents_frame(found)),
+        "pair": lambda result: _pair_json(result.pair),
+        "prompted": lambda result: every(result.prompted, ARRANGEMENT, "mrr ndcg recall first mean_rank"),
+        "relevant": lambda result: records(moved_documents_frame(result)),
         "summary": ranking_words,
     },
     frame=ranks_frame,

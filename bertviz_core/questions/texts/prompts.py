@@ -42,7 +42,7 @@ def offered_pairs(opened: Opened, options: Options) -> Mapping[str, str]:
     """The pairs of prompts with their words, the default first: of the folder, of the model's family, or E5's."""
     plan = own_plan(opened)
     first = {OWN: "the folder's own"} if own_pair(plan) is not None else {}
-    first |= {plan.convention.name: f"{plan.convention.name} (this family)"} if plan.convention is not None else {}
+    first |= {plan.convention.name: plan.convention.name} if plan.convention is not None else {}
     return {**first, **{name: name for name in FAMILIES if name not in first}, TYPED: "my own"}
 
 
@@ -81,7 +81,7 @@ def chosen_pair(opened: Opened, options: Options) -> PromptPair:
     typed = options.get(QUERY_TEXT.key), options.get(DOCUMENT_TEXT.key)
     name = options.get(PAIR.key) or (TYPED if any(typed) else next(iter(offered_pairs(opened, options))))
     if name == TYPED:
-        return PromptPair("typed prompts", *typed, source="the reader")
+        return PromptPair("the reader", *typed)
     if name in FAMILIES:
         return FAMILIES[name]
     if name != OWN:

@@ -69,20 +69,20 @@ def prompts_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         return
     options = replace(options, values=prompt_values(opened, options))
     answer = ask(compared_prompts, options)
-    found = answer.result
-    yield Text(escape_markdown(pair_sentence(pair_words(found.pair))), "caption")
+    result = answer.result
+    yield Text(escape_markdown(pair_sentence(pair_words(result.pair))), "caption")
     yield Notices(search_notice(own_plan(opened), options.texts), "notice")
-    yield Text(f"**{escape_markdown(comparison_words(found))}**")
+    yield Text(f"**{escape_markdown(comparison_words(result))}**")
     yield Figure.of(
         prompts_figure,
         answer,
-        f"prompts {found.model}",
+        f"prompts {result.model}",
         numbers="open",
         below=[Notices(answer.notices, "caption")],
         **explained(COSINES, compared_prompts, opened, options),
     )
     yield Text("**Pairs that moved most**, by their rank among all pairs without prompts and with them")
-    yield _moved(moved_pairs_frame(found), "Pairs by how far they moved")
+    yield _moved(moved_pairs_frame(result), "Pairs by how far they moved")
     if any(looks_like_search(options.texts)):
         yield Text(f"For ranks, choose {OF_SEARCH} and say which documents are relevant.", "caption")
 
@@ -90,19 +90,19 @@ def prompts_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def prompt_ranks_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The measures of a ranking by arrangement of prompts, and the documents that moved most."""
     answer = ask(ranked_prompts, options)
-    found = answer.result
-    yield Text(escape_markdown(pair_sentence(pair_words(found.pair))), "caption")
-    yield Text(f"**{escape_markdown(ranking_words(found))}**")
+    result = answer.result
+    yield Text(escape_markdown(pair_sentence(pair_words(result.pair))), "caption")
+    yield Text(f"**{escape_markdown(ranking_words(result))}**")
     yield Figure.of(
         prompt_ranks_figure,
         answer,
-        f"ranks by prompts {found.model}",
+        f"ranks by prompts {result.model}",
         numbers="open",
         below=[Notices(answer.notices, "caption")],
         **explained(RANKS, ranked_prompts, opened, options),
     )
     yield Text("**Relevant documents that moved most**, by their rank without prompts and with them")
-    yield _moved(moved_documents_frame(found), "Relevant documents by how far they moved")
+    yield _moved(moved_documents_frame(result), "Relevant documents by how far they moved")
 
 
 def _moved(frame: "pd.DataFrame", alt: str) -> Table:
