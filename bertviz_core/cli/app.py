@@ -60,6 +60,9 @@ COMMANDS: Mapping[str, Command] = {
     "embed": Command(
         "sentences", "Write the vectors of a file's sentences, with the model, its revision, pooling and layer."
     ),
+    "background": Command(
+        "background", "Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."
+    ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
     "rank": Command(
