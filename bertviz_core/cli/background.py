@@ -30,7 +30,8 @@ def background_command(
     as_json: JsonOption = False,
 ) -> None:
     """Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."""
-    texts, values = (), {MEASURE.key: measure} if measure else {}
+    texts: tuple[str, ...] = ()
+    values = {MEASURE.key: measure} if measure else {}
     if file is not None:
         read = opened_table(file, column)
         print_notices(read.notices)

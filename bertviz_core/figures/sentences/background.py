@@ -124,7 +124,7 @@ def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bo
         line = {"color": theme.text, "width": 1, "dash": "dot"}
         top = bottom + (1 - bottom) * height
         figure.add_shape(type="line", x0=place, x1=place, y0=bottom, y1=top, xref="x", yref="paper", line=line)
-        words = f"{percent} %: {decimals(place, 2)}"
+        words = f"{percent} %" if theme.narrow else f"{percent} %: {decimals(place, 2)}"
         side = {"xanchor": "right" if outer != turned else "left", "yanchor": "top", "xref": "x", "borderpad": 3}
         add_heading(figure, words, place, top, TEXT_SIZE - 2, **side)
 

@@ -39,6 +39,10 @@ BACKGROUND: Faces[Background] = Faces(
     made={"background": summary_json},
     frame=lambda background: background_frame(background, None),
     above=lambda background: [_title(background), summary_words(background)],
+    columns=lambda background: {
+        "percentile": ("percentile", "g"),
+        **{name: name for name in background_frame(background, None).columns[1:]},
+    },
 )
 
 

@@ -20,8 +20,8 @@ from bertviz_core.questions.texts.sentences import (
     sentence_vectors,
     vector_options,
 )
+from bertviz_core.sentences.background import MOST_TEXTS, known_texts, listed_texts, unrelated_texts
 from bertviz_core.sentences.background import background as background_of
-from bertviz_core.sentences.background import known_texts, listed_texts, unrelated_texts
 from bertviz_core.sentences.encoding import sentence_tokens
 from bertviz_core.sentences.results import (
     BACKGROUNDS,
@@ -31,6 +31,7 @@ from bertviz_core.sentences.results import (
     SentencePlan,
     SentenceVectors,
 )
+from bertviz_core.sentences.two_models import evenly_chosen
 from bertviz_core.trace.cost import run_cost
 
 BACKGROUND = Param(
@@ -43,7 +44,7 @@ BACKGROUND = Param(
 )
 QUICK_SECONDS = 3.0
 """Estimated seconds up to which the background is computed with the first similarity that is shown."""
-COMPARED = replace(
+SCALED = replace(
     flag("scaled", "whether similarities are compared with those of unrelated texts, which takes a while once"),
     label="Is that high for this model?",
     applies=lambda opened, options: not is_quick(opened, options),
@@ -90,12 +91,23 @@ def background(opened: Opened, options: Options, job: Job[Background]) -> Answer
     if options.choice(BACKGROUND) != BACKGROUNDS[0]:
         texts = listed_texts(() if listed is None else listed.sentences)
         count = len(set(options.texts))
-        notices = (f"{len(texts)} of the {count:,} different texts are compared, evenly spaced in the list.",)
-        return _compared(opened, options, texts, notices if len(texts) < count else (), job)
+        cut = (f"{len(texts)} of the {count:,} different texts are compared, evenly spaced in the list.",)
+        return _compared(opened, options, texts, cut if len(texts) < count else (), job)
     if listed is None:
         return _compared(opened, options, *known_texts(opened.tokenizer, sentence_plan(opened, options)), job)
     made = background(opened, replace(options, texts=()), job)  # it does not depend on the list
-    return replace(made.of(made.result, background=made.result, listed=listed), texts=options.texts)
+    places = evenly_chosen(len(listed.sentences), MOST_TEXTS)
+    drawn = replace(
+        listed,
+        sentences=tuple(listed.sentences[place] for place in places),
+        vectors=listed.vectors[places],
+        token_counts=listed.token_counts[places],
+        truncated=listed.truncated[places],
+    )
+    notice = f"{len(places):,} of the {len(listed.sentences):,} sentences are drawn, evenly spaced in the list."
+    notices = (notice,) if len(places) < len(listed.sentences) else ()
+    shown = made.of(made.result, notices, background=made.result, listed=drawn)
+    return replace(shown, texts=drawn.sentences)
 
 
 def _compared(

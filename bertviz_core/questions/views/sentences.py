@@ -74,7 +74,6 @@ from bertviz_core.questions.texts.sentences import (
     QUERY_PROMPT,
     STATE,
     blocks,
-    closest_pairs,
     neighbours,
     own_plan,
     poolings,
@@ -108,12 +107,12 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views import background as scaling
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
-    SentenceComparison,
     SentenceVectors,
 )
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
@@ -188,30 +187,24 @@ def made_by(vectors: SentenceVectors) -> str:
     return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
 
 
-def _quoted(number: int, sentence: str) -> str:
-    return f"{number + 1} *{escape_markdown(sentence[:200])}*"
-
-
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
     yield from vectors_used(opened, ask, options)
     vectors = ask(sentence_vectors, vector_options(opened, options)).result
     yield Notices(vectors.notices, "caption")
     sentences = vectors.sentences
-    yield from (_blocks if len(sentences) > EVERY_PAIR else _every_pair)(opened, ask, options)
-    if len(sentences) < 2:
-        yield Text("One sentence has no pairs: add another to compare it with.", "caption")
+    scale = scaling.scale_of(opened, ask, options) if len(sentences) > 1 else scaling.Scale(None)
+    if len(sentences) > EVERY_PAIR:
+        yield from _blocks(opened, ask, options)
     else:
-        yield Text("**Closest pairs**")
-        pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
-        frame = texts.closest_frame(pairs, sentences)
-        yield Table(frame, "The closest pairs, the most alike first", SMALL)
+        yield from _every_pair(opened, ask, options, scale)
+    yield from scaling.closest_parts(opened, ask, options, sentences, scale)
     yield Text("**Vectors**")
     yield Section((VECTORS_IN,), _files)
     yield Section((VECTORS_SHOWN, DRAWN_FROM), _drawn_vectors)
 
 
-def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+def _every_pair(opened: Opened, ask: Ask, options: Options, scale: scaling.Scale) -> Iterator[Part]:
     answer = ask(similarity, options)
     vectors, measure = answer.drawn["vectors"], answer.drawn["similarity_measure"]
     plan, word, clusters = sentence_plan(opened, options), MEASURE_WORDS[measure], answer.drawn["clusters"]
@@ -223,7 +216,8 @@ def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
-        both = " and ".join(_quoted(each, vectors.sentences[each]) for each in (one, other))
+        value += scale.words(float(answer.result[one, other])) if one != other else ""
+        both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
         pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
         numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
         button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
@@ -308,7 +302,7 @@ def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         if cell is None or cell[0] >= len(shown) or cell[1] >= vectors.dimensions:
             yield Text("Click a cell for its exact value.", "caption")
             return
-        words = f"Sentence {_quoted(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
+        words = f"Sentence {texts.quoted_sentence(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
         yield Text(f"{words}: **{vectors.vectors[first + cell[0], cell[1]]:.7f}**")
 
     yield Figure.of(
@@ -369,12 +363,14 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     both = tuple(options.texts[place] for place in places)
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
     answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
-    shares = answer.result
+    shares, scale = answer.result, scaling.scale_of(opened, ask, options)
     if not shares.exact:
         yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
-    words = [Text(texts.pair_sum(shares))]
+    words: list[Part] = [Text(texts.pair_sum(shares)), *scale.parts]
+    if scale.background is not None:
+        words.append(Text(f"The cosine is {scale.words(shares.score).removeprefix(', ')}."))
     if len(options.texts) > LONG_LIST:
-        words.append(Text("  \n".join(map(_quoted, places, both))))
+        words.append(Text("  \n".join(map(texts.quoted_sentence, places, both))))
     words += [Text(escape_markdown(shares.note), "caption")] if shares.exact else []
     unit, state = cells[CELLS.key][:-1], state_name(shares.layer)
     yield Figure.of(
@@ -404,14 +400,16 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         return
     answer, plan = ask(neighbours, options), sentence_plan(opened, options)
     prompt, query = query_prompt(opened, options), answer.drawn["query"]
+    scale = scaling.scale_of(opened, ask, options)
     yield Figure.of(
         query_figure,
         answer,
         f"nearest sentences {made_by(listed)}",
-        numbers="open",
+        numbers="open" if scale.background is None else "in files",
         explanation=texts.NEAREST,
         code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
     )
+    yield from scaling.ranked_neighbours(answer.result, query_figure.of(answer.drawn).frame(), scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -516,14 +514,15 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if len(options.texts) < LEAST_SENTENCES:
         yield Text(texts.MORE, "notice")
         return
-    options = of_both(opened, options)
+    shown, options = options, of_both(opened, options)
     answer = ask(two_models, options)
     compared = answer.result
+    scales = scaling.scales_of_both(opened, ask, options, shown, compared)
     if compared.first == compared.second:
         yield Text(texts.SAME, "notice")
     yield Text(f"**{escape_markdown(what_changed(compared))}**")
     both = f"{compared.first} {compared.second}"
-    clicked = Cell(sentences_compared_figure.chart, partial(_both_cosines, compared))
+    clicked = Cell(sentences_compared_figure.chart, partial(scaling.both_cosines, compared, scales))
     yield Figure.of(
         sentences_compared_figure,
         answer,
@@ -533,6 +532,7 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Notices(answer.notices, "caption")
     code = library_lines(two_models, opened, options)
     yield Figure.of(pair_cosines_figure, answer, f"cosines of pairs {both}", explanation=texts.TWO_MODELS, code=code)
+    yield from scales.parts
     yield from neighbour_parts(compared)
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) >= LEAST_FOR_LAYERS and len(lines) <= LONGEST_LINKED:
@@ -547,17 +547,6 @@ def of_both(opened: Opened, options: Options) -> Options:
     plain = vector_options(opened, options)
     values = {key: value for key, value in plain.values.items() if key != BFLOAT16.key}
     return replace(plain, values={OTHER.key: options.get(OTHER.key), **values})
-
-
-def _both_cosines(compared: SentenceComparison, cell: tuple[int, int] | None) -> Iterator[Part]:
-    """The exact cosines of a clicked cell."""
-    if cell is None or max(cell) >= len(compared.sentences):
-        yield Text("Click a cell for the exact cosines of its two sentences.", "caption")
-        return
-    values = (float(each[cell]) for each in (compared.first_cosines, compared.second_cosines, compared.difference))
-    first, second, difference = (f"**{decimals(value, 7)}**" for value in values)
-    both = " and ".join(_quoted(place, compared.sentences[place]) for place in cell)
-    yield Text(f"{both}: {first} in the first model, {second} in the second, difference {difference}")
 
 
 def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -578,14 +567,15 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
 
 
-MADE = (POOLING, STATE)
+MADE, SCALED_BY = (POOLING, STATE), scaling.SCALED_BY
+SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 VIEWS = (
-    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
-    View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
+    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, *SCALED_BY, BFLOAT16)),
+    View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
-    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
-    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, *SCALED_BY)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, *SCALED_BY, BFLOAT16)),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
