@@ -20,7 +20,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.background import background, background_options, is_quick, two_backgrounds
-from bertviz_core.questions.texts.sentences import sentence_vectors
+from bertviz_core.questions.texts.sentences import sentence_vectors, vector_options
 from bertviz_core.sentences.background import MOST_TEXTS, known_texts, percentile_matrix, unrelated_texts
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.results import Background, Measure
@@ -119,8 +119,9 @@ def test_the_pairs_of_a_list_are_a_background(opened: OpenedModel) -> None:
     assert any("500 of the 700 different texts" in each for each in answer.notices)
     with pytest.raises(TextError, match="at least 3 different texts, and 2 came"):
         background(opened, replace(of_list, texts=(*LIST[:2], LIST[0])))
-    assert background_options(opened, Options(LIST)) == Options()
-    assert background_options(opened, of_list) == of_list
+    defaults = {"pooling": "recommended", "layer": "6", "measure": "cosine", "query_prompt": "as the list"}
+    typed = Options(LIST, values=defaults)
+    assert background_options(typed, vector_options(opened, typed)) == Options(), "one answer for every list"
 
 
 def test_other_measures_and_recipes_have_their_own(opened: OpenedModel) -> None:

@@ -1,6 +1,8 @@
 """The question how alike unrelated texts are to a model, by which the height of a cosine is judged."""
 
 from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress
@@ -9,6 +11,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question
 from bertviz_core.questions.texts.sentences import (
+    AS_LIST,
     BFLOAT16,
     MEASURE,
     PLAN,
@@ -51,7 +54,7 @@ SCALED = replace(
 )
 
 
-def _longest(opened: Opened, plan: SentencePlan) -> tuple[str, int]:
+def _longest() -> tuple[str, int]:
     """The longest shipped text, and to how many of its length all of them come."""
     texts = unrelated_texts()
     longest = max(texts, key=len)
@@ -65,20 +68,24 @@ def is_quick(opened: Opened, options: Options) -> bool:
     return all(_seconds(each) <= QUICK_SECONDS for each in models)
 
 
-def _seconds(opened: Opened) -> float:
-    def estimate() -> float:
-        plan = sentence_plan(opened, Options())
-        longest, runs = _longest(opened, plan)
-        return run_cost(opened.loaded, len(sentence_tokens(opened.tokenizer, longest, plan)), runs).seconds
+_SECONDS: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+"""Model in memory -> estimated seconds of its background, which each click on a page asks for."""
 
-    return opened.get_or_compute((__name__, "seconds"), estimate)
+
+def _seconds(opened: Opened) -> float:
+    model = opened.loaded.model
+    if model not in _SECONDS:
+        longest, runs = _longest()
+        tokens = len(sentence_tokens(opened.tokenizer, longest, sentence_plan(opened, Options())))
+        _SECONDS[model] = run_cost(opened.loaded, tokens, runs).seconds
+    return _SECONDS[model]
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
     if options.choice(BACKGROUND) != BACKGROUNDS[0]:
         return AnswerCost(len(options.texts))
     plan = sentence_plan(opened, options)
-    longest, runs = _longest(opened, plan)
+    longest, runs = _longest()
     return AnswerCost(len(unrelated_texts()), sentence_tokens(opened.tokenizer, longest, plan), runs)
 
 
@@ -154,13 +161,16 @@ def two_backgrounds(
     return Answer((first.result, second.result), models, first.texts, notices)
 
 
-def background_options(opened: Opened, options: Options) -> Options:
-    """Of the options of a list those that decide a background: without the list, unless it is one of the list."""
-    plain = vector_options(opened, options)
-    values = {key: value for key in (MEASURE.key, QUERY_PROMPT.key, BACKGROUND.key) if (value := options.get(key))}
-    values = {key: value for key, value in values.items() if value != DEFAULTS.get(key)}
-    texts = options.texts if options.choice(BACKGROUND) != BACKGROUNDS[0] else ()
-    return Options(texts, values={**plain.values, **values})
+def background_options(options: Options, plain: Options) -> Options:
+    """Options of the background that similarities of a list are compared with, which does not depend on the list.
+
+    Args:
+        options: those of the similarities.
+        plain: those of the vectors of the list.
+    """
+    values = {key: value for key in (MEASURE.key, QUERY_PROMPT.key) if (value := options.get(key))}
+    values = {key: value for key, value in values.items() if value != DEFAULTS[key]}
+    return Options(values={**plain.values, **values})
 
 
-DEFAULTS = {MEASURE.key: MEASURES[0], BACKGROUND.key: BACKGROUNDS[0]}
+DEFAULTS = {MEASURE.key: MEASURES[0], QUERY_PROMPT.key: AS_LIST}

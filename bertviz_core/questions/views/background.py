@@ -20,11 +20,11 @@ from bertviz_core.questions.texts.background import (
     is_quick,
     two_backgrounds,
 )
-from bertviz_core.questions.texts.sentences import closest_pairs, sentence_plan
-from bertviz_core.questions.view import Ask, Figure, Folded, Notices, Part, Table, Text
+from bertviz_core.questions.texts.sentences import closest_pairs, sentence_plan, vector_options
+from bertviz_core.questions.view import Ask, Figure, Folded, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.sentences.background import LEAST_TEXTS
-from bertviz_core.sentences.results import Background, Neighbours, SentenceComparison, off_diagonal
+from bertviz_core.sentences.results import BACKGROUNDS, Background, Neighbours, SentenceComparison, off_diagonal
 from bertviz_core.text import decimals, escape_markdown
 
 LABEL = SCALED.label
@@ -53,26 +53,34 @@ class Scale:
         return "" if self.background is None else f", {rank_words(self.background, similarity)}"
 
 
-def scale_of(opened: Opened, ask: Ask, options: Options) -> Scale:
-    """The pairs with which similarities are compared; for a slow model if they are asked for."""
+def scale_of(opened: Opened, ask: Ask, options: Options, plain: Options) -> Scale:
+    """The pairs with which similarities are compared; for a slow model if they are asked for.
+
+    Args:
+        options: those of the similarities.
+        plain: those of the vectors of the list.
+    """
     if not is_quick(opened, options) and not options.flag(SCALED):
         return Scale(None, [Text(ON_DEMAND, "caption")])
     try:
-        return Scale(ask(background, background_options(opened, options)).result)
+        return Scale(ask(background, background_options(options, plain)).result)
     except BertvizError as error:
         return Scale(None, [Text(f"Similarities have no scale here. {escape_markdown(str(error))}", "caption")])
 
 
 def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    with_list = replace(background_options(opened, options), texts=options.texts)
+    plan = sentence_plan(opened, options)
+    plain = background_options(options, vector_options(opened, options, plan))
+    values = {BACKGROUND.key: options.get(BACKGROUND.key)} if options.get(BACKGROUND.key) == BACKGROUNDS[1] else {}
+    with_list = Options(options.texts, values={**plain.values, **values})
     answer = ask(background, with_list)
-    found, reason = answer.result, sentence_plan(opened, options).reason
+    found = answer.result
     yield Text(summary_words(found))
     yield Figure.of(
         background_figure,
         answer,
         f"background {found.pooling} {found.model}",
-        below=[Notices([each for each in answer.notices if each != reason], "caption")],
+        below=[Notices([each for each in answer.notices if each != plan.reason], "caption")],
         **explained(EXPLANATION, background, opened, with_list),
     )
 
@@ -92,7 +100,7 @@ def closest_parts(opened: Opened, ask: Ask, options: Options, sentences: Sequenc
     frame = with_ranks(texts.closest_frame(pairs, sentences), pairs.score, scale)
     yield Table(frame, "The closest pairs, the most alike first", SMALL, formats={RANK: "%.2f"})
     if scale.background is not None:
-        yield Folded(LABEL, "sentences_background_figure", lambda: _figure(opened, ask, options))
+        yield Folded(LABEL, "sentences_background_figure", lambda: [Section((LISTED,), _figure)])
 
 
 def with_ranks(frame: "pd.DataFrame", scores: np.ndarray, scale: Scale) -> "pd.DataFrame":
@@ -192,7 +200,6 @@ def cosine_parts(opened: Opened, ask: Ask, cosine: float) -> Iterator[Part]:
 
 
 LISTED = replace(BACKGROUND, applies=lambda _, options: len(set(options.texts)) >= LEAST_TEXTS)
-SCALED_BY = (LISTED, SCALED)
 SMALL = 240
 """Pixels of a table that is scrolled."""
 

@@ -113,6 +113,7 @@ from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
     BlockSummary,
+    SentencePlan,
     SentenceVectors,
 )
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
@@ -170,7 +171,11 @@ def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Se
 
 def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """How the sentences become vectors, and what is to be known of it; the way back to the model's own vectors."""
-    plan, own = sentence_plan(opened, options), own_plan(opened)
+    return _vectors_used(opened, sentence_plan(opened, options))
+
+
+def _vectors_used(opened: Opened, plan: SentencePlan) -> Iterator[Part]:
+    own = own_plan(opened)
     if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
         prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
         values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
@@ -189,25 +194,27 @@ def made_by(vectors: SentenceVectors) -> str:
 
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
-    yield from vectors_used(opened, ask, options)
-    vectors = ask(sentence_vectors, vector_options(opened, options)).result
+    plan = sentence_plan(opened, options)
+    yield from _vectors_used(opened, plan)
+    plain = vector_options(opened, options, plan)
+    vectors = ask(sentence_vectors, plain).result
     yield Notices(vectors.notices, "caption")
     sentences = vectors.sentences
-    scale = scaling.scale_of(opened, ask, options) if len(sentences) > 1 else scaling.Scale(None)
+    scale = scaling.scale_of(opened, ask, options, plain) if len(sentences) > 1 else scaling.Scale(None)
     if len(sentences) > EVERY_PAIR:
         yield from _blocks(opened, ask, options)
     else:
-        yield from _every_pair(opened, ask, options, scale)
+        yield from _every_pair(opened, ask, options, plan, scale)
     yield from scaling.closest_parts(opened, ask, options, sentences, scale)
     yield Text("**Vectors**")
     yield Section((VECTORS_IN,), _files)
     yield Section((VECTORS_SHOWN, DRAWN_FROM), _drawn_vectors)
 
 
-def _every_pair(opened: Opened, ask: Ask, options: Options, scale: scaling.Scale) -> Iterator[Part]:
+def _every_pair(opened: Opened, ask: Ask, options: Options, plan: SentencePlan, scale: scaling.Scale) -> Iterator[Part]:
     answer = ask(similarity, options)
     vectors, measure = answer.drawn["vectors"], answer.drawn["similarity_measure"]
-    plan, word, clusters = sentence_plan(opened, options), MEASURE_WORDS[measure], answer.drawn["clusters"]
+    word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
     order = np.arange(len(answer.result)) if clusters is None else clusters.order
 
     def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
@@ -363,7 +370,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     both = tuple(options.texts[place] for place in places)
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
     answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
-    shares, scale = answer.result, scaling.scale_of(opened, ask, options)
+    shares, scale = answer.result, scaling.scale_of(opened, ask, options, plain)
     if not shares.exact:
         yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
     words: list[Part] = [Text(texts.pair_sum(shares)), *scale.parts]
@@ -393,14 +400,15 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The sentences of the list nearest to a query."""
     yield from vectors_used(opened, ask, options)
-    listed = ask(sentence_vectors, vector_options(opened, options)).result
+    plain = vector_options(opened, options)
+    listed = ask(sentence_vectors, plain).result
     yield Notices(listed.notices, "caption")
     if not options.get(QUERY.key):
         yield Text(TYPE_A_QUERY.format("the nearest sentences of the list are shown here with their scores."), "notice")
         return
     answer, plan = ask(neighbours, options), sentence_plan(opened, options)
     prompt, query = query_prompt(opened, options), answer.drawn["query"]
-    scale = scaling.scale_of(opened, ask, options)
+    scale = scaling.scale_of(opened, ask, options, plain)
     yield Figure.of(
         query_figure,
         answer,
@@ -567,15 +575,15 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
 
 
-MADE, SCALED_BY = (POOLING, STATE), scaling.SCALED_BY
+MADE, SCALED = (POOLING, STATE), scaling.SCALED
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 VIEWS = (
-    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, *SCALED_BY, BFLOAT16)),
+    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, SCALED, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
-    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, *SCALED_BY)),
-    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, *SCALED_BY, BFLOAT16)),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, SCALED)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
