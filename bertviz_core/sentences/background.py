@@ -40,24 +40,25 @@ def known_texts(tokenizer: TextTokenizer, plan: SentencePlan) -> tuple[tuple[str
 
     A text of unknown tokens is like any other such text to the model, whatever it is about.
     """
-    texts = unrelated_texts()
-    backend = tokenizer.tokenizer
+    texts, backend = unrelated_texts(), tokenizer.tokenizer
     unknown, special = getattr(backend, "unk_token_id", None), set(getattr(backend, "all_special_ids", ()))
-    known = tuple(text for text in texts if _is_known(_row(tokenizer, plan, text), unknown, special))
+    rows = dict(zip(texts, _rows(tokenizer, plan, texts), strict=True))
+    known = tuple(text for text in texts if _is_known(rows[text], unknown, special))
     if len(known) == len(texts):
         return texts, ()
     if len(known) < LEAST_KNOWN:
-        readable = tuple(text for text in texts if _row(tokenizer, plan, text) is not None)
+        readable = tuple(text for text in texts if rows[text] is not None)
         return readable, ("The tokenizer knows few words of the unrelated texts, so that they say little.",)
     left_out = len(texts) - len(known)
     return known, (f"{left_out} of the {len(texts)} unrelated texts are left out: the tokenizer does not know them.",)
 
 
-def _row(tokenizer: TextTokenizer, plan: SentencePlan, text: str) -> SentenceRow | None:
+def _rows(tokenizer: TextTokenizer, plan: SentencePlan, texts: Sequence[str]) -> list[SentenceRow | None]:
+    """The tokens of texts; None for a text of which the tokenizer makes none."""
     try:
-        return next(tokenized(tokenizer, (text,), plan))[0]
-    except TextError:  # the tokenizer makes no token of it
-        return None
+        return [row for chunk in tokenized(tokenizer, texts, plan) for row in chunk]
+    except TextError:
+        return [None] if len(texts) == 1 else [row for text in texts for row in _rows(tokenizer, plan, (text,))]
 
 
 def _is_known(row: SentenceRow | None, unknown: int | None, special: set[int]) -> bool:

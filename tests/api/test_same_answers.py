@@ -33,6 +33,7 @@ from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.training import TRAINING_LOG
+from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
@@ -197,6 +198,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, PET, "--dimensions", "8,100"),
             lambda: model().sentences([TEXT, PAIR, PET]).dimensions([100, 8]),
             of_model(fewer_dimensions, TEXT, PAIR, PET, dimensions="8,100"),
+        ),
+    ),
+    "background": (
+        Face(
+            (MODEL, "--pooling", "max"),
+            lambda: model().background(pooling="max"),
+            of_model(background, pooling="max"),
         ),
     ),
     "rank": (

@@ -43,7 +43,8 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
     "effect-spread": SENTENCES[:3],
     **dict.fromkeys(
-        ("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors", "dimensions"), SENTENCES
+        ("background", "blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors", "dimensions"),
+        SENTENCES,
     ),
     **dict.fromkeys(("layer-similarity", "text-cosines"), SENTENCES),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), SENTENCES),

@@ -186,6 +186,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
+    "background": (PAIRS, ("sentences", {"sentences_background_figure": "true"})),
     "dimensions": (PAIRS, ("sentences", {"vectors_shown": "true"})),
     "vectors": (PAIRS, ("sentences", {"vectors_shown": "true"})),
     "masked-text --set mask=2,4 --set position=3": (

@@ -89,9 +89,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
     return AnswerCost(len(unrelated_texts()), sentence_tokens(opened.tokenizer, longest, plan), runs)
 
 
-@long_question(
-    _cost, figures=("background",), params=(*VECTORS, MEASURE, QUERY_PROMPT, BACKGROUND), noun="unrelated texts"
-)
+@long_question(_cost, figures=("background",), params=(*VECTORS, MEASURE, QUERY_PROMPT, BACKGROUND), noun="texts")
 def background(opened: Opened, options: Options, job: Job[Background]) -> Answer[Background]:
     """Similarities of all pairs of unrelated texts in the model, or of a list of texts."""
     listed = sentence_vectors(opened, vector_options(opened, options)).result if options.texts else None
@@ -146,7 +144,7 @@ def _both_costs(opened: Opened, options: Options) -> AnswerCost:
     return replace(cost, steps=2 * cost.steps, runs=2 * cost.runs)
 
 
-@long_question(_both_costs, params=(OTHER, *PLAN, BACKGROUND), noun="unrelated texts")
+@long_question(_both_costs, params=(OTHER, *PLAN, BACKGROUND), noun="texts")
 def two_backgrounds(
     opened: Opened, options: Options, job: Job[tuple[Background, Background]]
 ) -> Answer[tuple[Background, Background]]:

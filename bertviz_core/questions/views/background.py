@@ -72,8 +72,8 @@ def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     plan = sentence_plan(opened, options)
     plain = background_options(options, vector_options(opened, options, plan))
     values = {BACKGROUND.key: options.get(BACKGROUND.key)} if options.get(BACKGROUND.key) == BACKGROUNDS[1] else {}
-    with_list = Options(options.texts, values={**plain.values, **values})
-    answer = ask(background, with_list)
+    answer = ask(background, Options(options.texts, values={**plain.values, **values}))
+    computed = Options(options.texts if values else (), values={**plain.values, **values})
     found = answer.result
     yield Text(summary_words(found))
     yield Figure.of(
@@ -81,7 +81,7 @@ def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"background {found.pooling} {found.model}",
         below=[Notices([each for each in answer.notices if each != plan.reason], "caption")],
-        **explained(EXPLANATION, background, opened, with_list),
+        **explained(EXPLANATION, background, opened, computed),
     )
 
 
