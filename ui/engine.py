@@ -25,6 +25,7 @@ from bertviz_core.questions.view import (
     Explained,
     Figure,
     Folded,
+    Later,
     Links,
     Metrics,
     Notices,
@@ -84,6 +85,7 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
+from ui.widgets.later import later, later_last
 from ui.widgets.lists import open_row, table_files, text_select, within_upload
 from ui.widgets.models import (
     beside,
@@ -98,19 +100,14 @@ from ui.widgets.models import (
 )
 from ui.widgets.run_model import shown_to_user
 
-FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
 """Draws a view by itself; the parts that it returns are drawn as they come."""
 Specials = Mapping[str, Special]
 NO_SPECIAL: Specials = {}
-SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 260, 200, 320, 220
-"""Pixels of the controls of one of several values, of a number, of a position and of words that are typed."""
-LONGEST_SLIDER = 1_000
-"""Greatest range of a slider; a field has more."""
-TEXTS_HEIGHT = 150
-"""Pixels of a field for several texts."""
-HALF = 0.49
-"""Share of a wide page's width of the figure with a section beside it."""
+SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 260, 200, 320, 220, 150
+"""Pixels of the controls of one of several values, a number, a position, typed words; height of several texts."""
+LONGEST_SLIDER, HALF = 1_000, 0.49
+"""Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
 """From a row for its control and the title of the view, what is asked, the model that made it, and first options."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -201,7 +198,8 @@ def show_view(view: View, special: Specials, opened: SharedModel, ask: Ask, opti
     """Draw a view by its own function, or its parts."""
     show = special.get(view.title) or view.show
     if show is not None:
-        draw_parts(show(opened, ask, options) or (), opened, ask, options)
+        with later_last():
+            draw_parts(show(opened, ask, options) or (), opened, ask, options)
 
 
 def _ask(opened: SharedModel) -> Ask:
@@ -251,7 +249,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
     allowed = () if param.values is None else param.values(opened, options)
     shown = allowed.__getitem__ if isinstance(allowed, Mapping) else param.shown
     match param.kind:
-        case "choice" if param.options == FLAG:
+        case "choice" if param.options == ("false", "true"):
             return str(toggle(param, param.label, help=_sentence(param))).lower()
         case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
@@ -396,6 +394,11 @@ def _(part: Folded, opened: SharedModel, ask: Ask, options: Options) -> None:
 
 
 @draw.register
+def _(part: Later, opened: SharedModel, ask: Ask, options: Options) -> None:
+    later(lambda: draw_parts(part.show(), opened, ask, options))
+
+
+@draw.register
 def _(part: Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     with noted_if(part.named_by is None or part.named_by.key in st.query_params):
         below = _block(part)
@@ -534,8 +537,7 @@ def _press(button: Button) -> None:
 
 @draw.register
 def _(part: Links, *_: Any) -> None:
-    links = [Link(each.label, address(each.page, each.query)) for each in part.links]
-    step_links(links, part.key, part.label)
+    step_links([Link(each.label, address(each.page, each.query)) for each in part.links], part.key, part.label)
 
 
 @draw.register

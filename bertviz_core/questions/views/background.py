@@ -1,7 +1,9 @@
 """How high a similarity is for the model: what pages say of it, and the pairs that it is compared with."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from bertviz_core.questions.texts.background import (
     two_backgrounds,
 )
 from bertviz_core.questions.texts.sentences import closest_pairs, sentence_plan, vector_options
-from bertviz_core.questions.view import Ask, Figure, Folded, Notices, Part, Section, Table, Text
+from bertviz_core.questions.view import Ask, Figure, Folded, Later, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.sentences.background import LEAST_TEXTS
 from bertviz_core.sentences.results import BACKGROUNDS, Background, Neighbours, SentenceComparison, off_diagonal
@@ -29,6 +31,8 @@ from bertviz_core.text import decimals, escape_markdown
 
 LABEL = SCALED.label
 RANK = "percentile rank"
+RANKED = {RANK: "%.2f"}
+T = TypeVar("T")
 ON_DEMAND = f"Whether that is high for this model takes a while to find out: turn on **{LABEL}** under **Options**."
 EXPLANATION = (
     "A cosine has no height of its own: in one model unrelated texts have a cosine near 0, in another near 0.8. So 200 "
@@ -41,19 +45,36 @@ EXPLANATION = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scale:
-    """The pairs with which similarities are compared, or why there are none."""
+class Scale(Generic[T]):
+    """The pairs with which similarities are compared; they are looked for after the rest of the page is drawn."""
 
-    background: Background | None
-    parts: Sequence[Part] = ()
-    """What is said where there are none."""
+    find: Callable[[], T] | None
+    """Computes them; None for a slow model, unless they are asked for."""
 
-    def words(self, similarity: float) -> str:
-        """Where a similarity lies, after a comma; "" where nothing is known of it."""
-        return "" if self.background is None else f", {rank_words(self.background, similarity)}"
+    def later(self, show: Callable[[T], Iterable[Part]], otherwise: Sequence[Part] = ()) -> Later:
+        """What is shown of similarities with these pairs.
+
+        Args:
+            show: from the pairs.
+            otherwise: what is shown without them.
+        """
+
+        def shown() -> Iterator[Part]:
+            if self.find is None:
+                yield from otherwise
+                return
+            try:
+                pairs = self.find()
+            except BertvizError as error:
+                yield Text(f"Similarities have no scale here. {escape_markdown(str(error))}", "caption")
+                yield from otherwise
+                return
+            yield from show(pairs)
+
+        return Later(shown)
 
 
-def scale_of(opened: Opened, ask: Ask, options: Options, plain: Options) -> Scale:
+def scale_of(opened: Opened, ask: Ask, options: Options, plain: Options) -> Scale[Background]:
     """The pairs with which similarities are compared; for a slow model if they are asked for.
 
     Args:
@@ -61,11 +82,13 @@ def scale_of(opened: Opened, ask: Ask, options: Options, plain: Options) -> Scal
         plain: those of the vectors of the list.
     """
     if not is_quick(opened, options) and not options.flag(SCALED):
-        return Scale(None, [Text(ON_DEMAND, "caption")])
-    try:
-        return Scale(ask(background, background_options(options, plain)).result)
-    except BertvizError as error:
-        return Scale(None, [Text(f"Similarities have no scale here. {escape_markdown(str(error))}", "caption")])
+        return Scale(None)
+    return Scale(lambda: ask(background, background_options(options, plain)).result)
+
+
+def rank_line(scale: Scale[Background], similarity: float) -> Part:
+    """How high a similarity is, as a line below it."""
+    return scale.later(lambda pairs: [Text(f"That is {rank_words(pairs, similarity)}.")])
 
 
 def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -85,58 +108,53 @@ def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
 
 
-def closest_parts(opened: Opened, ask: Ask, options: Options, sentences: Sequence[str], scale: Scale) -> Iterator[Part]:
+def closest_parts(
+    opened: Opened, ask: Ask, options: Options, sentences: Sequence[str], scale: Scale[Background]
+) -> Iterator[Part]:
     """The closest pairs, how high the similarity of the first is, and, folded, what they are compared with."""
     if len(sentences) < 2:
         yield Text("One sentence has no pairs: add another to compare it with.", "caption")
         return
     yield Text("**Closest pairs**")
     pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
-    yield from scale.parts
-    if scale.background is not None:
+    frame, alt = texts.closest_frame(pairs, sentences), "The closest pairs, the most alike first"
+
+    def ranked(found: Background) -> Iterator[Part]:
         score, word = float(pairs.score[0]), MEASURE_WORDS[pairs.measure]
         both = f"{int(pairs.first[0]) + 1} and {int(pairs.second[0]) + 1}"
-        yield Text(f"The closest pair, {both}, has the {word} **{decimals(score)}**{scale.words(score)}.")
-    frame = with_ranks(texts.closest_frame(pairs, sentences), pairs.score, scale)
-    yield Table(frame, "The closest pairs, the most alike first", SMALL, formats={RANK: "%.2f"})
-    if scale.background is not None:
+        yield Text(f"The closest pair, {both}, has the {word} **{decimals(score)}**, {rank_words(found, score)}.")
+        yield Table(_with_ranks(frame, pairs.score, found), alt, SMALL, formats=RANKED)
         yield Folded(LABEL, "sentences_background_figure", lambda: [Section((LISTED,), _figure)])
 
+    yield scale.later(ranked, [Table(frame, alt, SMALL), *_on_demand(scale)])
 
-def with_ranks(frame: "pd.DataFrame", scores: np.ndarray, scale: Scale) -> "pd.DataFrame":
+
+def _with_ranks(frame: "pd.DataFrame", scores: np.ndarray, found: Background) -> "pd.DataFrame":
     """A table with the percentile ranks of its scores beside them, its first column."""
-    if scale.background is not None:
-        frame.insert(1, RANK, scale.background.percentile_ranks(scores))
+    frame.insert(1, RANK, found.percentile_ranks(scores))
     return frame
 
 
-def ranked_neighbours(neighbours: Neighbours, frame: "pd.DataFrame", scale: Scale) -> Iterator[Part]:
+def _on_demand(scale: Scale[T]) -> Sequence[Part]:
+    return [Text(ON_DEMAND, "caption")] if scale.find is None else ()
+
+
+def ranked_neighbours(neighbours: Neighbours, frame: "pd.DataFrame", scale: Scale[Background]) -> Part:
     """How high the scores of the sentences nearest to a query are: the nearest in a sentence, all as a table."""
-    yield from scale.parts
-    if scale.background is not None and len(neighbours.score):
-        score = float(neighbours.score[0])
-        word = MEASURE_WORDS[neighbours.measure]
-        yield Text(f"The nearest sentence has the {word} **{decimals(score)}**{scale.words(score)}.")
+
+    def ranked(found: Background) -> Iterator[Part]:
+        score, word = float(neighbours.score[0]), MEASURE_WORDS[neighbours.measure]
+        yield Text(f"The nearest sentence has the {word} **{decimals(score)}**, {rank_words(found, score)}.")
         alt = "The nearest sentences with their percentile ranks"
-        yield Table(with_ranks(frame, neighbours.score, scale), alt, formats={RANK: "%.2f"})
+        yield Table(_with_ranks(frame, neighbours.score, found), alt, formats=RANKED)
+
+    return scale.later(ranked, [Table(frame, "The nearest sentences"), *_on_demand(scale)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoScales:
-    """The backgrounds of two models, or why there are none."""
-
-    backgrounds: tuple[Background, Background] | None
-    parts: Sequence[Part] = ()
-    """What is said of them."""
-
-    def words(self, place: int, cosine: float) -> str:
-        """Where a cosine in the first or second model lies, in brackets."""
-        return "" if self.backgrounds is None else f" ({rank_words(self.backgrounds[place], cosine)})"
+Both = tuple[Background, Background]
 
 
-def scales_of_both(
-    opened: Opened, ask: Ask, options: Options, shown: Options, compared: SentenceComparison
-) -> TwoScales:
+def scales_of_both(opened: Opened, ask: Ask, options: Options, shown: Options) -> Scale[Both]:
     """Each model's own pairs of unrelated texts, by which the heights of its cosines are judged.
 
     Args:
@@ -144,11 +162,16 @@ def scales_of_both(
         shown: those of the view.
     """
     if not is_quick(opened, options) and not shown.flag(SCALED):
-        return TwoScales(None, [Text(ON_DEMAND, "caption")])
-    try:
-        both = ask(two_backgrounds, replace(options, texts=())).result
-    except BertvizError as error:
-        return TwoScales(None, [Text(f"Cosines have no scale here. {escape_markdown(str(error))}", "caption")])
+        return Scale(None)
+    return Scale(lambda: ask(two_backgrounds, replace(options, texts=())).result)
+
+
+def both_parts(scale: Scale[Both], compared: SentenceComparison) -> Part:
+    """Where the pairs of unrelated texts lie in each model, and the median pair of the list among them."""
+    return scale.later(partial(_both_ranges, compared), _on_demand(scale))
+
+
+def _both_ranges(compared: SentenceComparison, both: Both) -> Iterator[Part]:
     middles = [float(np.median(off_diagonal(each))) for each in (compared.first_cosines, compared.second_cosines)]
     words = [
         f"{where}, 95 % of pairs of unrelated texts have a cosine below **{decimals(each.percentile(95), 2)}**, and "
@@ -164,39 +187,37 @@ def scales_of_both(
             RANK: [each.percentile_rank(middle) for each, middle in zip(both, middles, strict=True)],
         }
     )
-    table = Table(frame, "Cosines of pairs of unrelated texts in both models", formats={RANK: "%.2f"})
-    return TwoScales(both, [Text("**Is that high for these models?**"), Text(f"{words[0]}. {words[1]}."), table])
+    yield Text("**Is that high for these models?**")
+    yield Text(f"{words[0]}. {words[1]}.")
+    yield Table(frame, "Cosines of pairs of unrelated texts in both models", formats=RANKED)
 
 
-def both_cosines(compared: SentenceComparison, scales: TwoScales, cell: tuple[int, int] | None) -> Iterator[Part]:
+def both_cosines(compared: SentenceComparison, scale: Scale[Both], cell: tuple[int, int] | None) -> Iterator[Part]:
     """The exact cosines of a clicked cell."""
     if cell is None or max(cell) >= len(compared.sentences):
         yield Text("Click a cell for the exact cosines of its two sentences.", "caption")
         return
     values = (float(each[cell]) for each in (compared.first_cosines, compared.second_cosines, compared.difference))
     first, second, difference = (f"**{decimals(value, 7)}**" for value in values)
-    if cell[0] != cell[1]:
-        first += scales.words(0, float(compared.first_cosines[cell]))
-        second += scales.words(1, float(compared.second_cosines[cell]))
     both = " and ".join(texts.quoted_sentence(place, compared.sentences[place]) for place in cell)
     yield Text(f"{both}: {first} in the first model, {second} in the second, difference {difference}")
+    if cell[0] != cell[1]:
+        cosines = float(compared.first_cosines[cell]), float(compared.second_cosines[cell])
+        yield scale.later(
+            lambda pairs: [
+                Text(
+                    f"In the first model that is {rank_words(pairs[0], cosines[0])}, in the second "
+                    f"{rank_words(pairs[1], cosines[1])}."
+                )
+            ]
+        )
 
 
 def cosine_parts(opened: Opened, ask: Ask, cosine: float) -> Iterator[Part]:
     """How high a cosine of two texts is by the model's own recipe; for a slow model when it is opened."""
-
-    def show() -> Iterator[Part]:
-        try:
-            words = rank_words(ask(background, Options()).result, cosine)
-        except BertvizError as error:
-            yield Text(f"The cosine has no scale here. {escape_markdown(str(error))}", "caption")
-            return
-        yield Text(f"The cosine **{decimals(cosine)}** is {words}.")
-
-    if is_quick(opened, Options()):
-        yield from show()
-    else:
-        yield Folded(LABEL, "words_background_figure", show)
+    scale: Scale[Background] = Scale(lambda: ask(background, Options()).result)
+    later = scale.later(lambda pairs: [Text(f"The cosine **{decimals(cosine)}** is {rank_words(pairs, cosine)}.")])
+    yield later if is_quick(opened, Options()) else Folded(LABEL, "words_background_figure", lambda: [later])
 
 
 LISTED = replace(BACKGROUND, applies=lambda _, options: len(set(options.texts)) >= LEAST_TEXTS)

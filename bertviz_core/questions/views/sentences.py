@@ -59,6 +59,7 @@ from bertviz_core.questions.tables.two_models.sentences import (
     what_changed,
     where_pairs_lie,
 )
+from bertviz_core.questions.texts.background import SCALED
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import (
     BFLOAT16,
@@ -112,6 +113,7 @@ from bertviz_core.questions.views import sentences_texts as texts
 from bertviz_core.questions.views.sentences_texts import neighbour_parts
 from bertviz_core.sentences.results import (
     MEASURES,
+    Background,
     BlockSummary,
     SentencePlan,
     SentenceVectors,
@@ -200,7 +202,7 @@ def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
     vectors = ask(sentence_vectors, plain).result
     yield Notices(vectors.notices, "caption")
     sentences = vectors.sentences
-    scale = scaling.scale_of(opened, ask, options, plain) if len(sentences) > 1 else scaling.Scale(None)
+    scale = scaling.scale_of(opened, ask, options, plain)
     if len(sentences) > EVERY_PAIR:
         yield from _blocks(opened, ask, options)
     else:
@@ -211,7 +213,9 @@ def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
     yield Section((VECTORS_SHOWN, DRAWN_FROM), _drawn_vectors)
 
 
-def _every_pair(opened: Opened, ask: Ask, options: Options, plan: SentencePlan, scale: scaling.Scale) -> Iterator[Part]:
+def _every_pair(
+    opened: Opened, ask: Ask, options: Options, plan: SentencePlan, scale: scaling.Scale[Background]
+) -> Iterator[Part]:
     answer = ask(similarity, options)
     vectors, measure = answer.drawn["vectors"], answer.drawn["similarity_measure"]
     word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
@@ -223,12 +227,13 @@ def _every_pair(opened: Opened, ask: Ask, options: Options, plan: SentencePlan, 
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
-        value += scale.words(float(answer.result[one, other])) if one != other else ""
         both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
         pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
         numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
         button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
         yield Row([Text(f"{value}: {both}"), button])
+        if one != other:
+            yield scaling.rank_line(scale, float(answer.result[one, other]))
 
     yield Figure.of(
         pairs_figure,
@@ -373,9 +378,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     shares, scale = answer.result, scaling.scale_of(opened, ask, options, plain)
     if not shares.exact:
         yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
-    words: list[Part] = [Text(texts.pair_sum(shares)), *scale.parts]
-    if scale.background is not None:
-        words.append(Text(f"The cosine is {scale.words(shares.score).removeprefix(', ')}."))
+    words: list[Part] = [Text(texts.pair_sum(shares)), scaling.rank_line(scale, shares.score)]
     if len(options.texts) > LONG_LIST:
         words.append(Text("  \n".join(map(texts.quoted_sentence, places, both))))
     words += [Text(escape_markdown(shares.note), "caption")] if shares.exact else []
@@ -413,11 +416,11 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         query_figure,
         answer,
         f"nearest sentences {made_by(listed)}",
-        numbers="open" if scale.background is None else "in files",
+        numbers="in files",
         explanation=texts.NEAREST,
         code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
     )
-    yield from scaling.ranked_neighbours(answer.result, query_figure.of(answer.drawn).frame(), scale)
+    yield scaling.ranked_neighbours(answer.result, query_figure.of(answer.drawn).frame(), scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -525,7 +528,7 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     shown, options = options, of_both(opened, options)
     answer = ask(two_models, options)
     compared = answer.result
-    scales = scaling.scales_of_both(opened, ask, options, shown, compared)
+    scales = scaling.scales_of_both(opened, ask, options, shown)
     if compared.first == compared.second:
         yield Text(texts.SAME, "notice")
     yield Text(f"**{escape_markdown(what_changed(compared))}**")
@@ -540,7 +543,7 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Notices(answer.notices, "caption")
     code = library_lines(two_models, opened, options)
     yield Figure.of(pair_cosines_figure, answer, f"cosines of pairs {both}", explanation=texts.TWO_MODELS, code=code)
-    yield from scales.parts
+    yield scaling.both_parts(scales, compared)
     yield from neighbour_parts(compared)
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) >= LEAST_FOR_LAYERS and len(lines) <= LONGEST_LINKED:
@@ -575,7 +578,7 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
 
 
-MADE, SCALED = (POOLING, STATE), scaling.SCALED
+MADE = (POOLING, STATE)
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 VIEWS = (
