@@ -16,8 +16,12 @@ from bertviz_core.sentences.results import Background, SentenceVectors, off_diag
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.text import decimals
 
-HEIGHT, BINS, FEW_PAIRS = 400, 60, 66
-"""Pixels of the figure, bars of the histogram, and most pairs of a list with a mark for each."""
+HEIGHT, FEW_PAIRS = 400, 66
+"""Pixels of the figure, and most pairs of a list with a mark for each."""
+BINS, FEW_BINS, MANY_PAIRS = 60, 24, 1_000
+"""Bars of a histogram of this many pairs, and of fewer."""
+BESIDE, NARROW, NUMBERED = 110, 30, 84
+"""Pixels beside the plot, and of the name of a percentile without and with its number."""
 BOTTOM, TOP = 0.24, 0.1
 """Shares of the height: below the histogram, and of the marks of a list below it."""
 PERCENTS = (0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100)
@@ -64,7 +68,7 @@ def background_histogram(background: Background, listed: SentenceVectors | None,
     own = None if own is None else own[np.isfinite(own)]
     few = own is not None and 0 < len(own) <= FEW_PAIRS
     low, high = _ends(background, values, own)
-    edges = np.linspace(low, high, BINS + 1)
+    edges = np.linspace(low, high, (BINS if len(values) >= MANY_PAIRS else FEW_BINS) + 1)
     word, name = MEASURE_WORDS[background.measure], PAIRS[background.of]
     _add_outline(figure, values, edges, name, colour, "solid")
     if own is not None and len(own) > FEW_PAIRS:
@@ -117,10 +121,13 @@ def _add_marks(figure: go.Figure, background: Background, listed: SentenceVector
 
 def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bottom: float) -> None:
     """Draw a line at each percentile, named beside its end: the first on its other side, the others at two heights."""
-    percents = marked_percents(background.measure)
-    turned = background.measure == "euclidean"
+    turned, (low, high) = background.measure == "euclidean", figure.layout.xaxis.range
+    percents, ends = marked_percents(background.measure), (high, low) if turned else (low, high)
     for percent, height, outer in zip(percents, (1.0, 1.0, 0.88), (True, False, False), strict=True):
         place = background.percentile(percent)
+        pixels = abs(place - ends[0]) / (high - low) * (theme.pixels - BESIDE)
+        if outer and pixels < (NARROW if theme.narrow else NUMBERED):  # no room outside: inside, below the others
+            outer, height = False, 0.76
         line = {"color": theme.text, "width": 1, "dash": "dot"}
         top = bottom + (1 - bottom) * height
         figure.add_shape(type="line", x0=place, x1=place, y0=bottom, y1=top, xref="x", yref="paper", line=line)
