@@ -163,6 +163,15 @@ def test_two_models_have_each_their_own(opened: OpenedModel, tiny: OpenedModel, 
     assert is_quick(tiny, Options(values={OTHER.key: "itself, rounded to bfloat16"}))
 
 
+def test_only_a_models_own_recipe_is_compared_without_being_asked_for(opened: OpenedModel, tiny: OpenedModel) -> None:
+    own = {"pooling": "recommended", "layer": "6", "measure": "dot", "query_prompt": "as the list"}
+    assert is_quick(opened, Options(LIST, values=own))
+    for key, value in (("pooling", "cls"), ("layer", "5"), ("query_prompt", "query")):
+        assert not is_quick(opened, Options(LIST, values={**own, key: value})), key
+    assert is_quick(tiny, Options(values={"prompt": "document"}))
+    assert not is_quick(tiny, Options(values={"prompt": "query"}))
+
+
 def test_a_model_of_nan_is_refused_in_one_sentence(tmp_path: Path) -> None:
     folder = save_tiny("bert", tmp_path / "bert")
     from safetensors.torch import load_file, save_file

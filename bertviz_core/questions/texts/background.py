@@ -14,10 +14,15 @@ from bertviz_core.questions.texts.sentences import (
     AS_LIST,
     BFLOAT16,
     MEASURE,
+    OWN,
     PLAN,
+    POOLING,
+    PROMPT,
     QUERY_PROMPT,
+    STATE,
     VECTORS,
     encoded_by,
+    prompt_texts,
     query_prompt,
     sentence_plan,
     sentence_vectors,
@@ -62,10 +67,24 @@ def _longest() -> tuple[str, int]:
 
 
 def is_quick(opened: Opened, options: Options) -> bool:
-    """Whether the background of the model, and of the other one, is computed without being asked for."""
+    """Whether the background is computed without being asked for: of quick models, by their own recipe."""
+    if not _is_own(opened, options):
+        return False
     other = options.get(OTHER.key)
     models = [opened, *([opened.other(other)] if other and other not in COPIES else [])]
     return all(_seconds(each) <= QUICK_SECONDS for each in models)
+
+
+def _is_own(opened: Opened, options: Options) -> bool:
+    """Whether the options leave the recipe of the vectors to the model."""
+    prompt = options.get(PROMPT.key)
+    own_prompt = next(iter(prompt_texts(opened)), "") if prompt else ""
+    return (
+        options.get(POOLING.key) in ("", OWN)
+        and options.get(STATE.key) in ("", str(opened.loaded.num_hidden_layers))
+        and prompt == own_prompt
+        and options.get(QUERY_PROMPT.key) in ("", AS_LIST)
+    )
 
 
 _SECONDS: WeakKeyDictionary[Any, float] = WeakKeyDictionary()

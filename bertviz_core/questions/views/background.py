@@ -33,7 +33,10 @@ LABEL = SCALED.label
 RANK = "percentile rank"
 RANKED = {RANK: "%.2f"}
 T = TypeVar("T")
-ON_DEMAND = f"Whether that is high for this model takes a while to find out: turn on **{LABEL}** under **Options**."
+ON_DEMAND = (
+    f"Whether that is high for such vectors is computed when **{LABEL}** is turned on under **Options**: 200 unrelated "
+    "texts are run for it, once."
+)
 EXPLANATION = (
     "A cosine has no height of its own: in one model unrelated texts have a cosine near 0, in another near 0.8. So 200 "
     "short texts, no two of one subject, become vectors in the same way as the list does, and all 19,900 pairs of them "
