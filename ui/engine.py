@@ -42,22 +42,18 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
+from ui.widgets.later import later, later_last
 from ui.widgets.run_model import answer, shown_to_user
 from ui.widgets.uploads import open_row, table_files, text_select, within_upload
 
-FLAG = ("false", "true")
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
 """Draws a view by itself; the parts that it returns are drawn as they come."""
 Specials = Mapping[str, Special]
 NO_SPECIAL: Specials = {}
-SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH = 260, 200, 320, 220
-"""Pixels of the controls of one of several values, of a number, of a position and of words that are typed."""
-LONGEST_SLIDER = 1_000
-"""Greatest range of a slider; a field has more."""
-TEXTS_HEIGHT = 150
-"""Pixels of a field for several texts."""
-HALF = 0.49
-"""Share of a wide page's width of the figure with a section beside it."""
+SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 260, 200, 320, 220, 150
+"""Pixels of the controls of one of several values, a number, a position, typed words; height of several texts."""
+LONGEST_SLIDER, HALF = 1_000, 0.49
+"""Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
 """From a row for its control and the title of the view, what is asked, the model that made it, and first options."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -134,7 +130,8 @@ def show_page(
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
         show = special.get(view.title) or view.show
-        draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
+        with later_last():
+            draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
     for lack in dict.fromkeys(lacks.values()):
         models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
 
@@ -192,7 +189,7 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
     allowed = () if param.values is None else param.values(opened, options)
     shown = allowed.__getitem__ if isinstance(allowed, Mapping) else param.shown
     match param.kind:
-        case "choice" if param.options == FLAG:
+        case "choice" if param.options == ("false", "true"):
             return str(widgets.toggle(param, param.label, help=_sentence(param))).lower()
         case "choice" if param.values is None or param.control == "few":
             few = list(allowed or param.options)
@@ -338,6 +335,11 @@ def _(part: parts.Folded, opened: SharedModel, ask: Ask, options: Options) -> No
     with folded(part.label, part.key) as place:
         if place.open:
             draw_parts(part.show(), opened, ask, options)
+
+
+@draw.register
+def _(part: parts.Later, opened: SharedModel, ask: Ask, options: Options) -> None:
+    later(lambda: draw_parts(part.show(), opened, ask, options))
 
 
 @draw.register

@@ -11,6 +11,7 @@ from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, checked, library_model, paired
 from bertviz_core.api.results.answers import (
+    BackgroundResult,
     CanaryCheckResult,
     CanaryResult,
     ChunksResult,
@@ -42,6 +43,7 @@ from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
 from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
+from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
 from bertviz_core.questions.texts.chunks import chunk_options, late_chunks
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
@@ -53,6 +55,12 @@ from bertviz_core.questions.texts.vectors import explained_vectors, outside_opti
 from bertviz_core.sentences.canary.comparison import TOLERANCE
 from bertviz_core.sentences.canary.file import read_canary, write_canary
 from bertviz_core.text import escape_controls, quoted
+
+
+def plan_values(pooling: str | None, layer: int | None) -> dict[str, str]:
+    """Values of the parameters of sentence vectors."""
+    values = {} if pooling is None else {"pooling": pooling}
+    return values | ({} if layer is None else {"layer": str(layer)})
 
 
 class ModelOfLists(ModelComparisons):
@@ -74,9 +82,26 @@ class ModelOfLists(ModelComparisons):
         """
         if not sentences:
             raise TextError("sentences is an empty list; give at least one text.")
-        values = {} if pooling is None else {"pooling": pooling}
-        values |= {} if layer is None else {"layer": str(layer)}
+        values = plan_values(pooling, layer)
         return self._ask(sentence_vectors, SentencesResult, Options(tuple(sentences), None, self.task, values))
+
+    @checked
+    def background(
+        self, texts: Sequence[str] | None = None, *, pooling: str | None = None, layer: int | None = None
+    ) -> BackgroundResult:
+        """Measure how alike unrelated texts are to the model, so that the height of a cosine can be judged.
+
+        Args:
+            texts: texts whose pairs are taken, at least 3; defaults to 200 shipped texts, no two of one subject.
+            pooling: as in `sentences`.
+            layer: as in `sentences`.
+
+        Raises:
+            BertvizError: as in `sentences`, or there are fewer than 3 different texts.
+        """
+        values = plan_values(pooling, layer)
+        values |= {} if texts is None else {"background": "this list"}
+        return self._ask(background, BackgroundResult, Options(tuple(texts or ()), None, self.task, values))
 
     @checked
     def explain_vectors(

@@ -65,6 +65,9 @@ COMMANDS: Mapping[str, Command] = {
         "chunks",
         "Cut a long text into chunks: each embedded alone, and late from the whole text; what the vector is made of.",
     ),
+    "background": Command(
+        "background", "Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."
+    ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
     "prompts": Command(

@@ -1,5 +1,6 @@
 """The `similarity` and `embed` commands."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -11,10 +12,13 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notic
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
+from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.background import SCALED, SCALED_COMPARISON, Scaled, ScaledComparison
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES, GOLD
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS as CUT
+from bertviz_core.questions.texts.background import background, two_backgrounds
 from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
@@ -22,7 +26,7 @@ from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.shards import FILE_WRITERS, WITH_SIDE_FILE, about_json
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
-from bertviz_core.text import counted, escape_controls
+from bertviz_core.text import counted, escape_controls, with_notices
 
 PoolingOption = Annotated[
     str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
@@ -44,6 +48,7 @@ SentencesArgument = Annotated[
 PAIRS_HELP = "Pairs with their similarities instead of sentences: .csv, .tsv, .jsonl or .parquet."
 SECOND_HELP = f"Column with the second ones; {SECOND_COLUMNS[0]} by default."
 SCORE_HELP = f"Column with the similarities; {SCORE_COLUMNS[0]} by default."
+SCALE_HELP = "The percentile rank of every cosine among the pairs of unrelated texts in the model."
 PairsOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help=PAIRS_HELP)]
 FILE_HELP = "Text (one sentence per line), .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
@@ -62,6 +67,7 @@ def similarity(
     pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_HELP)] = "",
     gold: Annotated[str, typer.Option("--gold", metavar="C", help=SCORE_HELP)] = "",
     dimensions: DimensionsOption = "",
+    scale: Annotated[bool, typer.Option("--scale", help=SCALE_HELP)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them, also beside another model's or gold similarities."""
@@ -70,8 +76,12 @@ def similarity(
     columns = {"--column": column, "--pair": pair, "--gold": gold}
     if file is None and (unused := next((name for name, value in columns.items() if value), "")):
         raise TextError(f"{unused} names a column of a --file of pairs, and no --file is given.")
-    opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences or ()))
+    opened, options = opened_model(model), plan_options(pooling, layer, prompt, tuple(sentences or ()))
     values = {**options.values, **({OTHER.key: other} if other else {})}
+    if scale:
+        if dimensions or file is not None:
+            raise TextError("--scale goes with sentences; leave out --dimensions and --file.")
+        return _scaled(opened, replace(options, values=values), as_json)
     if dimensions:
         if other or file is not None:
             raise TextError("--dimensions goes with the sentences of one model; leave out --other and --file.")
@@ -118,7 +128,7 @@ def embed(
     with progress_bar(len(set(table.sentences)), "Sentences") as bar:
         answer = encoded_sentences(
             opened,
-            _options(pooling, layer, prompt),
+            plan_options(pooling, layer, prompt),
             table.sentences,
             cast(SentenceDtype, dtype),
             bar,
@@ -133,5 +143,20 @@ def embed(
     print_notices((f"{written} of {vectors.dimensions:,} numbers written to {out}.",))
 
 
-def _options(pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = ()) -> Options:
-    return Options(sentences, values={POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt})
+def plan_options(
+    pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = (), values: Mapping[str, str] | None = None
+) -> Options:
+    """The options of sentences and of how they become vectors, with further values."""
+    return Options(sentences, values={POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt, **(values or {})})
+
+
+def _scaled(opened: Opened, options: Options, as_json: bool) -> None:
+    """Print the similarities with their percentile ranks among pairs of unrelated texts, in one model or in two."""
+    plain = replace(options, texts=())
+    if options.get(OTHER.key):
+        both, backgrounds = two_models(opened, options), two_backgrounds(opened, plain)
+        notices = with_notices(both.notices, backgrounds.notices)
+        return show(SCALED_COMPARISON, ScaledComparison(both.result, backgrounds.result), notices, as_json)
+    vectors, compared_with = sentence_vectors(opened, options), background(opened, plain)
+    scaled = Scaled(vectors.result, compared_with.result)
+    return show(SCALED, scaled, with_notices(vectors.notices, compared_with.notices), as_json)

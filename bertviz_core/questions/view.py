@@ -217,6 +217,13 @@ class Folded:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """Parts that are made after all others of the page, since they may take long; they stand in their place."""
+
+    show: "Callable[[], Iterable[Part]]"
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """How several figures are computed."""
 
@@ -363,8 +370,8 @@ class Special:
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Controls | Beside | Columns | Row | Code | Explained | Folded
-    | Cell | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run | SecondModel
-    | Special
+    | Later | Cell | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run
+    | SecondModel | Special
 )  # fmt: skip
 
 

@@ -466,6 +466,65 @@ class GoldPairs(Noticed):
         return np.argsort(-np.abs(self.models[-1].rank_errors), kind="stable")
 
 
+BackgroundOf = Literal["unrelated texts", "this list"]
+BACKGROUNDS: tuple[BackgroundOf, ...] = ("unrelated texts", "this list")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Background(OfModel):
+    """The similarities of many pairs of texts in a model, with which the similarity of one pair is compared."""
+
+    revision: str
+    """Revision of its files."""
+    pooling: Pooling
+    """Pooling of the token vectors."""
+    layer: int
+    """Pooled entry of hidden_states; 0 is the embedding output."""
+    prompt: str
+    """Prefix of every text; "" for none."""
+    query_prompt: str
+    """Prefix of one text of every pair: another one for similarities of a query, which may have its own prompt."""
+    measure: Measure
+    """The measure; a Euclidean distance is small for similar texts."""
+    of: BackgroundOf
+    """Which texts the pairs are of."""
+    texts: tuple[str, ...]
+    """The texts."""
+    similarities: Float[np.ndarray, " pairs"]
+    """Similarities of all pairs of different texts, ascending; with two prompts, of both orders of each pair."""
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.similarities)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the similarities."""
+        return float(self.similarities.mean(dtype=np.float64))
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of the similarities."""
+        return float(self.similarities.std(dtype=np.float64))
+
+    def percentile(self, percent: float) -> float:
+        """The similarity below which this share of the pairs lies, 0 to 100."""
+        return float(np.percentile(self.similarities.astype(np.float64), percent))
+
+    def percentile_rank(self, similarity: float) -> float:
+        """The share of the pairs that are less alike than this similarity, 0 to 100; of equal ones half is counted."""
+        return float(self.percentile_ranks(np.array([similarity]))[0])
+
+    def percentile_ranks(self, similarities: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The percentile ranks of several similarities; NaN for NaN."""
+        below = np.searchsorted(self.similarities, similarities, side="left")
+        until = np.searchsorted(self.similarities, similarities, side="right")
+        ranks = 50 * (below + until) / self.pairs
+        ranks = 100 - ranks if self.measure == "euclidean" else ranks
+        return np.where(np.isnan(similarities), np.nan, ranks)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DimensionCurve(OfModel):
     """What the cosines of a list of sentences keep when its vectors are cut to their first dimensions."""

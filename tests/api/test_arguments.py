@@ -21,6 +21,7 @@ from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
 from bertviz_core.api.results.answers import (
     AnswerComparisonResult,
+    BackgroundResult,
     BitsResult,
     DimensionsResult,
     LateInteractionResult,
@@ -90,6 +91,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     NumberFormatsResult: lambda model: model.number_formats([TEXT, "c", "d"], ["nf4"]),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
+    BackgroundResult: lambda model: model.background([TEXT, "c", "d"]),
     DimensionsResult: lambda model: model.sentences([TEXT, "c", "d"]).dimensions([2, 4]),
     BitsResult: lambda model: model.sentences([TEXT, "c", "d"]).bits(k=1, dimensions=[2, 4]),
     EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),

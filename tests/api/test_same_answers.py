@@ -33,6 +33,7 @@ from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.training import TRAINING_LOG
+from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
@@ -215,6 +216,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, TEXT, PAIR, PET, "--prompts", "BGE"),
             lambda: model().compare_prompts([TEXT, PAIR, PET], prompts="BGE"),
             of_model(compared_prompts, TEXT, PAIR, PET, prompt_pair="BGE"),
+        ),
+    ),
+    "background": (
+        Face(
+            (MODEL, "--pooling", "max"),
+            lambda: model().background(pooling="max"),
+            of_model(background, pooling="max"),
         ),
     ),
     "rank": (

@@ -223,6 +223,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "map": (PAIRS, ("sentences", {"view": "Map"})),
     "dimensions": (PAIRS, ("sentences", {"view": "Smaller vectors"})),
     "bits --set nearest=2": (PAIRS, ("sentences", {"view": "Smaller vectors", "nearest": "2"})),
+    "background": (PAIRS, ("sentences", {"sentences_background_figure": "true"})),
     "vectors": (PAIRS, ("sentences", {"vectors_shown": "true"})),
     "masked-text --set mask=2,4 --set position=3": (
         (TEXT,),

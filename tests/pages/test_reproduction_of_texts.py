@@ -68,6 +68,11 @@ def dimensions(at: AppTest, values: Printed) -> None:
         close(found, drawn)
 
 
+def background(at: AppTest, values: Printed) -> None:
+    shown = folded(at, "sentences_background").set_index("percentile")
+    close(values[2], shown.loc[[5, 95, 99]].iloc[:, 0])
+
+
 def vectors(at: AppTest, values: Printed) -> None:
     close(values[0], folded(at, "sentences_vectors").filter(regex=r"^d\d+$"))
 
@@ -123,6 +128,13 @@ VECTORS: Mapping[str, Check] = {
 @pytest.mark.sample(1)
 def test_sentences(view: str, model: str) -> None:
     check_view("sentences", model, VIEWS[view], view=view, other=FINE_TUNED)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("of", ["unrelated texts", "this list"])
+def test_the_background_of_similarities(of: str) -> None:
+    opened_fold = {"sentences_background_figure": "true", "background": of}
+    check_view("sentences", "pieces", {**VIEWS["Similarity"], "sentences_background": background}, **opened_fold)
 
 
 @pytest.mark.parametrize("measure", ["dot product", "Euclidean"])

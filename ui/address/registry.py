@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking, thresholds
 from bertviz_core.questions.texts import (
     attention,
+    background,
     bits,
     chunks,
     hidden_states,
@@ -216,6 +217,8 @@ ROWS: tuple[AddressName, ...] = (
         sentence_views.EXAMPLE,
         sentences.QUERY_PROMPT,
         sentences.BFLOAT16,
+        background.BACKGROUND,
+        background.SCALED,
         sentence_views.VECTORS_SHOWN,
         sentence_views.VECTORS_IN,
     ),

@@ -32,6 +32,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.predictions.predict import Prediction
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_options
 from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.background import BACKGROUND
 from bertviz_core.questions.tables.bits import BITS
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.chunks import CHUNKS
@@ -50,11 +51,14 @@ from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS
 from bertviz_core.questions.tables.vectors import EXPLANATION
+from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
+from bertviz_core.sentences.background import percentile_matrix
 from bertviz_core.sentences.canary.results import Canary, CanaryCheck
 from bertviz_core.sentences.results import (
+    Background,
     BitsComparison,
     ChunkVectors,
     DimensionCurve,
@@ -359,6 +363,30 @@ class ThresholdsResult(Result[PairThresholds]):
         return self.data.scores
 
 
+class BackgroundResult(Result[Background]):
+    """How alike unrelated texts, or the texts of a list, are to a model: by it the height of a cosine is judged.
+
+    Table: the cosine below which some shares of the pairs lie.
+    """
+
+    figures = ("background",)
+    _faces = BACKGROUND
+
+    @property
+    def similarities(self) -> Float[np.ndarray, " pairs"]:
+        """Cosines of all pairs of different texts, ascending."""
+        return self.data.similarities
+
+    @checked
+    def percentile_rank(self, similarity: float) -> float:
+        """Compute the share of the pairs with a lower cosine, 0 to 100; of equal ones half is counted.
+
+        Args:
+            similarity: a cosine of two texts in this model.
+        """
+        return self.data.percentile_rank(similarity)
+
+
 class DimensionsResult(Result[DimensionCurve]):
     """What the vectors of a list of sentences keep when they are cut to their first dimensions.
 
@@ -385,7 +413,7 @@ class SentencesResult(Result[SentenceVectors]):
     Table: the similarities, with one row and one column per sentence.
     """
 
-    figures = ("sentences", "map", "blocks", "vectors", "poolings", "pooling-maps", "pair")
+    figures = ("sentences", "map", "blocks", "vectors", "poolings", "pooling-maps", "pair", "background")
     _faces = SIMILARITY
 
     @property
@@ -397,6 +425,15 @@ class SentencesResult(Result[SentenceVectors]):
     def similarity(self) -> Float[np.ndarray, "sentences sentences"]:
         """Cosine similarity of every pair, -1 to 1."""
         return similarity_matrix(self.data.vectors)
+
+    @cached_property
+    def percentile_ranks(self) -> Float[np.ndarray, "sentences sentences"]:
+        """Percentile rank of every cosine among pairs of unrelated texts in this model, 0 to 100; NaN on the diagonal.
+
+        The rank is the share of these pairs with a lower cosine: whether a cosine is high depends on the model.
+        """
+        compared_with = background(self._source.model, replace(self._source.options, texts=())).result
+        return percentile_matrix(self.data, compared_with)
 
     @checked
     def nearest(self, query: str, k: int = 5) -> NearestResult:

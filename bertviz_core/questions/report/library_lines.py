@@ -48,6 +48,10 @@ PRINTED: Mapping[str, str] = {
         "    print(each.recall, each.spearman, each.changed)\n"
         "print(result.widest, result.constant_signs)"
     ),
+    "background": (
+        "print(result.mean, result.standard_deviation, [result.percentile(each) for each in (5, 95, 99)])\n"
+        "print(result.percentile_rank(0.5))   # the share of pairs that are less alike than 0.5"
+    ),
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
         "    has_probabilities = prediction.probabilities is not None\n"

@@ -161,9 +161,13 @@ def sentence_vectors(opened: Opened, options: Options, job: Job[SentenceVectors]
     return encoded_sentences(opened, options, option_sentences(options), dtype, job, opened.vector_store)
 
 
-def vector_options(opened: Opened, options: Options) -> Options:
-    """The sentences, and of the parameters those of their vectors that are not the model's own."""
-    plan, own = sentence_plan(opened, options), own_plan(opened)
+def vector_options(opened: Opened, options: Options, plan: SentencePlan | None = None) -> Options:
+    """The sentences, and of the parameters those of their vectors that are not the model's own.
+
+    Args:
+        plan: the plan of the options, if it is known.
+    """
+    plan, own = plan or sentence_plan(opened, options), own_plan(opened)
     values = {
         POOLING.key: plan.pooling if plan.pooling != own.pooling else "",
         STATE.key: "" if plan.layer is None else str(plan.layer),

@@ -60,6 +60,7 @@ from bertviz_core.questions.tables.two_models.sentences import (
     what_changed,
     where_pairs_lie,
 )
+from bertviz_core.questions.texts.background import SCALED
 from bertviz_core.questions.texts.bits import CALIBRATION, NEAREST, OVERSAMPLING, QUERIES_FROM, own_queries
 from bertviz_core.questions.texts.prompts import PAIR
 from bertviz_core.questions.texts.sentences import (
@@ -76,7 +77,6 @@ from bertviz_core.questions.texts.sentences import (
     QUERY_PROMPT,
     STATE,
     blocks,
-    closest_pairs,
     neighbours,
     own_plan,
     poolings,
@@ -112,13 +112,15 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
+from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED
 from bertviz_core.sentences.results import (
     MEASURES,
+    Background,
     BlockSummary,
-    SentenceComparison,
+    SentencePlan,
     SentenceVectors,
 )
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
@@ -177,7 +179,11 @@ def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Se
 
 def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """How the sentences become vectors, and what is to be known of it; the way back to the model's own vectors."""
-    plan, own = sentence_plan(opened, options), own_plan(opened)
+    return _vectors_used(opened, sentence_plan(opened, options))
+
+
+def _vectors_used(opened: Opened, plan: SentencePlan) -> Iterator[Part]:
+    own = own_plan(opened)
     if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
         prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
         values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
@@ -194,33 +200,31 @@ def made_by(vectors: SentenceVectors) -> str:
     return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
 
 
-def _quoted(number: int, sentence: str) -> str:
-    return f"{number + 1} *{escape_markdown(sentence[:200])}*"
-
-
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
-    yield from vectors_used(opened, ask, options)
-    vectors = ask(sentence_vectors, vector_options(opened, options)).result
+    plan = sentence_plan(opened, options)
+    yield from _vectors_used(opened, plan)
+    plain = vector_options(opened, options, plan)
+    vectors = ask(sentence_vectors, plain).result
     yield Notices(vectors.notices, "caption")
     sentences = vectors.sentences
-    yield from (_blocks if len(sentences) > EVERY_PAIR else _every_pair)(opened, ask, options)
-    if len(sentences) < 2:
-        yield Text("One sentence has no pairs: add another to compare it with.", "caption")
+    scale = scaling.scale_of(opened, ask, options, plain)
+    if len(sentences) > EVERY_PAIR:
+        yield from _blocks(opened, ask, options)
     else:
-        yield Text("**Closest pairs**")
-        pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
-        frame = texts.closest_frame(pairs, sentences)
-        yield Table(frame, "The closest pairs, the most alike first", SMALL)
+        yield from _every_pair(opened, ask, options, plan, scale)
+    yield from scaling.closest_parts(opened, ask, options, sentences, scale)
     yield Text("**Vectors**")
     yield Section((VECTORS_IN,), _files)
     yield Section((VECTORS_SHOWN, DRAWN_FROM), _drawn_vectors)
 
 
-def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+def _every_pair(
+    opened: Opened, ask: Ask, options: Options, plan: SentencePlan, scale: scaling.Scale[Background]
+) -> Iterator[Part]:
     answer = ask(similarity, options)
     vectors, measure = answer.drawn["vectors"], answer.drawn["similarity_measure"]
-    plan, word, clusters = sentence_plan(opened, options), MEASURE_WORDS[measure], answer.drawn["clusters"]
+    word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
     order = np.arange(len(answer.result)) if clusters is None else clusters.order
 
     def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
@@ -229,11 +233,13 @@ def _every_pair(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
-        both = " and ".join(_quoted(each, vectors.sentences[each]) for each in (one, other))
+        both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
         pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
         numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
         button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
         yield Row([Text(f"{value}: {both}"), button])
+        if one != other:
+            yield scaling.rank_line(scale, float(answer.result[one, other]))
 
     yield Figure.of(
         pairs_figure,
@@ -314,7 +320,7 @@ def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         if cell is None or cell[0] >= len(shown) or cell[1] >= vectors.dimensions:
             yield Text("Click a cell for its exact value.", "caption")
             return
-        words = f"Sentence {_quoted(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
+        words = f"Sentence {texts.quoted_sentence(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
         yield Text(f"{words}: **{vectors.vectors[first + cell[0], cell[1]]:.7f}**")
 
     yield Figure.of(
@@ -362,12 +368,12 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     both = tuple(options.texts[place] for place in places)
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
     answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
-    shares = answer.result
+    shares, scale = answer.result, scaling.scale_of(opened, ask, options, plain)
     if not shares.exact:
         yield Text(f"An approximation. {escape_markdown(shares.note)}", "warning")
-    words = [Text(texts.pair_sum(shares))]
+    words: list[Part] = [Text(texts.pair_sum(shares)), scaling.rank_line(scale, shares.score)]
     if len(options.texts) > LONG_LIST:
-        words.append(Text("  \n".join(map(_quoted, places, both))))
+        words.append(Text("  \n".join(map(texts.quoted_sentence, places, both))))
     words += [Text(escape_markdown(shares.note), "caption")] if shares.exact else []
     unit, state = cells[CELLS.key][:-1], state_name(shares.layer)
     yield Figure.of(
@@ -390,21 +396,24 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The sentences of the list nearest to a query."""
     yield from vectors_used(opened, ask, options)
-    listed = ask(sentence_vectors, vector_options(opened, options)).result
+    plain = vector_options(opened, options)
+    listed = ask(sentence_vectors, plain).result
     yield Notices(listed.notices, "caption")
     if not options.get(QUERY.key):
         yield Text(TYPE_A_QUERY.format("the nearest sentences of the list are shown here with their scores."), "notice")
         return
     answer, plan = ask(neighbours, options), sentence_plan(opened, options)
     prompt, query = query_prompt(opened, options), answer.drawn["query"]
+    scale = scaling.scale_of(opened, ask, options, plain)
     yield Figure.of(
         query_figure,
         answer,
         f"nearest sentences {made_by(listed)}",
-        numbers="open",
+        numbers="in files",
         explanation=texts.NEAREST,
         code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
     )
+    yield scaling.ranked_neighbours(answer.result, query_figure.of(answer.drawn).frame(), scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -510,14 +519,15 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     if len(options.texts) < LEAST_SENTENCES:
         yield Text(texts.MORE, "notice")
         return
-    options = of_both(opened, options)
+    shown, options = options, of_both(opened, options)
     answer = ask(two_models, options)
     compared = answer.result
+    scales = scaling.scales_of_both(opened, ask, options, shown)
     if compared.first == compared.second:
         yield Text(texts.SAME, "notice")
     yield Text(f"**{escape_markdown(what_changed(compared))}**")
     both = f"{compared.first} {compared.second}"
-    clicked = Cell(sentences_compared_figure.chart, partial(_both_cosines, compared))
+    clicked = Cell(sentences_compared_figure.chart, partial(scaling.both_cosines, compared, scales))
     yield Figure.of(
         sentences_compared_figure,
         answer,
@@ -527,6 +537,7 @@ def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield Notices(answer.notices, "caption")
     code = library_lines(two_models, opened, options)
     yield Figure.of(pair_cosines_figure, answer, f"cosines of pairs {both}", explanation=texts.TWO_MODELS, code=code)
+    yield scaling.both_parts(scales, compared)
     yield from neighbour_parts(compared)
     lines = "\n".join(compared.sentences)
     if len(compared.sentences) >= LEAST_FOR_LAYERS and len(lines) <= LONGEST_LINKED:
@@ -541,17 +552,6 @@ def of_both(opened: Opened, options: Options) -> Options:
     plain = vector_options(opened, options)
     values = {key: value for key, value in plain.values.items() if key != BFLOAT16.key}
     return replace(plain, values={OTHER.key: options.get(OTHER.key), **values})
-
-
-def _both_cosines(compared: SentenceComparison, cell: tuple[int, int] | None) -> Iterator[Part]:
-    """The exact cosines of a clicked cell."""
-    if cell is None or max(cell) >= len(compared.sentences):
-        yield Text("Click a cell for the exact cosines of its two sentences.", "caption")
-        return
-    values = (float(each[cell]) for each in (compared.first_cosines, compared.second_cosines, compared.difference))
-    first, second, difference = (f"**{decimals(value, 7)}**" for value in values)
-    both = " and ".join(_quoted(place, compared.sentences[place]) for place in cell)
-    yield Text(f"{both}: {first} in the first model, {second} in the second, difference {difference}")
 
 
 def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -573,15 +573,16 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 MADE = (POOLING, STATE)
+SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 QUERIES_HAVE_PROMPT = replace(QUERY_PROMPT, label="Prompt of the queries", applies=own_queries)
 SMALLER = (*MADE, PROMPT, QUERIES_HAVE_PROMPT, OVERSAMPLING, CALIBRATION, BFLOAT16)
 VIEWS = (
-    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, BFLOAT16)),
-    View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT), "A comparison of models"),
+    View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, SCALED, BFLOAT16)),
+    View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
-    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT)),
-    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, BFLOAT16)),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, SCALED)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Prompts", (PROMPTED, PAIR), None, MADE),

@@ -59,6 +59,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views.vectors.background import cosine_parts
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals, digits, escape_controls, escape_markdown, isolated, quoted
 
@@ -318,7 +319,13 @@ def pairs_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         pair_ledger_figure,
         answer,
         f"word pairs from layer {ledger.layer} {opened.name}",
-        below=[Metrics(metrics), Text(largest), Text(PAIRS_READ, "caption"), Notices(answer.notices, "caption")],
+        below=[
+            Metrics(metrics),
+            *cosine_parts(opened, ask, ledger.cosine),
+            Text(largest),
+            Text(PAIRS_READ, "caption"),
+            Notices(answer.notices, "caption"),
+        ],
         **explained(OF_PAIRS, pair_attributions, opened, options),
     )
 

@@ -391,6 +391,11 @@ def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_typ
     )
 
 
+def quoted_sentence(number: int, sentence: str) -> str:
+    """The number of a sentence, from 1, and its beginning."""
+    return f"{number + 1} *{escape_markdown(sentence[:200])}*"
+
+
 def _spelled(sentences: Sequence[str]) -> str:
     """The sentences as Python literals; for a long list, code that reads them from a file."""
     if sum(map(len, sentences)) > SPELLED:
