@@ -52,8 +52,8 @@ from bertviz_core.questions.texts.prompts import compared_prompts, pair_options,
 from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.questions.texts.vectors import explained_vectors, outside_options, vector_rows
-from bertviz_core.sentences.canary.comparison import TOLERANCE
-from bertviz_core.sentences.canary.file import read_canary, write_canary
+from bertviz_core.sentences.analysis.canary.comparison import TOLERANCE
+from bertviz_core.sentences.analysis.canary.file import read_canary, write_canary
 from bertviz_core.text import escape_controls, quoted
 
 

@@ -11,8 +11,9 @@ from bertviz_core.cli.sentences import FILE_HELP, LayerOption, PoolingOption, Pr
 from bertviz_core.questions.tables.background import BACKGROUND as SHOWN
 from bertviz_core.questions.texts.background import BACKGROUND, background
 from bertviz_core.questions.texts.sentences import MEASURE
-from bertviz_core.sentences.background import unrelated_texts
-from bertviz_core.sentences.results import BACKGROUNDS, MEASURES
+from bertviz_core.sentences.analysis.background import unrelated_texts
+from bertviz_core.sentences.analysis.results import BACKGROUNDS
+from bertviz_core.sentences.results import MEASURES
 
 TEXTS_HELP = f"Texts whose pairs are taken in place of the shipped ones. {FILE_HELP}"
 MEASURE_HELP = f"{', '.join(MEASURES)}; the cosine by default."

@@ -9,9 +9,9 @@ from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show
 from bertviz_core.questions.tables.canaries import CHECK
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
-from bertviz_core.sentences.canary.comparison import TOLERANCE
-from bertviz_core.sentences.canary.contents import TEXTS
-from bertviz_core.sentences.canary.file import read_canary, write_canary
+from bertviz_core.sentences.analysis.canary.comparison import TOLERANCE
+from bertviz_core.sentences.analysis.canary.contents import TEXTS
+from bertviz_core.sentences.analysis.canary.file import read_canary, write_canary
 from bertviz_core.text import counted
 
 canary_app = typer.Typer(

@@ -12,7 +12,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.questions.tables.prompts import COMPARED_PROMPTS, RANKED_PROMPTS
 from bertviz_core.questions.texts.prompts import FAMILIES, compared_prompts, pair_options, ranked_prompts
 from bertviz_core.questions.texts.sentences import POOLING, STATE
-from bertviz_core.sentences.prompts import GOLD_COLUMNS, QUERY_COLUMNS, TEXT_COLUMNS, table_rows
+from bertviz_core.sentences.analysis.prompts import GOLD_COLUMNS, QUERY_COLUMNS, TEXT_COLUMNS, table_rows
 
 PAIR_HELP = f"Prompts to compare: own, {', '.join(FAMILIES)}; by default the folder's own or those of its family."
 FILE_HELP = "Queries with documents instead of sentences: .csv, .tsv, .jsonl or .parquet, or - for the standard input."

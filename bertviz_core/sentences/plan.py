@@ -18,8 +18,8 @@ from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import dense_layer
-from bertviz_core.sentences.prompts import convention_notice, convention_of
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from bertviz_core import open_model
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import bundled_folder
-from bertviz_core.sentences.background import unrelated_texts
+from bertviz_core.sentences.analysis.background import unrelated_texts
 from tests.cli.conftest import Command
 
 MODEL = "all-MiniLM-L6-v2"

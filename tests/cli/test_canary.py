@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from bertviz_core import open_model
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog import bundled_folder
-from bertviz_core.sentences.canary.contents import TEXTS
+from bertviz_core.sentences.analysis.canary.contents import TEXTS
 from tests.cli.conftest import Command, alone
 
 MODEL = "all-MiniLM-L6-v2"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core import open_model
-from bertviz_core.sentences.example_pairs import EXAMPLE_PAIRS
+from bertviz_core.sentences.analysis.example_pairs import EXAMPLE_PAIRS
 from tests.cli.conftest import Command
 
 MODEL = "all-MiniLM-L6-v2"

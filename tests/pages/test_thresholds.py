@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
 from bertviz_core.figures.sentences.thresholds import best_words, reaching_words
-from bertviz_core.sentences.example_pairs import EXAMPLE_PAIRS
+from bertviz_core.sentences.analysis.example_pairs import EXAMPLE_PAIRS
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import chart, printed

@@ -1,6 +1,6 @@
 """The background of a similarity: percentile ranks of scipy, vectors of sentence-transformers, unrelated texts.
 
-Covers `bertviz_core/sentences/background.py` and `bertviz_core/questions/texts/background.py`.
+Covers `bertviz_core/sentences/analysis/background.py` and `bertviz_core/questions/texts/background.py`.
 """
 
 import unicodedata
@@ -21,9 +21,10 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.background import background, background_options, is_quick, two_backgrounds
 from bertviz_core.questions.texts.sentences import sentence_vectors, vector_options
-from bertviz_core.sentences.background import MOST_TEXTS, known_texts, percentile_matrix, unrelated_texts
+from bertviz_core.sentences.analysis.background import MOST_TEXTS, known_texts, percentile_matrix, unrelated_texts
+from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.results import Background, Measure
+from bertviz_core.sentences.results import Measure
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 

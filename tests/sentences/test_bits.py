@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 from sentence_transformers.util.quantization import quantize_embeddings, semantic_search_usearch
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.sentences.bits import (
+from bertviz_core.sentences.analysis.bits import (
     FORMATS,
     Sizes,
     bits_comparison,
@@ -17,8 +17,8 @@ from bertviz_core.sentences.bits import (
     scores,
     usual_cuts,
 )
+from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat
 from bertviz_core.sentences.dimensions import MOST_SENTENCES, dimension_curve
-from bertviz_core.sentences.results import BitsComparison, SmallerVectors, VectorFormat
 
 
 def made(count: int, dimensions: int, seed: int = 0) -> np.ndarray:

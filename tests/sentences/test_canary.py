@@ -1,6 +1,6 @@
 """A canary: each thing that can change of a model is named, alone; numbers by sentence-transformers and scikit-learn.
 
-Covers `bertviz_core/sentences/canary/`, `bertviz_core/questions/texts/canaries.py`.
+Covers `bertviz_core/sentences/analysis/canary/`, `bertviz_core/questions/texts/canaries.py`.
 """
 
 import base64
@@ -25,10 +25,10 @@ from transformers import PreTrainedTokenizerFast
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
-from bertviz_core.sentences.canary.comparison import canary_check
-from bertviz_core.sentences.canary.contents import FORMAT, FORMAT_VERSION, TEXTS
-from bertviz_core.sentences.canary.file import canary_bytes, parsed_canary, read_canary, write_canary
-from bertviz_core.sentences.canary.results import Canary, CanaryCheck
+from bertviz_core.sentences.analysis.canary.comparison import canary_check
+from bertviz_core.sentences.analysis.canary.contents import FORMAT, FORMAT_VERSION, TEXTS
+from bertviz_core.sentences.analysis.canary.file import canary_bytes, parsed_canary, read_canary, write_canary
+from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import HIDDEN, save_tiny, tiny_model
 from tests.sentences.test_folders import PROMPT, write

@@ -1,6 +1,6 @@
 """Shares of positions add up to 1, and chunks alone and late are vectors of sentence-transformers and transformers.
 
-Covers `bertviz_core/sentences/chunks.py`.
+Covers `bertviz_core/sentences/analysis/chunks.py`.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.opened import OpenedModel
-from bertviz_core.sentences.chunks import (
+from bertviz_core.sentences.analysis.chunks import (
     boundaries,
     chunk_vectors,
     cut_tokens,
@@ -28,8 +28,9 @@ from bertviz_core.sentences.chunks import (
     whole_text,
     windows,
 )
+from bertviz_core.sentences.analysis.results import ChunkVectors
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.results import ChunkVectors, DenseLayer, Pooling, SentencePlan
+from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.settings import Settings
 from tests.helpers.decoders import DECODERS
 from tests.helpers.tiny_models import HIDDEN, save_tiny, tiny_tokenizer

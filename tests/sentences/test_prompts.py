@@ -1,6 +1,6 @@
 """Prompts: conventions of families, and what prompts change, against sentence-transformers, scikit-learn and SciPy.
 
-Covers `bertviz_core/sentences/prompts.py`, `bertviz_core/questions/texts/prompts.py`.
+Covers `bertviz_core/sentences/analysis/prompts.py`, `bertviz_core/questions/texts/prompts.py`.
 """
 
 from pathlib import Path
@@ -17,19 +17,16 @@ from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.sources import folder_source
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.texts.sentences import own_plan
-from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.prompts import (
-    CONVENTIONS,
+from bertviz_core.sentences.analysis.prompts import (
     E5,
     Arrangement,
-    convention_of,
     judged,
     list_arrangements,
-    looks_like_search,
-    own_pair,
     prompt_ranking,
     search_arrangements,
 )
+from bertviz_core.sentences.conventions import CONVENTIONS, convention_of, looks_like_search, own_pair
+from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.results import PromptPair, SentencePlan
 from bertviz_core.settings import Settings
 from tests.cli.test_sentences import checkpoint_with_prompts

@@ -1,6 +1,6 @@
 """Hidden recipes of other programs are named, and those that cannot be known are not.
 
-The vectors come from sentence-transformers and transformers. Covers `bertviz_core/sentences/recipes.py`.
+The vectors come from sentence-transformers and transformers. Covers `bertviz_core/sentences/analysis/recipes.py`.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from transformers import AutoModel, AutoTokenizer
 
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.texts.vectors import tokenizers
+from bertviz_core.sentences.analysis.recipes import explain_vectors
+from bertviz_core.sentences.analysis.results import VectorExplanation
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.recipes import explain_vectors
-from bertviz_core.sentences.results import VectorExplanation
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import HIDDEN, save_tiny
 

@@ -1,6 +1,6 @@
 """Thresholds of labelled pairs against scikit-learn, scores against sentence-transformers, and refusals.
 
-Covers `bertviz_core/sentences/thresholds.py`, `bertviz_core/questions/predictions/thresholds.py`.
+Covers `bertviz_core/sentences/analysis/thresholds.py`, `bertviz_core/questions/predictions/thresholds.py`.
 """
 
 from pathlib import Path
@@ -26,9 +26,9 @@ from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.thresholds import offered_scores, threshold_options, thresholds
-from bertviz_core.sentences.example_pairs import EXAMPLE_PAIRS
-from bertviz_core.sentences.results import PairThresholds
-from bertviz_core.sentences.thresholds import (
+from bertviz_core.sentences.analysis.example_pairs import EXAMPLE_PAIRS
+from bertviz_core.sentences.analysis.results import PairThresholds
+from bertviz_core.sentences.analysis.thresholds import (
     RESAMPLES,
     best_place,
     gold_labels,

@@ -18,7 +18,14 @@ from bertviz_core.questions.views.vectors.prompts import (
     prompt_values,
     prompts_view,
 )
-from bertviz_core.sentences.prompts import GOLD_COLUMNS, QUERY_COLUMNS, TEXT_COLUMNS, Triples, table_rows, typed_rows
+from bertviz_core.sentences.analysis.prompts import (
+    GOLD_COLUMNS,
+    QUERY_COLUMNS,
+    TEXT_COLUMNS,
+    Triples,
+    table_rows,
+    typed_rows,
+)
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import usual_column
 from bertviz_core.text import escape_markdown

@@ -30,14 +30,13 @@ from bertviz_core.questions.views.sentences import (
     VIEWS,
     gold_view,
     list_view,
-    made_by,
     of_both,
-    vectors_used,
 )
 from bertviz_core.questions.views.texts.sentences import MAP, NO_PAIRS, variance_words, vector_code
 from bertviz_core.questions.views.vectors.bits import smaller_view
 from bertviz_core.questions.views.vectors.chunks import LONG_FROM, LONG_TEXT
 from bertviz_core.questions.views.vectors.outside import outside_view
+from bertviz_core.questions.views.vectors.plan import made_by, vectors_used
 from bertviz_core.questions.views.vectors.thresholds import LABELLED_FROM, thresholds_view
 from bertviz_core.questions.views.vectors.thresholds import NO_PAIRS as NO_LABELLED_PAIRS
 from bertviz_core.sentences.results import SentenceTable

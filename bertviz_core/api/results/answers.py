@@ -55,23 +55,21 @@ from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import encoded_sentences
-from bertviz_core.sentences.background import percentile_matrix
-from bertviz_core.sentences.canary.results import Canary, CanaryCheck
-from bertviz_core.sentences.results import (
+from bertviz_core.sentences.analysis.background import percentile_matrix
+from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck
+from bertviz_core.sentences.analysis.results import (
     Background,
     BitsComparison,
     ChunkVectors,
-    DimensionCurve,
     LateChunks,
-    Neighbours,
     PairThresholds,
     PositionShares,
     PromptComparison,
     PromptRanking,
-    SentenceVectors,
     Threshold,
     VectorExplanation,
 )
+from bertviz_core.sentences.results import DimensionCurve, Neighbours, SentenceVectors
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
 

@@ -11,8 +11,9 @@ from bertviz_core.figures.base.axes import HOVERED, MEASURE_WORDS, even_axes, se
 from bertviz_core.figures.base.marks import add_heading, add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, of_two
-from bertviz_core.sentences.background import marked_percents
-from bertviz_core.sentences.results import Background, SentenceVectors, off_diagonal
+from bertviz_core.sentences.analysis.background import marked_percents
+from bertviz_core.sentences.analysis.results import Background
+from bertviz_core.sentences.results import SentenceVectors, off_diagonal
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.text import decimals
 

@@ -11,7 +11,7 @@ from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout
-from bertviz_core.sentences.results import BitsComparison, SmallerVectors, VectorFormat
+from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat
 from bertviz_core.text import counted
 
 LOOKS: Mapping[VectorFormat, tuple[str, str]] = {

@@ -14,7 +14,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.sentences.results import LateChunks, PositionShares
+from bertviz_core.sentences.analysis.results import LateChunks, PositionShares
 from bertviz_core.text import counted, decimals, shortened
 
 BLOCKS = 64

@@ -12,7 +12,8 @@ from bertviz_core.figures.base.axes import wrapped_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
-from bertviz_core.sentences.results import PromptComparison, PromptedCosines, PromptPair, PromptRanking
+from bertviz_core.sentences.analysis.results import PromptComparison, PromptedCosines, PromptRanking
+from bertviz_core.sentences.results import PromptPair
 from bertviz_core.text import counted, decimals, quoted
 
 ROW, NAME = 46, 86

@@ -12,7 +12,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import sentence_bars
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.sentences.results import RecipeMatch, VectorExplanation, VectorRecipe
+from bertviz_core.sentences.analysis.results import RecipeMatch, VectorExplanation, VectorRecipe
 from bertviz_core.text import counted, decimals, quoted
 
 MOST_PROMPT = 40

@@ -10,7 +10,7 @@ from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
-from bertviz_core.sentences.results import PairThresholds, Threshold
+from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import counted, decimals, shortened
 
 HEIGHT = 560

@@ -30,9 +30,8 @@ from bertviz_core.questions.predictions.ranking import (
 from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question
 from bertviz_core.questions.texts.sentences import PLAN, QUERY_PROMPT, own_plan, query_prompt, sentence_plan
 from bertviz_core.resources import retained_nbytes
-from bertviz_core.sentences.encoding import sentence_vectors
-from bertviz_core.sentences.results import PairThresholds
-from bertviz_core.sentences.thresholds import (
+from bertviz_core.sentences.analysis.results import PairThresholds
+from bertviz_core.sentences.analysis.thresholds import (
     SEED,
     best_place,
     check_count,
@@ -44,6 +43,7 @@ from bertviz_core.sentences.thresholds import (
     threshold_at,
     threshold_curve,
 )
+from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.text import counted, quoted, repair_surrogates
 
 BY_COSINE = "cosine"

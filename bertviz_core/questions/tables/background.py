@@ -10,8 +10,9 @@ from bertviz_core.figures.sentences.background import background_frame, summary_
 from bertviz_core.questions.tables.lines import Faces, cell_text, fields, table
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES
-from bertviz_core.sentences.background import percentile_matrix
-from bertviz_core.sentences.results import Background, SentenceComparison, SentenceVectors
+from bertviz_core.sentences.analysis.background import percentile_matrix
+from bertviz_core.sentences.analysis.results import Background
+from bertviz_core.sentences.results import SentenceComparison, SentenceVectors
 from bertviz_core.text import counted, escape_controls
 
 MAX_PAIRS = 30

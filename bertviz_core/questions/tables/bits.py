@@ -2,7 +2,7 @@
 
 from bertviz_core.figures.sentences.bits import asking_words, bits_frame, candidate_words, kept_words, widest_words
 from bertviz_core.questions.tables.lines import Faces, every, fields, number_cell
-from bertviz_core.sentences.results import BitsComparison
+from bertviz_core.sentences.analysis.results import BitsComparison
 from bertviz_core.text import counted, escape_controls
 
 ROW = "format rescored dimensions bytes_per_vector=nbytes recall spearman nearest_changed=changed"

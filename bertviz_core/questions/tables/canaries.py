@@ -4,7 +4,7 @@ from typing import Any
 
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, every, fields, printable_token, table
-from bertviz_core.sentences.canary.results import Canary, CanaryCheck, Cause, FileKind
+from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck, Cause, FileKind
 from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
 
 MOST_ROWS, LONGEST_TEXT = 10, 40

@@ -2,7 +2,7 @@
 
 from bertviz_core.figures.sentences.chunks import chunks_frame, late_words, shares_frame, shares_words
 from bertviz_core.questions.tables.lines import Faces, printable_token, records, table
-from bertviz_core.sentences.results import LateChunks
+from bertviz_core.sentences.analysis.results import LateChunks
 from bertviz_core.text import counted, escape_controls
 
 

@@ -12,7 +12,8 @@ from bertviz_core.figures.sentences.prompts import (
     ranks_frame,
 )
 from bertviz_core.questions.tables.lines import Faces, every, fields, records, table
-from bertviz_core.sentences.results import PromptComparison, PromptPair, PromptRanking
+from bertviz_core.sentences.analysis.results import PromptComparison, PromptRanking
+from bertviz_core.sentences.results import PromptPair
 from bertviz_core.text import escape_controls
 
 MOST_MOVED = 20

@@ -10,7 +10,7 @@ from bertviz_core.figures.sentences.thresholds import (
     threshold_frame,
 )
 from bertviz_core.questions.tables.lines import Faces, fields, records, table
-from bertviz_core.sentences.results import PairThresholds, Threshold
+from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import counted, decimals, escape_controls, shortened
 
 MOST_MISTAKES, LONGEST = 20, 60

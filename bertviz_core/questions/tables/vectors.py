@@ -4,7 +4,7 @@ from typing import Any
 
 from bertviz_core.figures.sentences.recipes import explanation_words, field_words, matches_frame
 from bertviz_core.questions.tables.lines import Faces, fields, table
-from bertviz_core.sentences.results import RecipeMatch, VectorExplanation
+from bertviz_core.sentences.analysis.results import RecipeMatch, VectorExplanation
 from bertviz_core.text import counted, escape_controls
 
 RECIPE = (

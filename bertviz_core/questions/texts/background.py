@@ -28,17 +28,11 @@ from bertviz_core.questions.texts.sentences import (
     sentence_vectors,
     vector_options,
 )
-from bertviz_core.sentences.background import MOST_TEXTS, known_texts, listed_texts, unrelated_texts
-from bertviz_core.sentences.background import background as background_of
+from bertviz_core.sentences.analysis.background import MOST_TEXTS, known_texts, listed_texts, unrelated_texts
+from bertviz_core.sentences.analysis.background import background as background_of
+from bertviz_core.sentences.analysis.results import BACKGROUNDS, Background
 from bertviz_core.sentences.encoding import sentence_tokens
-from bertviz_core.sentences.results import (
-    BACKGROUNDS,
-    MEASURES,
-    Background,
-    SentenceDtype,
-    SentencePlan,
-    SentenceVectors,
-)
+from bertviz_core.sentences.results import MEASURES, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.two_models import evenly_chosen
 from bertviz_core.trace.cost import run_cost
 

@@ -18,7 +18,7 @@ from bertviz_core.questions.texts.sentences import (
     sentence_vectors,
     vector_options,
 )
-from bertviz_core.sentences.bits import (
+from bertviz_core.sentences.analysis.bits import (
     LEAST_CALIBRATION,
     MOST_OVERSAMPLING,
     STEADY_CALIBRATION,
@@ -27,8 +27,8 @@ from bertviz_core.sentences.bits import (
     bits_comparison,
     usual_neighbours,
 )
+from bertviz_core.sentences.analysis.results import BitsComparison
 from bertviz_core.sentences.dimensions import MOST_SENTENCES, trained_dimensions
-from bertviz_core.sentences.results import BitsComparison
 from bertviz_core.sentences.two_models import LEAST_SENTENCES, evenly_chosen
 from bertviz_core.text import counted, escape_controls, repair_surrogates
 

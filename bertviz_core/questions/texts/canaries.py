@@ -6,9 +6,9 @@ from dataclasses import replace
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.question import SILENT, Answer, AnswerJob
 from bertviz_core.questions.texts.sentences import own_plan
-from bertviz_core.sentences.canary.comparison import TOLERANCE, canary_check, check_tolerance
-from bertviz_core.sentences.canary.contents import CanaryInputs, canary_texts, check_finite, make_canary
-from bertviz_core.sentences.canary.results import Canary, CanaryCheck
+from bertviz_core.sentences.analysis.canary.comparison import TOLERANCE, canary_check, check_tolerance
+from bertviz_core.sentences.analysis.canary.contents import CanaryInputs, canary_texts, check_finite, make_canary
+from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck
 from bertviz_core.text import counted
 
 

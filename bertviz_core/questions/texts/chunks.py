@@ -7,7 +7,7 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Job, long_question, question
 from bertviz_core.questions.texts.sentences import PLAN, QUERY_PROMPT, encoded_query, sentence_plan
-from bertviz_core.sentences.chunks import (
+from bertviz_core.sentences.analysis.chunks import (
     CHUNK_TOKENS,
     Whole,
     chunk_plan,
@@ -16,11 +16,11 @@ from bertviz_core.sentences.chunks import (
     whole_text,
     windows,
 )
-from bertviz_core.sentences.chunks import chunk_vectors as vectors_of_chunks
-from bertviz_core.sentences.chunks import late_chunks as compared_chunks
-from bertviz_core.sentences.chunks import position_shares as shares_of_positions
+from bertviz_core.sentences.analysis.chunks import chunk_vectors as vectors_of_chunks
+from bertviz_core.sentences.analysis.chunks import late_chunks as compared_chunks
+from bertviz_core.sentences.analysis.chunks import position_shares as shares_of_positions
+from bertviz_core.sentences.analysis.results import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.encoding import sentence_tokens
-from bertviz_core.sentences.results import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.text import quoted, repair_surrogates
 
 EXAMPLE = (

@@ -12,24 +12,23 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question
 from bertviz_core.questions.texts.sentences import POOLING, STATE, option_sentences, own_plan, sentence_plan
 from bertviz_core.resources import retained_nbytes
-from bertviz_core.sentences.encoding import sentence_vectors
-from bertviz_core.sentences.prompts import (
-    CONVENTIONS,
+from bertviz_core.sentences.analysis.prompts import (
     E5,
     MOST_PROMPTS,
     MOST_SENTENCES,
     Arrangement,
     Judged,
-    convention_notice,
     judged,
     list_arrangements,
-    own_pair,
     prompt_comparison,
     prompt_ranking,
     prompts_of,
     search_arrangements,
 )
-from bertviz_core.sentences.results import PromptComparison, PromptPair, PromptRanking, SentencePlan
+from bertviz_core.sentences.analysis.results import PromptComparison, PromptRanking
+from bertviz_core.sentences.conventions import CONVENTIONS, convention_notice, own_pair
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.results import PromptPair, SentencePlan
 from bertviz_core.sentences.two_models import evenly_chosen
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
 

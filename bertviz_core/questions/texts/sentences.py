@@ -14,11 +14,11 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
 from bertviz_core.resources import retained_nbytes
+from bertviz_core.sentences.conventions import search_notice
 from bertviz_core.sentences.encoding import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors as encoded
 from bertviz_core.sentences.plan import NO_PROMPT, adapted, offered_prompts, prompt_named, recommended
 from bertviz_core.sentences.pooling import offered_poolings, token_pair_shares
-from bertviz_core.sentences.prompts import search_notice
 from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,

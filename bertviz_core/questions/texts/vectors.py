@@ -15,9 +15,10 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
 from bertviz_core.questions.texts.sentences import option_sentences, own_plan
+from bertviz_core.sentences.analysis.recipes import check_vectors, explain_vectors
+from bertviz_core.sentences.analysis.results import TokenizerName, VectorExplanation
 from bertviz_core.sentences.encoding import sentence_vectors
-from bertviz_core.sentences.recipes import check_vectors, explain_vectors
-from bertviz_core.sentences.results import SentencePlan, TokenizerName, VectorExplanation
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import TextTokenizer
 

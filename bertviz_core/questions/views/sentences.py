@@ -69,7 +69,6 @@ from bertviz_core.questions.texts.sentences import (
     FIRST_ROW,
     MEASURE,
     ORDER,
-    OWN,
     PLACED,
     POOLING,
     PROMPT,
@@ -80,7 +79,6 @@ from bertviz_core.questions.texts.sentences import (
     neighbours,
     own_plan,
     poolings,
-    prompt_texts,
     query_prompt,
     sentence_plan,
     sentence_vectors,
@@ -114,14 +112,14 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
+from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED
+from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.results import (
     MEASURES,
-    Background,
     BlockSummary,
     SentencePlan,
-    SentenceVectors,
 )
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
 from bertviz_core.sentences.two_models import LEAST_SENTENCES
@@ -177,33 +175,10 @@ def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Se
     return f"{texts_read} on {opened.loaded.device} in float32.", ()
 
 
-def vectors_used(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """How the sentences become vectors, and what is to be known of it; the way back to the model's own vectors."""
-    return _vectors_used(opened, sentence_plan(opened, options))
-
-
-def _vectors_used(opened: Opened, plan: SentencePlan) -> Iterator[Part]:
-    own = own_plan(opened)
-    if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
-        prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
-        values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
-        chosen = f"{plan.reason} The model's own vectors: {own.reason}"
-        button = Button("Take the model's own", "own_vectors", values)
-        yield Row([Text(escape_markdown(chosen), "notice"), button])
-    else:
-        yield Text(escape_markdown(plan.reason), "caption")
-    yield Notices(plan.notices)
-
-
-def made_by(vectors: SentenceVectors) -> str:
-    """Pooling, hidden state and model, as part of a file name."""
-    return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
-
-
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The similarities of all sentences, in blocks for a long list; the closest pairs, and the vectors."""
     plan = sentence_plan(opened, options)
-    yield from _vectors_used(opened, plan)
+    yield from plan_used(opened, plan)
     plain = vector_options(opened, options, plan)
     vectors = ask(sentence_vectors, plain).result
     yield Notices(vectors.notices, "caption")

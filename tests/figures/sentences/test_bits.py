@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, WIDTHS, Theme, theme_named
 from bertviz_core.figures.sentences.bits import asking_words, bits_figure, bits_frame, kept_words, widest_words
-from bertviz_core.sentences.results import BitsComparison, SmallerVectors, VectorFormat, WidestDimension
+from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat, WidestDimension
 
 ROWS: tuple[tuple[VectorFormat, bool, int, int, float], ...] = (
     ("float32", False, 16, 64, 1.0), ("float32", False, 8, 32, 0.75),

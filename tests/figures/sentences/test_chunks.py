@@ -17,8 +17,8 @@ from bertviz_core.figures.sentences.chunks import (
     position_shares_figure,
     shares_words,
 )
-from bertviz_core.sentences.chunks import late_chunks
-from bertviz_core.sentences.results import ChunkVectors, PositionShares
+from bertviz_core.sentences.analysis.chunks import late_chunks
+from bertviz_core.sentences.analysis.results import ChunkVectors, PositionShares
 
 EVIL = "<b>x</b>"
 

@@ -18,7 +18,7 @@ from bertviz_core.figures.sentences.prompts import (
     prompts_figure,
     ranking_words,
 )
-from bertviz_core.sentences.prompts import (
+from bertviz_core.sentences.analysis.prompts import (
     judged,
     list_arrangements,
     prompt_comparison,
@@ -26,7 +26,8 @@ from bertviz_core.sentences.prompts import (
     prompts_of,
     search_arrangements,
 )
-from bertviz_core.sentences.results import PromptComparison, PromptPair, PromptRanking
+from bertviz_core.sentences.analysis.results import PromptComparison, PromptRanking
+from bertviz_core.sentences.results import PromptPair
 
 PAIR = PromptPair("typed", "<b>q</b>: ", "d: ")
 

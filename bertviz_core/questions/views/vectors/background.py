@@ -25,8 +25,9 @@ from bertviz_core.questions.texts.background import (
 from bertviz_core.questions.texts.sentences import closest_pairs, sentence_plan, vector_options
 from bertviz_core.questions.view import Ask, Figure, Folded, Later, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views.texts import sentences as texts
-from bertviz_core.sentences.background import LEAST_TEXTS
-from bertviz_core.sentences.results import BACKGROUNDS, Background, Neighbours, SentenceComparison, off_diagonal
+from bertviz_core.sentences.analysis.background import LEAST_TEXTS
+from bertviz_core.sentences.analysis.results import BACKGROUNDS, Background
+from bertviz_core.sentences.results import Neighbours, SentenceComparison, off_diagonal
 from bertviz_core.text import decimals, escape_markdown
 
 LABEL = SCALED.label

@@ -27,9 +27,9 @@ from bertviz_core.questions.texts.bits import (
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.sentences import QUERY_PROMPT, sentence_vectors, vector_options
 from bertviz_core.questions.view import Ask, Figure, Notices, Part, Text
-from bertviz_core.questions.views.sentences import made_by, vectors_used
 from bertviz_core.questions.views.texts import sentences as texts
-from bertviz_core.sentences.results import BitsComparison
+from bertviz_core.questions.views.vectors.plan import made_by, vectors_used
+from bertviz_core.sentences.analysis.results import BitsComparison
 from bertviz_core.sentences.two_models import LEAST_SENTENCES
 
 BITS = (

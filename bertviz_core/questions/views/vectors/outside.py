@@ -11,7 +11,7 @@ from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.vectors import explained_vectors
 from bertviz_core.questions.view import Ask, Figure, Notices, Part, Table, Text
 from bertviz_core.questions.views.texts.sentences import POOLED
-from bertviz_core.sentences.results import RecipeMatch, VectorExplanation, VectorRecipe
+from bertviz_core.sentences.analysis.results import RecipeMatch, VectorExplanation, VectorRecipe
 from bertviz_core.text import counted, escape_markdown
 
 EXPLANATION = (

@@ -19,7 +19,7 @@ from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.texts.prompts import DOCUMENT_TEXT, PAIR, QUERY_TEXT, compared_prompts, ranked_prompts
 from bertviz_core.questions.texts.sentences import POOLING, STATE, own_plan, vector_options
 from bertviz_core.questions.view import Ask, Figure, Notices, Part, Table, Text
-from bertviz_core.sentences.prompts import looks_like_search, search_notice
+from bertviz_core.sentences.conventions import looks_like_search, search_notice
 from bertviz_core.text import escape_markdown
 
 OF_LIST, OF_SEARCH = PROMPTED_OPTIONS = ("the list", "queries with gold")

@@ -27,8 +27,8 @@ from bertviz_core.questions.predictions.thresholds import (
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.texts.sentences import AS_LIST, BFLOAT16, QUERY_PROMPT, vector_options
 from bertviz_core.questions.view import Ask, Figure, Metric, Metrics, Notices, Part, Table, Text
-from bertviz_core.sentences.example_pairs import EXAMPLE_PAIRS
-from bertviz_core.sentences.results import PairThresholds, Threshold
+from bertviz_core.sentences.analysis.example_pairs import EXAMPLE_PAIRS
+from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import decimals, escape_markdown
 
 EXAMPLE, TYPED, FILE = SOURCES = ("an example", "my own list", "file")

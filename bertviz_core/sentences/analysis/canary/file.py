@@ -8,8 +8,8 @@ import numpy as np
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.isolation.regular_files import check_values, open_regular
-from bertviz_core.sentences.canary.contents import FORMAT, FORMAT_VERSION, MAX_DIMENSIONS, MAX_TEXTS
-from bertviz_core.sentences.canary.results import VECTOR_FORMAT, Canary
+from bertviz_core.sentences.analysis.canary.contents import FORMAT, FORMAT_VERSION, MAX_DIMENSIONS, MAX_TEXTS
+from bertviz_core.sentences.analysis.canary.results import VECTOR_FORMAT, Canary
 from bertviz_core.sentences.plan import MAX_PROMPT
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import first_line, quoted

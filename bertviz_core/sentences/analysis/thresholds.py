@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.errors import CheckpointError, Named, TextError
-from bertviz_core.sentences.results import Threshold, ThresholdCurve
+from bertviz_core.sentences.analysis.results import Threshold, ThresholdCurve
 from bertviz_core.text import counted, digits, quoted
 
 LEAST_PAIRS, MOST_PAIRS = 4, 10_000

@@ -8,15 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError
+from bertviz_core.sentences.analysis.results import Background, BackgroundOf
 from bertviz_core.sentences.encoding import SentenceRow, tokenized
-from bertviz_core.sentences.results import (
-    Background,
-    BackgroundOf,
-    Measure,
-    SentencePlan,
-    SentenceVectors,
-    off_diagonal,
-)
+from bertviz_core.sentences.results import Measure, SentencePlan, SentenceVectors, off_diagonal
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.two_models import evenly_chosen, require_finite
 from bertviz_core.trace.tokenization import TextTokenizer

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.canary.results import (
+from bertviz_core.sentences.analysis.canary.results import (
     Canary,
     CanaryCheck,
     CanaryText,

@@ -15,6 +15,7 @@ from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.hidden_states.geometry import cosine, unit
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.analysis.results import ChunkVectors, LateChunks, PositionShares
 from bertviz_core.sentences.encoding import (
     SentenceRow,
     limited,
@@ -27,7 +28,7 @@ from bertviz_core.sentences.encoding import (
 )
 from bertviz_core.sentences.plan import POOLING_PHRASES, adapted
 from bertviz_core.sentences.pooling import applied, is_sum, pooled, token_mask, token_parts
-from bertviz_core.sentences.results import ADDITIVE_POOLINGS, ChunkVectors, LateChunks, PositionShares, SentencePlan
+from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK

@@ -17,7 +17,7 @@ from bertviz_core.models.receipt import PROMPTS_FILE
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, SINGLE_FILE, weight_files
 from bertviz_core.models.sentence_folder import listed_modules
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.sentences.canary.results import (
+from bertviz_core.sentences.analysis.canary.results import (
     VECTOR_FORMAT,
     Canary,
     CanaryDense,

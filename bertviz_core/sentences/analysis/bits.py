@@ -13,8 +13,8 @@ from jaxtyping import Float, Integer
 
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat, WidestDimension
 from bertviz_core.sentences.dimensions import MOST_CURVE, MOST_SENTENCES, NUMBER_NBYTES, checked_dimensions
-from bertviz_core.sentences.results import BitsComparison, SmallerVectors, VectorFormat, WidestDimension
 from bertviz_core.sentences.two_models import (
     EQUAL,
     LEAST_SENTENCES,

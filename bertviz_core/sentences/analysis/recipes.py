@@ -16,6 +16,14 @@ from jaxtyping import Float
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.analysis.results import (
+    Lengths,
+    Padding,
+    RecipeMatch,
+    TokenizerName,
+    VectorExplanation,
+    VectorRecipe,
+)
 from bertviz_core.sentences.encoding import (
     SentenceRow,
     batches,
@@ -26,17 +34,7 @@ from bertviz_core.sentences.encoding import (
     tokenized,
 )
 from bertviz_core.sentences.pooling import applied, pooled
-from bertviz_core.sentences.results import (
-    Lengths,
-    Padding,
-    Pooling,
-    RecipeMatch,
-    SentenceDtype,
-    SentencePlan,
-    TokenizerName,
-    VectorExplanation,
-    VectorRecipe,
-)
+from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan
 from bertviz_core.text import counted
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer

@@ -1,0 +1,1 @@
+"""Questions about sentence vectors: whose they are, prompts, bits, thresholds, long texts, unrelated texts, drift."""
