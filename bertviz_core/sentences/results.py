@@ -382,6 +382,16 @@ class GoldPairs(Noticed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ListedPairs(Noticed):
+    """All pairs of different sentences of a list."""
+
+    sentences: tuple[str, ...]
+    """The sentences."""
+    similarities: Float[np.ndarray, " pairs"]
+    """Similarity of each pair, row by row of the upper triangle; NaN where a vector is not finite."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DimensionCurve(OfModel):
     """What the cosines of a list of sentences keep when its vectors are cut to their first dimensions."""
 

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import HOVERED, MEASURE_WORDS, even_axes, sentence_text
 from bertviz_core.figures.base.marks import add_heading, add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, of_two
-from bertviz_core.sentences.analysis.background import marked_percents
-from bertviz_core.sentences.analysis.results import Background
-from bertviz_core.sentences.results import SentenceVectors, off_diagonal
-from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.analysis.results import Background, ListedPairs
 from bertviz_core.text import decimals
 
 HEIGHT, FEW_PAIRS = 400, 66
@@ -48,10 +46,15 @@ def rank_number(rank: float) -> str:
     return f"{min(max(rank, 0.01), 99.99):.2f}"
 
 
+def ranks_words(ranks: Float[np.ndarray, " rows"]) -> str:
+    """Several percentile ranks, one after the other."""
+    return ", ".join(f"{rank:.0f}" if rank in (0, 100) else rank_number(rank) for rank in ranks.tolist())
+
+
 def summary_words(background: Background) -> str:
     """Where the pairs of a background lie, in one sentence."""
     word, pairs = MEASURE_WORDS[background.measure], PAIRS[background.of]
-    percents = marked_percents(background.measure)[1:]
+    percents = background.marked[1:]
     middle, inner = (decimals(background.percentile(each), 2) for each in percents)
     below = "above" if background.measure == "euclidean" else "below"
     return (
@@ -60,12 +63,12 @@ def summary_words(background: Background) -> str:
     )
 
 
-def background_histogram(background: Background, listed: SentenceVectors | None, title: str, theme: Theme) -> go.Figure:
+def background_histogram(background: Background, listed: ListedPairs | None, title: str, theme: Theme) -> go.Figure:
     """Draw the share of the pairs over their similarity, with percentiles; below or over it a list's pairs."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     (colour, _), (other, dash) = of_two(theme)
     values = background.similarities.astype(np.float64)
-    own = None if listed is None else off_diagonal(similarity_matrix(listed.vectors, background.measure))
+    own = None if listed is None else listed.similarities
     own = None if own is None else own[np.isfinite(own)]
     few = own is not None and 0 < len(own) <= FEW_PAIRS
     low, high = _ends(background, values, own)
@@ -104,10 +107,10 @@ def _add_outline(figure: go.Figure, values: np.ndarray, edges: np.ndarray, name:
     add_line(figure, *outline, f"{name}: %{{y:.1f}} %", colour, 2, dash, **filled)
 
 
-def _add_marks(figure: go.Figure, background: Background, listed: SentenceVectors, colour: str) -> None:
+def _add_marks(figure: go.Figure, background: Background, listed: ListedPairs, colour: str) -> None:
     """Mark each pair of a list, with its sentences and its percentile rank."""
     rows, columns = np.triu_indices(len(listed.sentences), 1)
-    scores = off_diagonal(similarity_matrix(listed.vectors, background.measure))
+    scores = listed.similarities
     names = [f"{place + 1} {sentence_text(text, HOVERED)}" for place, text in enumerate(listed.sentences)]
     hovers = [
         f"{decimals(score)}, {rank_words(background, score)}<br>{names[one]}<br>{names[two]}"
@@ -123,7 +126,7 @@ def _add_marks(figure: go.Figure, background: Background, listed: SentenceVector
 def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bottom: float) -> None:
     """Draw a line at each percentile, named beside its end: the first on its other side, the others at two heights."""
     turned, (low, high) = background.measure == "euclidean", figure.layout.xaxis.range
-    percents, ends = marked_percents(background.measure), (high, low) if turned else (low, high)
+    percents, ends = background.marked, (high, low) if turned else (low, high)
     for percent, height, outer in zip(percents, (1.0, 1.0, 0.88), (True, False, False), strict=True):
         place = background.percentile(percent)
         pixels = abs(place - ends[0]) / (high - low) * (theme.pixels - BESIDE)
@@ -137,17 +140,17 @@ def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bo
         add_heading(figure, words, place, top, TEXT_SIZE - 2, **side)
 
 
-def background_frame(background: Background, listed: SentenceVectors | None) -> pd.DataFrame:
+def background_frame(background: Background, listed: ListedPairs | None) -> pd.DataFrame:
     """One row per percentile: the similarity below which this share of the pairs lies, and of the list's pairs."""
     columns = {"percentile": PERCENTS, PAIRS[background.of]: [background.percentile(each) for each in PERCENTS]}
-    own = None if listed is None else off_diagonal(similarity_matrix(listed.vectors, background.measure))
+    own = None if listed is None else listed.similarities
     if own is not None and len(own) and np.isfinite(own).all():
         columns[PAIRS["this list"]] = np.percentile(own.astype(np.float64), PERCENTS).tolist()
     return pd.DataFrame(columns)
 
 
 @figure("background", "sentences_background", table=background_frame)
-def background_figure(background: Background, listed: SentenceVectors | None) -> FigureSpec:
+def background_figure(background: Background, listed: ListedPairs | None) -> FigureSpec:
     """How alike unrelated texts are to the model, with the pairs of a list (--pooling, --layer)."""
     word = MEASURE_WORDS[background.measure]
     title = f"{word[0].upper()}{word[1:]} of {background.pairs:,} {PAIRS[background.of]} — {background.model}"

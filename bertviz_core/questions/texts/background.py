@@ -28,12 +28,11 @@ from bertviz_core.questions.texts.sentences import (
     sentence_vectors,
     vector_options,
 )
-from bertviz_core.sentences.analysis.background import MOST_TEXTS, known_texts, listed_texts, unrelated_texts
 from bertviz_core.sentences.analysis.background import background as background_of
+from bertviz_core.sentences.analysis.background import known_texts, listed_pairs, listed_texts, unrelated_texts
 from bertviz_core.sentences.analysis.results import BACKGROUNDS, Background
 from bertviz_core.sentences.encoding import sentence_tokens
 from bertviz_core.sentences.results import MEASURES, SentenceDtype, SentencePlan, SentenceVectors
-from bertviz_core.sentences.two_models import evenly_chosen
 from bertviz_core.trace.cost import run_cost
 
 BACKGROUND = Param(
@@ -114,17 +113,8 @@ def background(opened: Opened, options: Options, job: Job[Background]) -> Answer
     if listed is None:
         return _compared(opened, options, *known_texts(opened.tokenizer, sentence_plan(opened, options)), job)
     made = background(opened, replace(options, texts=()), job)  # it does not depend on the list
-    places = evenly_chosen(len(listed.sentences), MOST_TEXTS)
-    drawn = replace(
-        listed,
-        sentences=tuple(listed.sentences[place] for place in places),
-        vectors=listed.vectors[places],
-        token_counts=listed.token_counts[places],
-        truncated=listed.truncated[places],
-    )
-    notice = f"{len(places):,} of the {len(listed.sentences):,} sentences are drawn, evenly spaced in the list."
-    notices = (notice,) if len(places) < len(listed.sentences) else ()
-    shown = made.of(made.result, notices, background=made.result, listed=drawn)
+    drawn = listed_pairs(listed, options.choice(MEASURE, MEASURES))
+    shown = made.of(made.result, drawn.notices, background=made.result, listed=drawn)
     return replace(shown, texts=drawn.sentences)
 
 

@@ -384,11 +384,11 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         query_figure,
         answer,
         f"nearest sentences {made_by(listed)}",
-        numbers="in files",
+        numbers="open",
         explanation=texts.NEAREST,
         code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
     )
-    yield scaling.ranked_neighbours(answer.result, query_figure.of(answer.drawn).frame(), scale)
+    yield scaling.ranked_neighbours(answer.result, scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.analysis.results import Background, BackgroundOf
+from bertviz_core.sentences.analysis.results import Background, BackgroundOf, ListedPairs
 from bertviz_core.sentences.encoding import SentenceRow, tokenized
 from bertviz_core.sentences.results import Measure, SentencePlan, SentenceVectors, off_diagonal
 from bertviz_core.sentences.similarity import similarity_matrix
@@ -116,9 +116,13 @@ def _pairs(
     return np.asarray(both[~np.eye(count, dtype=bool)])
 
 
-def marked_percents(measure: Measure) -> tuple[int, int, int]:
-    """Percentiles that are named: of the least alike pairs, then two of the most alike."""
-    return (95, 5, 1) if measure == "euclidean" else (5, 95, 99)
+def listed_pairs(vectors: SentenceVectors, measure: Measure) -> ListedPairs:
+    """All pairs of at most 500 sentences of a list, evenly spaced."""
+    places = evenly_chosen(len(vectors.sentences), MOST_TEXTS)
+    similarities = off_diagonal(similarity_matrix(vectors.vectors[places], measure))
+    notice = f"{len(places):,} of the {len(vectors.sentences):,} sentences are drawn, evenly spaced in the list."
+    notices = (notice,) if len(places) < len(vectors.sentences) else ()
+    return ListedPairs(tuple(vectors.sentences[place] for place in places), similarities, notices=notices)
 
 
 def percentile_matrix(vectors: SentenceVectors, compared_with: Background) -> Float[np.ndarray, "sentences sentences"]:

@@ -135,6 +135,11 @@ class Background(OfModel):
         """Standard deviation of the similarities."""
         return float(self.similarities.std(dtype=np.float64))
 
+    @property
+    def marked(self) -> tuple[int, int, int]:
+        """Percentiles that are named: one of the least alike pairs, then two of the most alike."""
+        return (95, 5, 1) if self.measure == "euclidean" else (5, 95, 99)
+
     def percentile(self, percent: float) -> float:
         """The similarity below which this share of the pairs lies, 0 to 100."""
         return float(np.percentile(self.similarities.astype(np.float64), percent))
@@ -150,6 +155,16 @@ class Background(OfModel):
         ranks = 50 * (below + until) / self.pairs
         ranks = 100 - ranks if self.measure == "euclidean" else ranks
         return np.where(np.isnan(similarities), np.nan, ranks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedPairs(Noticed):
+    """All pairs of different sentences of a list."""
+
+    sentences: tuple[str, ...]
+    """The sentences."""
+    similarities: Float[np.ndarray, " pairs"]
+    """Similarity of each pair, row by row of the upper triangle; NaN where a vector is not finite."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.axes import MEASURE_WORDS
-from bertviz_core.figures.sentences.background import background_figure, rank_words, summary_words
+from bertviz_core.figures.sentences.background import background_figure, rank_words, ranks_words, summary_words
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
@@ -143,16 +143,16 @@ def _on_demand(scale: Scale[T]) -> Sequence[Part]:
     return [Text(ON_DEMAND, "caption")] if scale.find is None else ()
 
 
-def ranked_neighbours(neighbours: Neighbours, frame: "pd.DataFrame", scale: Scale[Background]) -> Part:
-    """How high the scores of the sentences nearest to a query are: the nearest in a sentence, all as a table."""
+def ranked_neighbours(neighbours: Neighbours, scale: Scale[Background]) -> Part:
+    """How high the scores of the sentences nearest to a query are: the nearest in words, and all of them."""
 
     def ranked(found: Background) -> Iterator[Part]:
         score, word = float(neighbours.score[0]), MEASURE_WORDS[neighbours.measure]
+        ranks = ranks_words(found.percentile_ranks(neighbours.score))
         yield Text(f"The nearest sentence has the {word} **{decimals(score)}**, {rank_words(found, score)}.")
-        alt = "The nearest sentences with their percentile ranks"
-        yield Table(_with_ranks(frame, neighbours.score, found), alt, formats=RANKED)
+        yield Text(f"Percentile ranks of the sentences, in this order: {ranks}.", "caption")
 
-    return scale.later(ranked, [Table(frame, "The nearest sentences"), *_on_demand(scale)])
+    return scale.later(ranked, _on_demand(scale))
 
 
 Both = tuple[Background, Background]
