@@ -21,6 +21,7 @@ check_package("bertviz_core")
 
 import dataclasses
 import gc
+import tracemalloc
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -90,6 +91,13 @@ def settings(tmp_path: Path) -> Settings:
     return dataclasses.replace(
         current, models_dir=models, allow_hub=False, allowed_models=(), hub_endpoint="http://127.0.0.1:9"
     )
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_traced() -> Iterator[None]:
+    """Fail where a test leaves memory traced: every later test of the process would take four times as long."""
+    yield
+    assert not tracemalloc.is_tracing()
 
 
 @pytest.fixture(autouse=True)
