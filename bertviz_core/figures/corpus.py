@@ -207,7 +207,8 @@ def kept_bars(changes: NeighbourChanges, title: str, theme: Theme) -> go.Figure:
     add_bars(figure, counts.astype(np.int32), keep, HUES[0], False, **named)
     figure.update_xaxes(title=f"nearest rows kept, of {changes.neighbours:,}", showgrid=False)
     figure.update_xaxes(range=[-0.6, changes.neighbours + 0.6], dtick=1 if len(counts) <= LABELLED else None)
-    figure.update_yaxes(title="rows", range=[0, 1.15 * float(counts.max())])
+    whole = 1 if counts.max() <= ONE_BY_ONE else None
+    figure.update_yaxes(title="rows", range=[0, 1.15 * float(counts.max())], dtick=whole)
     return even_axes(figure, theme).update_layout(bargap=0.2)
 
 
