@@ -130,7 +130,7 @@ BITS = (
     "and uint8 divide the range of each dimension, from its least to its greatest number in the sentences for the "
     "ranges, into 255 steps, as `quantize_embeddings` of sentence-transformers does; numbers outside are put at the "
     "ends. Two such vectors are compared by the product of their whole numbers, in which every dimension has the same "
-    "range and its offset enters, too: that loses more than the rounding. Binary keeps the sign of each number, eight "
+    "range and its offset enters, too: that may lose more than the rounding. Binary keeps the sign of each number, 8 "
     "to a byte, and compares by the number of different signs (the Hamming distance). Rescored: of some times k "
     "candidates by these numbers, the product of the float32 query with their restored numbers (of signs 1 and -1) "
     "decides, as in `semantic_search_usearch`; the memory is that of the small vectors. Recall is the mean share of "
