@@ -31,15 +31,7 @@ from bertviz_core.questions.texts import (
     vectors,
 )
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
-from bertviz_core.questions.views import (
-    answered,
-    causes,
-    checkpoint,
-    corpus,
-    parameters,
-    representations,
-    words,
-)
+from bertviz_core.questions.views import answered, causes, checkpoint, corpus, parameters, representations, words
 from bertviz_core.questions.views import attention as attention_view
 from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
