@@ -258,3 +258,9 @@ def test_pairs_on_the_wrong_side_come_first() -> None:
     wrong = [place for place in range(24) if bool(LABELS[place]) != (data.scores[place] >= threshold)]
     assert data.worst[: len(wrong)].tolist() == sorted(wrong, key=lambda place: -abs(data.scores[place] - threshold))
     assert len(wrong) == result.best.false_positives + result.best.false_negatives
+
+
+def test_of_several_best_thresholds_the_highest_is_chosen() -> None:
+    curve = threshold_curve(np.arange(4.0), np.array([True, False, False, True]))
+    assert curve.f1[0] == curve.f1[3] == curve.f1.max() == pytest.approx(2 / 3)
+    assert best_place(curve) == 3
