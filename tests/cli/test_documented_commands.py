@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = "python -m bertviz_core "
-OF_A_READER = re.compile(r"(?:^|\s)\.{0,2}/\w|\.(?:csv|parquet|jsonl|npy)\b|\bcorpus (?:info|search)\b")
+OF_A_READER = re.compile(r"(?:^|\s)\.{0,2}/\w|\.(?:csv|parquet|jsonl|npy|txt)\b|\bcorpus (?:info|search)\b")
 """What names a file or folder of the reader's own; an output file is none."""
 
 

@@ -13,7 +13,7 @@ from bertviz_core import open_model
 from bertviz_core.questions.texts.chunks import EXAMPLE, EXAMPLE_QUERY
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import _decoded, opened, visible_text
-from ui.widgets import answers
+from ui.widgets import run_model as answers
 
 TEXT = "The bees leave the hive. They gather nectar. A bridge spans the river. It is made of steel."
 

@@ -118,7 +118,6 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
 VECTORS: Mapping[str, Check] = {
     **VIEWS["Similarity"],
     "sentences_vectors": vectors,
-    "sentences_dimensions": dimensions,
 }
 """Figures of Similarity that a switch adds to."""
 
