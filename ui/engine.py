@@ -42,8 +42,7 @@ from ui.widgets.heading import (
     two_texts,
     unshown,
 )
-from ui.widgets.later import later, later_last
-from ui.widgets.run_model import answer, shown_to_user
+from ui.widgets.run_model import answer, later, later_last, shown_to_user
 from ui.widgets.uploads import open_row, table_files, text_select, within_upload
 
 Special = Callable[[Any, Ask, Options], Iterable[Part] | None]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -402,3 +403,34 @@ def _job_progress(key: Hashable, noun: str, draw: Callable[[T], None] | None, ki
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
         st.caption("The work continues while you look at another page, and its result is kept.")
         st.button("Cancel", key="stop_job", on_click=job.stop)
+
+
+_WAITING: ContextVar[list[Callable[[], None]] | None] = ContextVar("waiting", default=None)
+"""What is still to be drawn; None where nothing waits."""
+
+
+@contextmanager
+def later_last() -> Iterator[None]:
+    """Draw what `later` puts off at the end of the block."""
+    waiting: list[Callable[[], None]] = []
+    before = _WAITING.set(waiting)
+    try:
+        yield
+    finally:
+        _WAITING.reset(before)
+    for draw in waiting:
+        draw()
+
+
+def later(draw: Callable[[], None]) -> None:
+    """Draw at this place, but last; at once in a section that is drawn anew by itself."""
+    place, waiting = st.container(), _WAITING.get()
+
+    def drawn() -> None:
+        with place:
+            draw()
+
+    if waiting is None:
+        drawn()
+    else:
+        waiting.append(drawn)
