@@ -69,7 +69,7 @@ COMMANDS: Mapping[str, Command] = {
         "background", "Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."
     ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
-    "canary": Command("canary", "Say whether a model still makes the tokens and vectors that it made."),
+    "canary": Command("vectors", "Say whether a model still makes the tokens and vectors that it made."),
     "prompts": Command(
         "prompts",
         "Compare texts without a prompt, with prompts of queries and documents, and swapped: cosines, or ranks.",

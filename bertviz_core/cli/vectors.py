@@ -1,4 +1,4 @@
-"""The `vectors` command."""
+"""The `vectors` and `canary` commands: whose vectors these are, and whether a model still makes its own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +7,15 @@ import typer
 
 from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show
+from bertviz_core.questions.tables.canaries import CHECK
 from bertviz_core.questions.tables.vectors import EXPLANATION
+from bertviz_core.questions.texts.canaries import canary_of, checked_canary
 from bertviz_core.questions.texts.vectors import STEPS, explained_vectors, outside_options
+from bertviz_core.sentences.analysis.canary.comparison import TOLERANCE
+from bertviz_core.sentences.analysis.canary.contents import TEXTS
+from bertviz_core.sentences.analysis.canary.file import read_canary, write_canary
 from bertviz_core.tables.vectors import read_vectors
+from bertviz_core.text import counted
 
 vectors_app = typer.Typer(
     help="Name the recipe that makes vectors which another program computed.",
@@ -47,4 +53,58 @@ def explain(
     print_notices(read.notices)
     show(EXPLANATION, answer.result, answer.notices, as_json)
     if check is not None and not (answer.result.reproduced and answer.result.matches[0].worst_cosine >= check):
+        raise typer.Exit(1)
+
+
+canary_app = typer.Typer(
+    help="Say whether a model still makes the tokens and vectors that it made.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(canary_app, name="canary")
+CANARY_HELP = "File of the canary, JSON."
+CANARY_TEXTS_HELP = f"The texts: one per line, or a table; {len(TEXTS)} of many scripts by default."
+TOLERANCE_HELP = "Largest permitted change of a vector, as a share of its length."
+
+
+@canary_app.callback()
+def canary() -> None:
+    """Say whether a model still makes the tokens and vectors that it made."""
+
+
+@canary_app.command()
+def write(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=CANARY_HELP)],
+    texts: Annotated[Path | None, typer.Option("--texts", metavar="FILE", help=CANARY_TEXTS_HELP)] = None,
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column of --texts.")] = "",
+) -> None:
+    """Write the tokens and vectors of some texts, with recipe, versions and digests of the model's files."""
+    listed = () if texts is None else opened_table(texts, column).sentences
+    with progress_bar(len(listed) or len(TEXTS), "Texts") as bar:
+        answer = canary_of(opened_model(model), listed, bar)
+    made = answer.result
+    write_canary(file, made)
+    size = f"{counted(len(made.texts), 'text')}, {counted(made.dimensions, 'dimension')}"
+    print_notices((*answer.notices, f"Canary of {made.model} written to {file.name}: {size}."))
+
+
+@canary_app.command()
+def check(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=CANARY_HELP)],
+    tolerance: Annotated[float, typer.Option("--tolerance", metavar="T", help=TOLERANCE_HELP)] = TOLERANCE,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what changed of a model since its canary was written; exit code 1 where tokens or vectors changed.
+
+    What changed without an effect on these texts, such as a version, is named, and the exit code is 0. Vectors of
+    another length are a change, too, since a name may lead to another model by now: exit code 1. What cannot be
+    compared at all ends with 2: no such model or file, a damaged one, or one of another format version.
+    """
+    stored = read_canary(file)
+    with progress_bar(len(stored.texts), "Texts") as bar:
+        answer = checked_canary(opened_model(model), stored, tolerance, bar)
+    show(CHECK, answer.result, answer.notices, as_json)
+    if not answer.result.passed:
         raise typer.Exit(1)

@@ -87,6 +87,6 @@ def test_lists_of_other_lengths_are_refused() -> None:
     with pytest.raises(TextError, match="2 queries, 1 texts and 1 numbers"):
         model.compare_prompts(["a"], queries=["b", "c"])
     with pytest.raises(TextError, match="give queries, too"):
-        model.compare_prompts(["a", "b"], gold=[1, 0])  # type: ignore[call-overload]
+        model.compare_prompts(["a", "b"], gold=[1, 0])  # type: ignore[call-overload]  # what a caller may do
     ranked = model.compare_prompts(["a", "b"], queries=["a", "b"])
     assert ranked.moved()["rank without"].tolist() == [1, 1]

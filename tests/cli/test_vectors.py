@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_the_method_finds_the_same(file: Path, command: Command) -> None:
     assert model.explain_vectors(TEXTS, vectors, prompts=["query: "]).data.runs == result.data.runs
 
 
-WRONG = {
+WRONG: dict[str, tuple[list[str], Any, str]] = {
     "other rows": (TEXTS[:3], np.ones((4, 384)), "3 texts and 4 vectors"),
     "NaN": (TEXTS, np.full((4, 384), np.nan), "Vector 1 has NaN or infinity"),
     "zeros": (TEXTS, np.zeros((4, 384)), "Vector 1 is all zeros"),
@@ -89,7 +90,7 @@ WRONG = {
 def test_wrong_vectors_are_refused_in_one_sentence(case: str) -> None:
     texts, vectors, words = WRONG[case]
     with pytest.raises(TextError, match=words) as refusal:
-        open_model(MODEL).explain_vectors(texts, vectors)  # type: ignore[arg-type]
+        open_model(MODEL).explain_vectors(texts, vectors)
     assert "\n" not in str(refusal.value)
 
 

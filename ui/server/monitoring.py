@@ -48,7 +48,7 @@ EVENTS = {
 """Kind of a computation -> description of its histogram."""
 
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
+disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 class Durations(logging.Handler):

@@ -37,7 +37,7 @@ from bertviz_core.questions.views.vectors.bits import smaller_view
 from bertviz_core.questions.views.vectors.chunks import LONG_FROM, LONG_TEXT
 from bertviz_core.questions.views.vectors.outside import outside_view
 from bertviz_core.questions.views.vectors.plan import made_by, vectors_used
-from bertviz_core.questions.views.vectors.thresholds import LABELLED_FROM, thresholds_view
+from bertviz_core.questions.views.vectors.thresholds import LABELLED_FROM, THRESHOLD, thresholds_view
 from bertviz_core.questions.views.vectors.thresholds import NO_PAIRS as NO_LABELLED_PAIRS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
@@ -185,6 +185,8 @@ def sentence_input() -> Options:
     """The sentences of this session, behind a button that opens their panel; the page ends here without a file."""
     if stored(VIEW) == LONG_TEXT:
         return long_input()
+    if stored(VIEW) == THRESHOLD:
+        return Options()  # its pairs have a button of their own
     table, refused = None, None
     with st.popover("Sentences", icon=":material/edit_note:", key="sentence_box"), st.container(width=BOX):
         try:

@@ -114,7 +114,7 @@ from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
-from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED
+from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
 from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.results import (
     MEASURES,
@@ -171,8 +171,8 @@ TYPE_A_QUERY = "Type a query: {}"
 
 def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """How many sentences there are, and where the model runs."""
-    texts_read = "1 text" if len(options.texts) == 1 else counted(len(options.texts), "sentence")
-    return f"{texts_read} on {opened.loaded.device} in float32.", ()
+    read = "1 text" if len(options.texts) == 1 else counted(len(options.texts), "sentence")
+    return f"{f'{read} ' if options.texts else ''}on {opened.loaded.device} in float32.", ()
 
 
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -562,7 +562,7 @@ VIEWS = (
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Prompts", (PROMPTED, PAIR), None, MADE),
     View("Outside vectors", (OUTSIDE_FROM, MISTAKE)),
-    View("Threshold", CONTROLS, None, FOLDED),
+    View(THRESHOLD, CONTROLS, None, FOLDED),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),

@@ -32,6 +32,8 @@ from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import decimals, escape_markdown
 
 EXAMPLE, TYPED, FILE = SOURCES = ("an example", "my own list", "file")
+THRESHOLD = "Threshold"
+"""Title of the view."""
 LABELLED_FROM = choice("labelled_from", SOURCES, "where the labelled pairs come from", "Pairs")
 CONTROLS = (
     LABELLED_FROM,
