@@ -20,6 +20,7 @@ from bertviz_core.sentences.analysis.results import VectorExplanation
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import HIDDEN, save_tiny
+from tests.trace.isolated.test_file_tokenizer import REBUILT, saved
 
 TEXTS = (
     "I love my pet python.", "THE pythons, my love", "the river bank " * 9, "pet", "my river : the bank",
@@ -231,3 +232,19 @@ def test_the_prompts_of_the_family_are_tried_by_themselves(tmp_path: Path) -> No
     made.save(str(tmp_path / "of-no-family"))
     other = explained(OpenedModel(str(tmp_path / "of-no-family"), Settings.from_environment(any_folder=True)), vectors)
     assert not other.reproduced
+
+
+@pytest.mark.parametrize("reads", ["AutoTokenizer", "tokenizer.json"])
+@pytest.mark.parametrize("of_file", [False, True], ids=["the model", "the model by its file"])
+def test_the_tokenizer_is_named_whichever_the_model_is_opened_with(tmp_path: Path, reads: str, of_file: bool) -> None:
+    folder, by_file = saved(tmp_path / "tiny", REBUILT["BPE as GPT-2"])
+    auto, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    texts = ("The bank by the river", "My pet python, my love", "THE river bank")
+    ids = [auto(text)["input_ids"] if reads == "AutoTokenizer" else by_file.encode(text).ids for text in texts]
+    with torch.no_grad():
+        vectors = np.array([model(input_ids=torch.tensor([each])).last_hidden_state[0].mean(0).numpy() for each in ids])
+    name = f"{folder}+tokenizer.json" if of_file else str(folder)
+    found = explained(OpenedModel(name, Settings.from_environment(any_folder=True)), vectors, texts)
+    assert found.reproduced
+    assert (found.matches[0].recipe.tokenizer, found.matches[0].recipe.pooling) == (reads, "mean")
+    assert ("tokenizer" in found.matches[0].differences) is (of_file != (reads == "tokenizer.json"))

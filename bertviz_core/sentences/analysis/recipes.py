@@ -141,9 +141,11 @@ class Search:
         """Most tokens of a text."""
         return limited(self.tokenizers[read.tokenizer], self.plan_of(read)).limit.tokens
 
-    def distance(self, read: Input) -> int:
-        """In how many fields an input differs from the model's own."""
-        return sum(getattr(read, each.name) != getattr(self.own_input, each.name) for each in fields(read))
+    def distance(self, read: Input) -> tuple[int, bool]:
+        """In how many fields an input differs from the model's own, and whether in the case, the least usual cause."""
+        own = self.own_input
+        count = sum(getattr(read, each.name) != getattr(own, each.name) for each in fields(read))
+        return count, read.lower_case != own.lower_case
 
 
 def explain_vectors(
