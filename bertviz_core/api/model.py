@@ -180,8 +180,8 @@ class ModelOfLists(ModelComparisons):
             return self._ask(compared_prompts, PromptsResult, pair_options(texts, *pair))
         scores = [1.0] * len(texts) if gold is None else list(map(float, gold))
         if not len(texts) == len(queries) == len(scores):
-            counts = f"{len(queries):,} queries, {len(texts):,} texts and {len(scores):,} numbers of gold"
-            raise TextError(f"There are {counts}; give one text and one number for each query.")
+            lengths = f"queries {len(queries):,}, texts {len(texts):,}, gold {len(scores):,}"
+            raise TextError(f"The lists differ in length ({lengths}); give one text and one number for each query.")
         rows = zip(queries, texts, scores, strict=True)
         triples = [cell for query, text, score in rows for cell in (query, text, repr(score))]
         return self._ask(ranked_prompts, PromptRanksResult, pair_options(triples, *pair))

@@ -84,7 +84,7 @@ def test_a_wrong_column_is_one_line(tmp_path: Path, command: Command) -> None:
 
 def test_lists_of_other_lengths_are_refused() -> None:
     model = open_model(MODEL)
-    with pytest.raises(TextError, match="2 queries, 1 texts and 1 numbers"):
+    with pytest.raises(TextError, match="queries 2, texts 1, gold 1"):
         model.compare_prompts(["a"], queries=["b", "c"])
     with pytest.raises(TextError, match="give queries, too"):
         model.compare_prompts(["a", "b"], gold=[1, 0])  # type: ignore[call-overload]  # what a caller may do
