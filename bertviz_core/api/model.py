@@ -249,7 +249,7 @@ class ModelOfLists(ModelComparisons):
         label: str | None = None,
         pooling: str | None = None,
     ) -> ThresholdsResult:
-        """Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with 95 % intervals.
+        """Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with 95% intervals.
 
         Args:
             pairs: two texts each; the first is the query of a reranker. At least 4, at most 10,000.

@@ -236,7 +236,7 @@ def _trigram(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch
 
 
 def _token_dropout(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
-    """ESM: masked tokens are zeroed, the others scaled as in training with 12 % masked."""
+    """ESM: masked tokens are zeroed, the others scaled as in training with 12% masked."""
     block = model.embeddings
     if not block.token_dropout:
         return vectors

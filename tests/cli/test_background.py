@@ -50,7 +50,7 @@ def test_each_of_two_models_has_its_own_scale(command: Command) -> None:
 
 def test_the_background_is_printed_and_of_a_file(tmp_path: Path, command: Command) -> None:
     lines = command("background", MODEL).stdout
-    assert "Of 19,900 pairs of unrelated texts, 95 % have a cosine below " in lines
+    assert "Of 19,900 pairs of unrelated texts, 95% have a cosine below " in lines
     path = tmp_path / "texts.txt"
     path.write_text("\n".join(TEXTS))
     found = json.loads(command("background", MODEL, "--file", str(path), "--json").stdout)

@@ -74,7 +74,7 @@ def test_scores_and_cells_are_those_of_scikit_learn(right_answers: tuple[list[st
     cells = chart(at, "checkpoint_answers")[0]["z"]
     close(cells, confusion_matrix(one, other, labels=NAMES))
     close(chart(at, "checkpoint_scores")[0]["x"], [100 * accuracies[0], 100 * f1_score(GOLD, one, average="macro")])
-    assert any("points (95 % interval" in visible_text(each.value) for each in at.markdown)
+    assert any("points (95% interval" in visible_text(each.value) for each in at.markdown)
     assert any("64 texts of your own list." in visible_text(each.value) for each in at.caption)
 
 

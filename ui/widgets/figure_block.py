@@ -43,8 +43,8 @@ SIDE_BY_SIDE = 860
 """Least width of a page with two columns, in pixels."""
 TALLEST = 440
 """Most pixels of a scrolled figure."""
-MOST_WRITTEN = 20_000
-"""Most cells of a table whose numbers are formatted one by one."""
+MOST_WRITTEN, ROW = 20_000, 35
+"""Most cells of a table whose numbers are formatted one by one; pixels of a row."""
 WHOLE = "localized"
 """Format of whole numbers, with separators."""
 HTML_HELP = "One file with the figure inside; opens without a network."
@@ -176,8 +176,8 @@ def numbers_table(
     """Show a table. Whole numbers have separators, others four decimals where these suffice.
 
     Numbers are never sent as text, which would sort alphabetically: `formats` formats a column as
-    st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column in
-    pixels; with a `key`, `on_row` is called when a row is selected.
+    st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column and
+    `height` the most of the table in pixels; with a `key`, `on_row` is called when a row is selected.
     """
     downloads.note_table(alt, table)
     written = {
@@ -193,7 +193,7 @@ def numbers_table(
     st.dataframe(
         table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,
-        height=height,
+        height=height if height == "auto" or (len(table) + 1) * ROW > height else "auto",
         alt=alt,
         column_config=columns,
         key=key,

@@ -163,7 +163,7 @@ class SlicedAnswersResult(Result[SlicedAnswers]):
     """Answers of two classifiers by parts of the texts.
 
     Table: one row per slice and the columns slice, texts, same answer; with gold labels also compared, mended, broken,
-    first accuracy, second accuracy, difference and the ends low and high of its 95 % interval.
+    first accuracy, second accuracy, difference and the ends low and high of its 95% interval.
     """
 
     figures: tuple[str, ...] = ("slices-compared",)
@@ -338,7 +338,7 @@ class PromptRanksResult(Result[PromptRanking]):
 class ThresholdsResult(Result[PairThresholds]):
     """Precision, recall and F1 of labelled pairs for every threshold of their scores.
 
-    Table: one row per threshold, ascending: threshold, precision and recall with the ends of their 95 % intervals, F1,
+    Table: one row per threshold, ascending: threshold, precision and recall with the ends of their 95% intervals, F1,
     and the numbers of true and false positives and negatives.
     """
 

@@ -172,7 +172,7 @@ BOTTOM_OF_SCORES, TOP_OF_DIFFERENCES = 0.64, 0.34
 
 
 def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
-    """Draw accuracy and macro-F1 of two models above their differences with the 95 % interval."""
+    """Draw accuracy and macro-F1 of two models above their differences with the 95% interval."""
     figure = go.Figure(layout=layout(theme, escape(title), height=SCORES_HEIGHT))
     columns = ([each.first for each in scores], [each.second for each in scores])
     for place, (model, values, (colour, _)) in enumerate(zip(models, columns, of_two(theme), strict=True)):
@@ -187,7 +187,7 @@ def score_dots(scores: tuple[ScorePair, ScorePair], models: tuple[str, str], tit
     figure.update_layout(
         xaxis={"title": "score, %", "range": [-2, 102], "anchor": "y"},
         yaxis={**rows, "domain": [BOTTOM_OF_SCORES, 1]},
-        xaxis2={"title": "second − first, points; bar: 95 % interval", "range": [-end, end], "anchor": "y2"},
+        xaxis2={"title": "second − first, points; bar: 95% interval", "range": [-end, end], "anchor": "y2"},
         yaxis2={**rows, "domain": [0, TOP_OF_DIFFERENCES], "anchor": "x2"},
     )
     return even_axes(figure, theme)
@@ -219,8 +219,8 @@ def _add_rows(
 
 
 def interval_words(score: ScorePair) -> str:
-    """The difference of two scores in points, with its interval: "+2.0 points (95 % interval −0.5 to +4.5)"."""
-    return f"{points(score.difference)} points (95 % interval {points(score.low)} to {points(score.high)})"
+    """The difference of two scores in points, with its interval: "+2.0 points (95% interval −0.5 to +4.5)"."""
+    return f"{points(score.difference)} points (95% interval {points(score.low)} to {points(score.high)})"
 
 
 def points(share: float) -> str:
@@ -360,7 +360,7 @@ def slice_rows(sliced: SlicedAnswers, title: str, theme: Theme) -> go.Figure:
         end = round_limit(max(1.0, *(abs(100 * each) for each in ends)) * 1.05)
         look = {"symbol": ["circle-open" if isnan(each.low) else "circle" for each in scores]}
         _add_differences(figure, scores, words, theme, look=look)
-        x_axis = {"title": "accuracy, second − first, points; bar: 95 % interval", "range": [-end, end]}
+        x_axis = {"title": "accuracy, second − first, points; bar: 95% interval", "range": [-end, end]}
     else:
         _add_rows(figure, [100 * each.agreement for each in shown], words, theme)
         x_axis = {"title": "same answer of both models, %", "range": [-2, 102]}
@@ -412,7 +412,7 @@ def slices_frame(sliced_answers: SlicedAnswers) -> pd.DataFrame:
     table=slices_frame,
 )
 def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
-    """Plot the slices of the texts: the difference of the accuracies with its 95 % interval, or the agreement."""
+    """Plot the slices of the texts: the difference of the accuracies with its 95% interval, or the agreement."""
     compared = sliced_answers.compared
     title = f"Answers by {_divided(sliced_answers.by)} — {compared.first} and {compared.second}"
     rows = "; ".join(map(_words, _shown(sliced_answers)))

@@ -36,7 +36,7 @@ def rank_words(background: Background, similarity: float) -> str:
     whole = f"all {background.pairs:,} {pairs}"
     if rank in (0, 100):
         return f"{more if rank else less} than {whole}"
-    return f"{more} than {rank_number(rank)} % of {pairs}"
+    return f"{more} than {rank_number(rank)}% of {pairs}"
 
 
 def rank_number(rank: float) -> str:
@@ -58,7 +58,7 @@ def summary_words(background: Background) -> str:
     middle, inner = (decimals(background.percentile(each), 2) for each in percents)
     below = "above" if background.measure == "euclidean" else "below"
     return (
-        f"Of {background.pairs:,} {pairs}, 95 % have a {word} {below} {middle} and 99 % {below} {inner}; "
+        f"Of {background.pairs:,} {pairs}, 95% have a {word} {below} {middle} and 99% {below} {inner}; "
         f"mean {decimals(background.mean, 2)}, standard deviation {decimals(background.standard_deviation, 2)}."
     )
 
@@ -104,7 +104,7 @@ def _add_outline(figure: go.Figure, values: np.ndarray, edges: np.ndarray, name:
     shares = 100 * np.histogram(values, edges)[0] / len(values)
     outline = np.repeat(edges, 2), np.concatenate(([0], np.repeat(shares, 2), [0]))
     filled = {"name": name, "mode": "lines", "fill": "tozeroy", "fillcolor": faint(colour, 0.25), "showlegend": True}
-    add_line(figure, *outline, f"{name}: %{{y:.1f}} %", colour, 2, dash, **filled)
+    add_line(figure, *outline, f"{name}: %{{y:.1f}}%", colour, 2, dash, **filled)
 
 
 def _add_marks(figure: go.Figure, background: Background, listed: ListedPairs, colour: str) -> None:
@@ -135,7 +135,7 @@ def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bo
         line = {"color": theme.text, "width": 1, "dash": "dot"}
         top = bottom + (1 - bottom) * height
         figure.add_shape(type="line", x0=place, x1=place, y0=bottom, y1=top, xref="x", yref="paper", line=line)
-        words = f"{percent} %" if theme.narrow else f"{percent} %: {decimals(place, 2)}"
+        words = f"{percent}%" if theme.narrow else f"{percent}%: {decimals(place, 2)}"
         side = {"xanchor": "right" if outer != turned else "left", "yanchor": "top", "xref": "x", "borderpad": 3}
         add_heading(figure, words, place, top, TEXT_SIZE - 2, **side)
 

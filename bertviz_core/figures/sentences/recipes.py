@@ -10,7 +10,7 @@ import pandas as pd
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
-from bertviz_core.figures.sentences.similarity import sentence_bars
+from bertviz_core.figures.sentences.similarity import TWO_LINES, sentence_bars
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.analysis.results import RecipeMatch, VectorExplanation, VectorRecipe
 from bertviz_core.text import counted, decimals, quoted
@@ -106,4 +106,5 @@ def recipes_figure(vector_explanation: VectorExplanation) -> FigureSpec:
     names = list(range(1, len(matches) + 1)), [difference_words(match) for match in matches]
     bars = np.array([match.mean_cosine for match in matches])
     about = f"{title}. {explanation_words(found)}"
-    return FigureSpec(title, about, partial(sentence_bars, bars, *names, "mean cosine", title), about)
+    draw = partial(sentence_bars, bars, *names, "mean cosine", title, row=TWO_LINES)
+    return FigureSpec(title, about, draw, about)

@@ -49,6 +49,7 @@ BESIDE = 16
 """Pixels between a sentence and the plot."""
 LINE, APART = 17, 6
 """Line height of a sentence, and distance between the sentences of two rows, in pixels."""
+TWO_LINES = 2 * LINE + APART
 COLUMN = 15
 """Maximum length of a sentence below a column, in characters."""
 WORDED = 12
@@ -60,7 +61,8 @@ def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme
 
     A dot separates them, since a sentence may end in a number.
     """
-    room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
+    one = theme.narrow and row < TWO_LINES
+    room, most = SHARE * theme.pixels - BESIDE, 1 if one else max(1, int((row - APART) // LINE))
     return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
 
 
@@ -186,13 +188,19 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
 
 
 def sentence_bars(
-    scores: np.ndarray, numbers: Sequence[int], sentences: Sequence[str], unit: str, title: str, theme: Theme
+    scores: np.ndarray,
+    numbers: Sequence[int],
+    sentences: Sequence[str],
+    unit: str,
+    title: str,
+    theme: Theme,
+    row: int = ROW,
 ) -> go.Figure:
-    """Draw bars of scores beside sentences and their numbers, the first at the top."""
-    plot = ROW * max(len(sentences), 3)
+    """Draw bars of scores beside sentences and their numbers, the first at the top, in rows of this height."""
+    plot = row * max(len(sentences), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
     add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
-    name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, ROW), plot)
+    name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, row), plot)
     return figure.update_layout(margin={"b": 56, "r": 16})
 
 

@@ -80,13 +80,13 @@ def sampled_words(result: PairThresholds) -> str:
     low, high = (decimals(end) for end in result.resampled)
     above = "" if result.best.above is None else f" above {decimals(result.best.above)}"
     return (
-        f"Every threshold{above} up to {decimals(result.best.threshold)} divides these pairs in the same way. In 95 % "
+        f"Every threshold{above} up to {decimals(result.best.threshold)} divides these pairs in the same way. In 95% "
         f"of {result.resamples:,} bootstrap samples of the pairs F1 is largest at {low} to {high}."
     )
 
 
 def threshold_frame(pair_thresholds: PairThresholds) -> pd.DataFrame:
-    """One row per threshold, ascending: precision, recall, their 95 % intervals, F1, and the counts of pairs."""
+    """One row per threshold, ascending: precision, recall, their 95% intervals, F1, and the counts of pairs."""
     curve = pair_thresholds.curve
     shares: dict[str, np.ndarray] = {}
     for name, share, (low, high) in (
@@ -200,6 +200,6 @@ def thresholds_figure(pair_thresholds: PairThresholds) -> FigureSpec:
     about = (
         f"{best_words(result)} {reaching_words(result)} "
         f"Average precision {decimals(result.curve.average_precision, 3)}; "
-        f"{result.positives:,} positive and {result.negatives:,} negative pairs; bands: Wilson's 95 % intervals."
+        f"{result.positives:,} positive and {result.negatives:,} negative pairs; bands: Wilson's 95% intervals."
     )
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", threshold_lines, result)

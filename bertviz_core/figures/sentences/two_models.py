@@ -111,7 +111,7 @@ def pair_bars(comparison: SentenceComparison, title: str, theme: Theme) -> go.Fi
         shares = 100 * np.histogram(np.clip(values, low, 1), edges)[0] / len(values)
         outline = np.repeat(edges, 2), np.concatenate(([0], np.repeat(shares, 2), [0]))
         filled = {"name": name, "mode": "lines", "fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
-        add_line(figure, *outline, f"{name}: %{{y:.1f}} % of the pairs", colour, 2, dash, **filled)
+        add_line(figure, *outline, f"{name}: %{{y:.1f}}% of the pairs", colour, 2, dash, **filled)
     ranges = comparison.first_range, comparison.second_range
     for place, (name, one, (colour, _)) in enumerate(zip(names, ranges, of_two(theme), strict=True)):
         ends = {"array": [max(one.high - one.mean, 0)], "arrayminus": [max(one.mean - one.low, 0)]}

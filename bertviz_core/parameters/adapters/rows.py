@@ -51,7 +51,7 @@ def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
     whole = f" and replaces {counted(len(fit.saved), 'tensor')} as a whole" if fit.saved else ""
     return (
         f"This is an adapter (LoRA): it changes {matrices}{whole}. Its own {ledger.trainable:,} parameters, "
-        f"{share:.1f} % of all that are listed, are the trained ones; those of the base are frozen."
+        f"{share:.1f}% of all that are listed, are the trained ones; those of the base are frozen."
         + "".join(f" {notice}" for notice in fit.notices)
     )
 

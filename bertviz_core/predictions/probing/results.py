@@ -164,7 +164,7 @@ class ScorePair:
     second: float
     """Score of the second model, 0 to 1."""
     low: float
-    """Lower end of the 95 % interval of the difference, -1 to 1."""
+    """Lower end of the 95% interval of the difference, -1 to 1."""
     high: float
 
     @property

@@ -418,7 +418,7 @@ def _compared_lines(compared: AnswerComparison) -> list[str]:
     if compared.gold is not None:
         gold = compared.gold
         rows = [_score_row("accuracy", gold.accuracy), _score_row("macro-F1", gold.macro_f1)]
-        header = (f"of {counted(len(gold.first.compared), 'text')}", "first", "second", "difference", "95 % interval")
+        header = (f"of {counted(len(gold.first.compared), 'text')}", "first", "second", "difference", "95% interval")
         mended, broken = len(gold.mended), len(gold.broken)
         lines += ["", *table(rows, header, "lrrrr"), ""]
         lines.append(f"{mended:,} mended, {broken:,} broken; McNemar's exact test: p {p_value_text(gold.mcnemar_p)}")

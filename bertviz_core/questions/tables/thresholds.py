@@ -39,7 +39,7 @@ def _lines(result: PairThresholds) -> list[str]:
     return [
         escape_controls(f"{result.model}: {counted(len(result.labels), 'pair')}, {about}"),
         *map(escape_controls, (best_words(result), reaching_words(result), sampled_words(result))),
-        f"Average precision {decimals(curve.average_precision, 4)}; intervals: Wilson, 95 %.",
+        f"Average precision {decimals(curve.average_precision, 4)}; intervals: Wilson, 95%.",
         *(["", f"Pairs on the wrong side of the threshold with the largest F1 ({wrong:,})"] if wrong else []),
         *(table(rows[names], cell=_cell) if wrong else []),
         *([f"... and {wrong - MOST_MISTAKES:,} more; --json prints all"] if wrong > MOST_MISTAKES else []),

@@ -98,7 +98,7 @@ MATRIX_WORDS = (
     "`h × head_dim` on of `W_q`, `W_k` and `W_v`. In `W_o` it owns as many columns, those that read its part of the "
     "mixed values. Nothing in the file marks the cuts: the model makes them when it reshapes the product. Pulled apart "
     "or not, the numbers are the same. A matrix of more than 650,000 cells is drawn by squares of cells, each with its "
-    "number of largest magnitude. The colour scale covers 99.8 % of the weights; what is beyond has its last colour."
+    "number of largest magnitude. The colour scale covers 99.8% of the weights; what is beyond has its last colour."
 )
 PRODUCTS_WORDS = (
     "x is what really enters the projection in this layer: the hidden state, normalised before where the family does "

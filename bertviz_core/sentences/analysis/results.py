@@ -333,9 +333,9 @@ class ThresholdCurve:
     f1: Float[np.ndarray, " thresholds"]
     """Harmonic mean of precision and recall."""
     precision_interval: Float[np.ndarray, "2 thresholds"]
-    """Wilson's 95 % interval of the precision: lower and upper ends."""
+    """Wilson's 95% interval of the precision: lower and upper ends."""
     recall_interval: Float[np.ndarray, "2 thresholds"]
-    """Wilson's 95 % interval of the recall: lower and upper ends."""
+    """Wilson's 95% interval of the recall: lower and upper ends."""
     average_precision: float
     """Mean of the precisions, weighted by the rise of the recall from one threshold to the next."""
 
@@ -352,11 +352,11 @@ class Threshold:
     precision: float
     """Share of the pairs at the threshold or above that are positive."""
     precision_interval: tuple[float, float]
-    """Wilson's 95 % interval of it."""
+    """Wilson's 95% interval of it."""
     recall: float
     """Share of the positive pairs that are at the threshold or above."""
     recall_interval: tuple[float, float]
-    """Wilson's 95 % interval of it."""
+    """Wilson's 95% interval of it."""
     f1: float
     """Harmonic mean of precision and recall."""
     true_positives: int
@@ -390,7 +390,7 @@ class PairThresholds(OfModel):
     best: Threshold
     """The threshold with the largest F1; the highest of several."""
     resampled: tuple[float, float]
-    """Interval of that threshold for 95 % of bootstrap samples of the pairs."""
+    """Interval of that threshold for 95% of bootstrap samples of the pairs."""
     resamples: int
     """Number of bootstrap samples that have both labels."""
     seed: int

@@ -14,7 +14,7 @@ from bertviz_core.text import counted, digits, quoted
 LEAST_PAIRS, MOST_PAIRS = 4, 10_000
 """Minimum and maximum number of pairs."""
 QUANTILE = 1.959963984540054
-"""The normal distribution has 95 % of its mass within this many standard deviations of its mean."""
+"""The normal distribution has 95% of its mass within this many standard deviations of its mean."""
 RESAMPLES, SEED, COVERED = 1_000, 0, (2.5, 97.5)
 """Bootstrap samples, their seed, and the percentiles of an interval."""
 BLOCK = 4_000_000
@@ -26,7 +26,7 @@ ALL_TRUE = 1 - 1e-12
 def wilson_interval(
     successes: Int[np.ndarray, " shares"], trials: Int[np.ndarray, " shares"] | int
 ) -> Float[np.ndarray, "2 shares"]:
-    """95 % interval of shares (Wilson 1927): lower and upper ends."""
+    """95% interval of shares (Wilson 1927): lower and upper ends."""
     count = np.asarray(trials, dtype=np.float64)
     share, square = successes / count, QUANTILE**2
     middle = (share + square / (2 * count)) / (1 + square / count)
@@ -93,7 +93,7 @@ class Resampled(NamedTuple):
     """The threshold with the largest F1 in bootstrap samples."""
 
     interval: tuple[float, float]
-    """Its interval for 95 % of them."""
+    """Its interval for 95% of them."""
     samples: int
     """Number of samples that have both labels."""
 

@@ -49,7 +49,7 @@ def test_scores_stand_above_their_differences_with_the_ends_of_the_intervals(the
 
 
 def test_a_difference_is_written_with_its_sign_and_interval() -> None:
-    assert interval_words(ScorePair(0.5, 0.52, -0.005, 0.045)) == "+2.0 points (95 % interval −0.5 to +4.5)"
+    assert interval_words(ScorePair(0.5, 0.52, -0.005, 0.045)) == "+2.0 points (95% interval −0.5 to +4.5)"
     assert points(-0.0001) == "0.0"
     assert (
         interval_words(ScorePair(0.5, 0.5, 0.0, 0.0))

@@ -59,7 +59,7 @@ function strongest(values) {
   return best;
 }
 
-// The strongest keys of a row, as few as cover 90 % of it and at most 8, and the share of all others.
+// The strongest keys of a row, as few as cover 90% of it and at most 8, and the share of all others.
 function ribbonsOf(row, most = 8, covered = 0.9) {
   const order = Array.from(row.keys()).sort((one, other) => row[other] - row[one] || one - other);
   const keys = [];

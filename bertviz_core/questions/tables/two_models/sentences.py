@@ -35,7 +35,7 @@ def where_pairs_lie(compared: SentenceComparison) -> str:
     elif other.high < one.low:
         apart = ": there nearly every pair is less alike than nearly any pair was"
     return (
-        f"The middle 90 % of the pairs lies between {decimals(one.low, 2)} and {decimals(one.high, 2)} in the first "
+        f"The middle 90% of the pairs lies between {decimals(one.low, 2)} and {decimals(one.high, 2)} in the first "
         f"model and between {decimals(other.low, 2)} and {decimals(other.high, 2)} in the second{apart}."
     )
 

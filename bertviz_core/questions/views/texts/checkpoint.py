@@ -181,8 +181,8 @@ LAYERS = (
 WRITE_TEXTS = "Write at least 4 texts, one a line; some dozens are better."
 ANSWERS = (
     "Both heads answer every text. Accuracy is the share of texts whose answer is the gold label, macro-F1 the mean F1 "
-    "of the classes that occur. The 95 % interval of a difference comes from a paired bootstrap: as many texts are "
-    "drawn with replacement, 5,000 times, the two answers to a text always together, and the middle 95 % of the "
+    "of the classes that occur. The 95% interval of a difference comes from a paired bootstrap: as many texts are "
+    "drawn with replacement, 5,000 times, the two answers to a text always together, and the middle 95% of the "
     "differences are taken. McNemar's exact test asks how often as uneven a split of mended and broken texts would "
     "occur if each were as likely as the other; texts that both answer right or both wrong do not count. A small p is "
     "no large difference. Labels are matched by their names."

@@ -178,7 +178,7 @@ def both_parts(scale: Scale[Both], compared: SentenceComparison) -> Part:
 def _both_ranges(compared: SentenceComparison, both: Both) -> Iterator[Part]:
     middles = [float(np.median(off_diagonal(each))) for each in (compared.first_cosines, compared.second_cosines)]
     words = [
-        f"{where}, 95 % of pairs of unrelated texts have a cosine below **{decimals(each.percentile(95), 2)}**, and "
+        f"{where}, 95% of pairs of unrelated texts have a cosine below **{decimals(each.percentile(95), 2)}**, and "
         f"the median pair of this list, {decimals(middle, 2)}, is {rank_words(each, middle)}"
         for where, each, middle in zip(("In the first model", "In the second"), both, middles, strict=True)
     ]

@@ -52,7 +52,7 @@ EXPLANATION = (
     "the query and the second. With a threshold, pairs with that score or more count as positive. *Precision* is the "
     "share of them that are positive by their label, *recall* the share of the positive pairs that are among them, "
     "*F1* their harmonic mean. There are as many thresholds as there are different scores; between two scores nothing "
-    "changes. The bands are Wilson's 95 % intervals (Wilson 1927): few pairs above a threshold tell little about its "
+    "changes. The bands are Wilson's 95% intervals (Wilson 1927): few pairs above a threshold tell little about its "
     "precision. *Average precision* is the mean of the precisions, weighted by the rise of the recall from one "
     "threshold to the next, as scikit-learn computes it. The bootstrap draws as many pairs with replacement 1,000 "
     "times (seed 0) and looks for the threshold with the largest F1 in each. The threshold is chosen and measured on "
