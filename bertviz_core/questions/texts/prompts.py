@@ -140,7 +140,8 @@ def compared_prompts(opened: Opened, options: Options, job: Job[PromptComparison
     total, prompts = len(options.texts), len({text for text in (own_plan(opened).prompts or {}).values() if text})
     notices = [*pair_notices(opened, pair)]
     if len(sentences) < total:
-        notices.append(f"{len(sentences)} of the {total:,} sentences are compared, evenly spaced in the list.")
+        compared = f"{len(sentences)} of the {total:,} sentences are compared, evenly spaced in the list"
+        notices.append(f"{compared}; numbers count these.")
     if prompts > MOST_PROMPTS and pair == own_pair(own_plan(opened)):
         notices.append(f"The folder has {prompts:,} different prompts; not all of them are compared.")
     result = prompt_comparison(opened.source.name, pair, sentences, arrangements, vectors)
