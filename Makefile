@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
 .PHONY: help setup run test test-all test-oldest check fuzz families audit sbom bench bench-pages bench-corpus \
-	simulate-corpus bench-gpu load load-replicas faults image-test docs tables screenshots
+	simulate-corpus bench-gpu load load-replicas faults image-test docs tables screenshots verify-models
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -28,6 +28,7 @@ help:
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
 	@echo "make docs   build the documentation site into site/, which opens from that folder"
 	@echo "make tables  write the tables of docs/pages.md and docs/lessons.md, which follow from the code"
+	@echo "make verify-models  download much used models and write docs/verified-models.md"
 	@echo "make screenshots  take the pictures of docs/images again"
 	@echo "make setup  only make .venv with everything the others need"
 
@@ -110,6 +111,9 @@ docs: .venv/ready
 
 tables: .venv/ready
 	$(BIN)/python -m docs.tables
+
+verify-models: .venv/ready
+	$(BIN)/python -m docs.verified_models
 
 screenshots: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots

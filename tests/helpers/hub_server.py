@@ -19,6 +19,8 @@ class Hub:
         self.cut: int | None = None
         """Bytes of a body that are sent before the connection is closed."""
         self.served: list[tuple[str, int]] = []
+        self.parameters: dict[str, int] = {}
+        """Numbers that the Hub counts in the safetensors files of a repository."""
         self.endpoint = ""
 
 
@@ -55,12 +57,19 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
             if hub.status is not None:
                 return hub.status, {}, b"{}"
             if path.startswith("/api/models/"):
-                name = path.removeprefix("/api/models/").partition("/revision/")[0]
+                name, tree, _ = path.removeprefix("/api/models/").partition("/tree/")
+                name = name.partition("/revision/")[0]
                 files = hub.repositories.get(name)
                 if files is None:
                     return 404, {"x-error-code": "RepoNotFound"}, b"{}"
                 siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
-                return 200, {}, json.dumps({"id": name, "sha": COMMIT, "siblings": siblings, "tags": []}).encode()
+                if tree:
+                    entries = [{"type": "file", "path": file, "size": len(files[file]), "oid": file} for file in files]
+                    return 200, {}, json.dumps(entries).encode()
+                about: dict[str, Any] = {"id": name, "sha": COMMIT, "siblings": siblings, "tags": []}
+                if name in hub.parameters:
+                    about["safetensors"] = {"parameters": {}, "total": hub.parameters[name]}
+                return 200, {}, json.dumps(about).encode()
             name, _, rest = path.removeprefix("/").partition("/resolve/")
             files = hub.repositories.get(name)
             if files is None:
