@@ -80,7 +80,6 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Words": ["words_shares", "words_bars"],
         "Remove word by word": ["words_curves"],
         "Pairs": ["words_pairs"],
-        "Classes": [],
     },
     "corpus": {
         "Search": ["corpus_search"],
@@ -97,6 +96,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
 VIEWS = {page: views_of(page) for page in ENTRIES} | {
     "attention": ("",),  # a long text has views
     "predictions": tuple(view.title for view in offered(("masked-lm",))),
+    "words": tuple(view for view in views_of("words") if view != "Classes"),  # of a model with classes
 }
 PAGES: dict[str, dict[str, list[str] | None]] = {
     page: {view: CHARTS.get(page, {}).get(view) for view in views} for page, views in VIEWS.items()
@@ -133,7 +133,7 @@ DRAWN = {
     "corpus About": "[data-testid=stDataFrame]",
 }
 """Selector of a drawn view without a chart."""
-ASKED = {"predictions Train a probe": "Train the probes"}
+ASKED = dict.fromkeys(("predictions Train a probe", "corpus Probes"), "Train the probes")
 """View that asks first on a busy machine -> its button."""
 KEYS = """charts => charts.map((chart) =>
   [...chart.closest("[class*=st-key-]").classList].find((name) => name.startsWith("st-key-")).slice("st-key-".length)
