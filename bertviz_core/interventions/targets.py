@@ -18,6 +18,7 @@ from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import (
     NEXT_SENTENCE,
     check_measure,
+    check_pair,
     class_number,
     class_place,
     output_names,
@@ -102,8 +103,7 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
 def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure = "logit") -> Target:
     """Target the logit, probability or margin of one class of a text or a pair."""
     check_task(head, "sequence-classification", "next-sentence")
-    if head.task == "next-sentence" and tokens.pair is None:
-        raise TextError("The next-sentence head compares two sentences; give the second text, too.")
+    check_pair(head, tokens)
     count = len(NEXT_SENTENCE) if head.task == "next-sentence" else int(head.model.config.num_labels)
     labels, notices = output_names(head, count)
     place, scoring = class_place(labels, label, head.name), output_scoring(head)
@@ -112,12 +112,13 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         return class_number(_head_output(head, inputs, lengths)["logits"], place, measure, scoring)
 
+    minus = f" minus that of {quoted(escape_controls(head.answers[1]), 40)}" if head.answers[1:] else ""
     return build_target(
         head,
         tokens,
         values,
         name=f"class:{label}",
-        title=f"{measure} of {quoted(escape_controls(label), 40)}",
+        title=f"{measure} of {quoted(escape_controls(label), 40)}{minus if measure == 'logit' else ''}",
         unit="probability" if measure == "probability" else "logit",
         notices=notices,
     )

@@ -5,13 +5,16 @@ No class that it names is imported.
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import (
     CONFIG_FILE,
     CONFIG_NBYTES,
     MODULES_FILE,
+    check_values,
     is_own_file,
+    json_object,
     parsed_json,
     present,
     read_file,
@@ -24,6 +27,9 @@ LIBRARY_PREFIX = "sentence_transformers."
 """Prefix of the supported classes; a checkpoint's own classes are code, which is never run."""
 LIBRARIES = (LIBRARY_PREFIX, "pylate.")
 """Prefixes of the libraries whose folders are read."""
+LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
+"""Settings of the Transformer module, beside the encoder."""
 ENCODER_CLASS = "Transformer"
 """End of the name of a module's class that runs an encoder of transformers."""
 Modules = Sequence[tuple[str, str]]
@@ -68,6 +74,16 @@ def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
                 f"{MODULES_FILE} names {quoted(module_folder)}, which leads out of the checkpoint's folder."
             )
     return [(class_name, module_folder or ".") for class_name, module_folder in entries]
+
+
+def encoder_settings(encoder: Path) -> dict[str, Any]:
+    """The settings of the Transformer module beside an encoder; {} for none."""
+    name = next((name for name in LENGTH_FILES if present(encoder, name)), None)
+    if name is None:
+        return {}
+    raw = read_file(encoder, name, CONFIG_NBYTES)
+    check_values(name, raw)
+    return json_object(name, raw)
 
 
 def class_end(class_name: str) -> str:

@@ -251,6 +251,15 @@ class ModelSource:
         return str(self.config.get("model_type", ""))
 
     @property
+    def last_names(self) -> tuple[str, ...]:
+        """The last parts, in lower case, of its names: its own, on the Hub, of its folder, and in its config."""
+        folder = self.folder
+        snapshot = folder.parent.parent.name if folder is not None and folder.parent.name == "snapshots" else ""
+        names = (self.name, self.hub_id, folder and folder.name, snapshot, self.config.get("_name_or_path"))
+        whole = (each.partition("@")[0].rstrip("/\\").lower() for each in names if isinstance(each, str))
+        return tuple(re.split(r"[/\\]|--", each)[-1] for each in whole)
+
+    @property
     def path(self) -> str:
         """The folder of a local model; "" for others, and for an adapter on another base than the one it names."""
         is_local = self.kind == "local" and (self.adapter is None or JOIN not in self.name)

@@ -45,8 +45,8 @@ def class_predictions(
 ) -> tuple[ClassPrediction, ...]:
     """Classify texts or pairs, run in batches of similar length."""
     check_task(head, "sequence-classification", "next-sentence")
-    if head.task == "next-sentence" and any(tokens.pair is None for tokens in texts):
-        raise TextError("The next-sentence head compares two sentences; give the second text, too.")
+    for tokens in texts:
+        check_pair(head, tokens)
     scoring = output_scoring(head)
     single = (ONE_OUTPUT,) if scoring == "number" and head.model.config.problem_type is None else ()
     predictions: dict[int, ClassPrediction] = {}
@@ -63,6 +63,14 @@ def class_predictions(
         )
         progress(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
+
+
+def check_pair(head: HeadModel, tokens: Tokens) -> None:
+    """Check that a head that reads two texts is given two."""
+    if tokens.pair is None and head.task == "next-sentence":
+        raise TextError("The next-sentence head compares two sentences; give the second text, too.")
+    if tokens.pair is None and head.answers:
+        raise TextError("The model scores a text for a query: give the query first, and the text as the second text.")
 
 
 def _tie(labels: Sequence[str], logits: np.ndarray, scoring: Scoring) -> tuple[str, ...]:

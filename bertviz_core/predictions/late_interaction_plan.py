@@ -16,7 +16,7 @@ from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE, STANFORD_CLASS
 from bertviz_core.models.safetensors.folder import read_json
-from bertviz_core.models.sentence_folder import listed_modules
+from bertviz_core.models.sentence_folder import encoder_settings, listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.late_interaction_modules import (
     MASK_MODULE,
@@ -25,7 +25,7 @@ from bertviz_core.predictions.late_interaction_modules import (
     string_list,
     token_modules,
 )
-from bertviz_core.sentences.plan import LENGTH_FILES, MAX_PROMPT, sentence_config
+from bertviz_core.sentences.plan import MAX_PROMPT, sentence_config
 from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -145,7 +145,7 @@ def _library_plan(
     modules, config = token_modules(folder, listed), sentence_config(folder, encoder)
     if older:
         _complete(modules, saved)
-    own = next((read_json(encoder, name) for name in LENGTH_FILES if present(encoder, name)), {})
+    own = encoder_settings(encoder)
     knobs = {**_older_knobs(saved), **{key: own[key] for key in KNOBS if key in own}}
     sides = {name: _side(name, saved, config.prompts or {}, name in modules.skipping) for name in ("query", "document")}
     expansion = _expansion(knobs.get("query_expansion"))

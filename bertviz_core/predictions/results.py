@@ -333,6 +333,10 @@ class Ranking(Noticed):
     """Cosine similarity of the query and each text, -1 to 1."""
     truncated: int
     """Number of texts that were cut, with the query, to the length that the model reads."""
+    answers: tuple[str, ...] = ()
+    """The tokens of which the logit is that of the first minus that of the second; () for any other head."""
+    token_logits: Float[np.ndarray, "texts answers"] | None = None
+    """Their logits, in the place of the next token."""
 
     @property
     def by_tokens(self) -> bool:

@@ -25,6 +25,7 @@ from bertviz_core.models.loading import (
 )
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.recording import with_child
+from bertviz_core.models.rerankers import OF_HEAD, OF_TOKENS, OF_VECTORS, answer_tokens, scored_by
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
@@ -38,6 +39,7 @@ from bertviz_core.models.skeleton import (
     task_class,
 )
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.predictions.rerankers import TOKEN_LOGITS, token_scores, vector_scores
 from bertviz_core.sentences.encoding import batches
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
@@ -54,6 +56,7 @@ PREDICTED = (
 """Supported tasks, in the order of preference for a class with several heads."""
 DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
 """Classes for pretraining that tell replaced tokens from original ones; they have no masked-LM head."""
+CAUSAL = "causal-lm"
 SHOWN = 3
 """Number of tensors of a head that are named in a message."""
 WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
@@ -69,17 +72,19 @@ class HeadModel:
     """One of PREDICTED."""
     base: LoadedModel
     """The base model, as all other views run it."""
-    model: "transformers.PreTrainedModel"
+    model: Any
     """The model with the head, in eval mode; it contains the base model."""
     base_path: str
     """Attribute path of the base model, such as "bert"; "" if the model has own modules that share the base's
     weights."""
     notices: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+    """Spellings of the tokens whose logits make the only output, the first minus the second; () for any other head."""
 
     @property
     def model_class(self) -> str:
-        """Class name, such as "BertForMaskedLM"."""
-        return type(self.model).__name__
+        """Class name of transformers, such as "BertForMaskedLM"."""
+        return type(getattr(self.model, "scored", self.model)).__name__
 
 
 def stored_task(source: ModelSource) -> str:
@@ -91,6 +96,8 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     """Tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining."""
     named = _saved_class(source)
     config = model_config(source.name, source.config)
+    if scored_by(source) != OF_HEAD:
+        return ("sequence-classification",)
     if named in DISCRIMINATORS:
         raise UnsupportedModelError(
             f"{source.name!r} was saved as {named}, a discriminator, which tells replaced tokens from original ones, "
@@ -153,12 +160,18 @@ def load_head(
         task: one of PREDICTED; None for the head that the checkpoint was saved with.
     """
     task = stored_task(source) if task is None else task
-    auto_class = task_class(task)
+    scored = scored_by(source) if task == OF_HEAD else OF_HEAD
+    auto_class = task_class(CAUSAL if scored == OF_TOKENS else task)
     config = model_config(source.name, source.config)
     if task not in PREDICTED:
         raise UnsupportedModelError(f"{task!r} makes no prediction that is shown here; give {', '.join(PREDICTED)}.")
+    if scored == OF_VECTORS:
+        base = load_model(source, settings) if base is None else base
+        scorer = vector_scores(source, settings, base.model).eval()
+        return HeadModel(source.name, task, base, scorer, "scored", base.notices)
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
+    tokens = answer_tokens(source, settings) if scored == OF_TOKENS else None
     base = load_model(source, settings) if base is None else base
     folder = weights_folder(source, settings)
     tensors = read_state_dict(folder)
@@ -176,6 +189,11 @@ def load_head(
         shared = {id(weight) for weight in base.model.parameters()}
         own = ((name, weight) for name, weight in model.named_parameters() if id(weight) not in shared)
         notices = (*_notices(source, base), *not_finite_notice(own))
+        if tokens is not None:
+            scorer = token_scores(model, tokens).eval()
+            return HeadModel(
+                source.name, task, base, scorer, f"scored.{path}", (*notices, tokens.notice), tokens.compared
+            )
         return HeadModel(source.name, task, base, model.eval(), path, notices)
     with suppress(BertvizError):  # the message above does not depend on the report
         report = source_load_report(source, task, settings)
@@ -306,7 +324,9 @@ def row_outputs(
         output = run_group(head, [rows[index] for index in group], head.model)
         for place, index in enumerate(group):
             arrays = [_finite(head, output[name][place].float()).cpu().numpy() for name in names]
-            per_text = [name == "logits" and array.ndim == 1 for array, name in zip(arrays, names, strict=True)]
+            per_text = [
+                name in ("logits", TOKEN_LOGITS) and array.ndim == 1 for array, name in zip(arrays, names, strict=True)
+            ]
             yield (
                 index,
                 tuple(

@@ -12,13 +12,15 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import PADDED_TOGETHER
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE
+from bertviz_core.models.rerankers import CROSS_ENCODER, scored_by
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.classes import class_place, output_names, output_scoring, softmax
 from bertviz_core.predictions.masked_lm import mask_id, masked_row
+from bertviz_core.predictions.rerankers import TOKEN_LOGITS
 from bertviz_core.predictions.results import PseudoLikelihood, ScoreName
 from bertviz_core.predictions.run import CHUNK_NBYTES, HeadModel, WordHead, check_task, groups, row_outputs
-from bertviz_core.sentences.plan import SCORE_TASK, sentence_config
+from bertviz_core.sentences.plan import sentence_config
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
@@ -29,7 +31,6 @@ TORCH_PREFIX = "torch."
 ACTIVATIONS: Mapping[str, ScoreName] = {"Sigmoid": "sigmoid", "Identity": "logit", "Tanh": "tanh", "ReLU": "ReLU"}
 """Class of torch.nn -> the score that it computes."""
 NEWER_KEY, OLDER_KEY, CLASS_KEY = "sentence_transformers", "sbert_ce_default_activation_function", "activation_fn"
-CROSS_ENCODER = "CrossEncoder"
 
 
 class PairSettings(NamedTuple):
@@ -58,7 +59,7 @@ def pair_settings(source: ModelSource, settings: Settings) -> PairSettings:
     if saved.get("model_type") != CROSS_ENCODER:
         score_name, notices = _activation(source.config, {})
         return PairSettings(score_name, None, "", notices)
-    config = sentence_config(folder, weights_folder(source, settings), SCORE_TASK)
+    config = sentence_config(folder, weights_folder(source, settings), scored_by(source), "scores")
     score_name, notices = _activation(source.config, saved)
     if config.lower_case:
         notices += ("The checkpoint lowercases its texts, which is not followed here; its scores differ.",)
@@ -116,6 +117,10 @@ class PairScores(NamedTuple):
     truncated: int
     """Number of texts that were cut, with the query."""
     notices: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+    """The tokens whose logits make the logit; () for any other head."""
+    token_logits: Float[np.ndarray, "texts answers"] | None = None
+    """Their logits."""
 
 
 def pair_scores(
@@ -158,22 +163,29 @@ def paired_scores(
     place, name, notices = ranking_class(head, label)
     read = pair_settings(source, settings) if not name else PairSettings("softmax", None, "", ())
     shorter = _shortened(tokenizer, read.max_seq_length)
-    rows = [tokenize(shorter, f"{read.prompt}{query}", text) for query, text in pairs]
+    template = shorter.pair_template
+    in_template = template is not None and bool(template.parts)  # which has the prompt, too
+    prompt = "" if in_template else read.prompt
+    rows = [tokenize(shorter, f"{prompt}{query}", text) for query, text in pairs]
     logits = np.zeros(len(rows), dtype=np.float32)
     scores = np.zeros(len(rows), dtype=np.float32)
+    token_logits = np.zeros((len(rows), len(head.answers)), dtype=np.float32)
+    outputs = ("logits", TOKEN_LOGITS) if head.answers else ("logits",)
     scoring, padded = output_scoring(head), head.base.model_type in PADDED_TOGETHER
     score_name: ScoreName = read.score_name if not name else "sigmoid" if scoring == "sigmoid" else "softmax"
-    for done, (index, (row,)) in enumerate(row_outputs(head, rows, padded=padded), start=1):
+    for done, (index, (row, *more)) in enumerate(row_outputs(head, rows, outputs, padded=padded), start=1):
         logits[index] = row[place]
+        token_logits[index] = more[0] if more else ()
         scores[index] = softmax(row)[place] if score_name == "softmax" else np.nan
         progress(done, len(rows))
     scores = scores if score_name == "softmax" else activated(logits, score_name)
-    for array in (logits, scores):
+    for array in (logits, scores, token_logits):
         array.setflags(write=False)
     truncated = sum(any(row.tokens_cut) for row in rows)
-    prompted = (f"The checkpoint puts {quoted(read.prompt)} in front of the query.",) if read.prompt else ()
-    every = (*head.notices, *tokenizer.notices, *notices, *read.notices, *prompted)
-    return PairScores(name, score_name, logits, scores, truncated, every)
+    prompted = (f"The checkpoint puts {quoted(prompt)} in front of the query.",) if prompt else ()
+    joined = () if template is None else (template.notice,)
+    every = (*head.notices, *tokenizer.notices, *notices, *read.notices, *prompted, *joined)
+    return PairScores(name, score_name, logits, scores, truncated, every, head.answers, token_logits)
 
 
 def ranking_class(head: HeadModel, label: str = "") -> tuple[int, str, tuple[str, ...]]:

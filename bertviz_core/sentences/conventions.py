@@ -43,16 +43,15 @@ CONVENTIONS: Mapping[str, PromptPair] = {
 
 def convention_of(source: ModelSource) -> PromptPair | None:
     """The prompts of a model's family, by the name of the model, of its folder, or in its config; None for none."""
-    folder = source.folder
-    snapshot = folder.parent.parent.name if folder is not None and folder.parent.name == "snapshots" else ""
-    names = (source.name, source.hub_id, folder and folder.name, snapshot, source.config.get("_name_or_path"))
-    for name in names:
-        whole = name.partition("@")[0].rstrip("/\\").lower() if isinstance(name, str) else ""
-        last = re.split(r"[/\\]|--", whole)[-1]
-        for pattern, pair in CONVENTIONS.items():
-            if re.search(rf"(?:^|[^a-z0-9])(?:{pattern})", last):
-                return pair
-    return None
+    return next(
+        (
+            pair
+            for name in source.last_names
+            for pattern, pair in CONVENTIONS.items()
+            if re.search(rf"(?:^|[^a-z0-9])(?:{pattern})", name)
+        ),
+        None,
+    )
 
 
 def convention_notice(pair: PromptPair) -> str:

@@ -15,8 +15,9 @@ from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.models.catalog import BUNDLED, verify_bundled
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE, of_model
+from bertviz_core.models.rerankers import LOGIT_SCORE, OF_HEAD, OF_TOKENS, OF_VECTORS, SCORES, module_config
 from bertviz_core.models.safetensors.folder import read_json
-from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
+from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, encoder_settings, foreign_module, listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import dense_layer
@@ -25,8 +26,6 @@ from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
 ENCODERS_ALONE = frozenset(
     {
         "blenderbot", "blenderbot-small", "longt5", "m2m_100", "marian", "mt5", "pegasus", "pegasus_x", "prophetnet",
@@ -36,9 +35,10 @@ ENCODERS_ALONE = frozenset(
 """Encoder-decoder families for which sentence-transformers runs only the encoder; for others it pools the decoder's
 vectors of the text shifted by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
-VECTOR_TASK, SCORE_TASK = "feature-extraction", "sequence-classification"
-OUTPUTS = {VECTOR_TASK: "last_hidden_state", SCORE_TASK: "logits"}
+OUTPUTS = {OF_VECTORS: "last_hidden_state", OF_HEAD: "logits", OF_TOKENS: "logits"}
 """What the encoder is run for -> the output of the model that is read."""
+TOKENIZER_SETTINGS = frozenset({"padding", "truncation", "max_length", "return_tensors"})
+"""Settings of a chat template that are those of the tokenizer."""
 MAX_PROMPT, MAX_PROMPTS, MAX_PROMPT_NAME = 10_000, 1_000, 200
 """Maximum length of a prompt in characters, number of prompts, and length of the name of one."""
 MAX_NAMED_MODES = 12
@@ -109,7 +109,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         max_seq_length=config.max_seq_length,
         lower_case=config.lower_case,
         prompts=config.prompts,
-        notices=_as_in_receipt(source, (*_encoder_notices(source), *reader.notices, *config.notices)),
+        notices=_as_in_receipt(source, dict.fromkeys((*_encoder_notices(source), *reader.notices, *config.notices))),
     )
     plan = _with_convention(source, plan)
     if reader.pooling is None:
@@ -183,16 +183,18 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
     return tuple(name for name, text in (plan.prompts or {}).items() if text)
 
 
-def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTOR_TASK) -> SentenceConfig:
+def sentence_config(
+    folder: Path, encoder: Path | None = None, task: str = OF_VECTORS, numbers: str = "vectors"
+) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
     Args:
         encoder: the folder of the encoder; None for the same.
-        task: what the encoder is run for: vectors, or the scores of a cross-encoder.
+        task: what the encoder is run for, one of OUTPUTS.
+        numbers: what is made of its output, vectors or scores.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
-    inside = encoder or folder
-    length_config = next((read_json(inside, name) for name in LENGTH_FILES if present(inside, name)), {})
+    length_config = encoder_settings(encoder or folder)
     prompt_table = library_config.get("prompts")
     prompts = (
         {str(name): text for name, text in prompt_table.items() if isinstance(text, str)}
@@ -213,7 +215,7 @@ def sentence_config(folder: Path, encoder: Path | None = None, task: str = VECTO
         lower_case=length_config.get("do_lower_case") is True,
         truncate_dim=_count(library_config.get("truncate_dim")),
         similarity=library_config.get("similarity_fn_name"),
-        notices=tuple(_not_followed(length_config, task)),
+        notices=tuple(_not_followed(length_config, task, numbers)),
     )
 
 
@@ -233,6 +235,9 @@ class _ModuleReader:
         """Read the next module, by its class name."""
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         first, self.first = self.first, False
+        if name == LOGIT_SCORE or (name == "Dense" and _output(self.folder, module_folder) == SCORES):
+            self.notices.append(CROSS_ENCODER_NOTICE)
+            return
         if first and name == "Transformer":
             if module_folder != "." and self.encoder == self.folder:
                 self.notices.append(
@@ -258,27 +263,30 @@ class _ModuleReader:
 
     def _pooling(self, module_folder: str) -> None:
         config = read_json(self.folder, f"{module_folder}/config.json")
-        switched = [mode for key, mode in POOLING_SWITCHES.items() if config.get(key)]
-        modes = config.get("pooling_mode") or switched or ["mean"]
-        modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
         self.include_prompt = config.get("include_prompt") is not False
-        self.pooling = next((mode for mode in FOLLOWED_POOLINGS if modes == [mode]), None)
-        if self.pooling is None:
-            names = " and ".join(quoted(str(mode)) for mode in modes[:MAX_NAMED_MODES])
-            self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
+        self.pooling, notice = pooling_of(config)
+        self.notices += [notice] if notice else []
+
+
+def pooling_of(config: Mapping[str, Any]) -> tuple[Pooling | None, str]:
+    """The pooling that a module's config names; None, and a sentence, if it is not offered."""
+    switched = [mode for key, mode in POOLING_SWITCHES.items() if config.get(key)]
+    modes = config.get("pooling_mode") or switched or ["mean"]
+    modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
+    pooling = next((mode for mode in FOLLOWED_POOLINGS if modes == [mode]), None)
+    names = " and ".join(quoted(str(mode)) for mode in modes[:MAX_NAMED_MODES])
+    return pooling, "" if pooling else f"The checkpoint pools by {names}, which is not offered here."
 
 
 def _of_sentences(folder: Path, module_folder: str) -> bool:
     """Return whether a normalisation applies to the sentence vector, as it did before it had a file of its own."""
-    name = f"{module_folder}/config.json"
-    config = read_json(folder, name) if present(folder, name) else {}
+    config = module_config(folder, module_folder)
     return all(config.get(name) in (None, SENTENCE_OUTPUT) for name in ("module_input_name", "module_output_name"))
 
 
 def _output(folder: Path, module_folder: str) -> object:
     """The name of the values that a module makes."""
-    name = f"{module_folder}/config.json"
-    config = read_json(folder, name) if present(folder, name) else {}
+    config = module_config(folder, module_folder)
     return config.get("module_output_name") or config.get("module_input_name")
 
 
@@ -286,17 +294,20 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _not_followed(length_config: Mapping[str, Any], task: str) -> list[str]:
+def _not_followed(length_config: Mapping[str, Any], task: str, numbers: str) -> list[str]:
     """Describe unsupported settings of newer files that change the model's input or output."""
-    notices, numbers = [], "vectors" if task == VECTOR_TASK else "scores"
+    notices = []
     own = length_config.get("transformer_task", task)
-    if own == SCORE_TASK != task:
+    if own in (OF_HEAD, OF_TOKENS) and numbers == "vectors":
         return [CROSS_ENCODER_NOTICE]
     if own != task:
         notices.append(
             f"The checkpoint runs its encoder for {quoted(str(own))}, not for {numbers}; its {numbers} differ."
         )
-    if length_config.get("processing_kwargs"):
+    processing = length_config.get("processing_kwargs") or {}
+    read_by = numbers == "scores" and isinstance(processing, dict) and processing.get("chat_template")
+    sized = TOKENIZER_SETTINGS & set(read_by) if isinstance(read_by, dict) else ()
+    if processing and (not read_by or sized or set(processing) != {"chat_template"}):
         notices.append(
             f"The checkpoint's tokenizer settings (processing_kwargs) are not followed; its {numbers} differ."
         )

@@ -37,19 +37,23 @@ MAX_DIMENSIONS = 65_536
 """Most numbers of a vector that a projection makes: a small file may widen every token's."""
 
 
-def dense_layer(folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT) -> tuple[DenseLayer | None, str]:
+def dense_layer(
+    folder: Path, module_folder: str, values: str = SENTENCE_OUTPUT, makes: str = ""
+) -> tuple[DenseLayer | None, str]:
     """Read a dense layer of a checkpoint; None and a reason if it is not supported.
 
     Args:
         values: the values that it must map, sentence_embedding or token_embeddings.
+        makes: the values that it must make; "" for the same.
     """
     config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
-    places = [config.get(f"module_{place}_name") or values for place in ("input", "output")]
+    read = config.get("module_input_name") or values
+    places = [read, config.get("module_output_name") or read]
     causes = [
         *([] if activation else [quoted(name)]),
-        *([] if places == [values, values] else [f"{quoted(str(places[0]))} to {quoted(str(places[1]))}"]),
+        *([] if places == [values, makes or values] else [f"{quoted(str(places[0]))} to {quoted(str(places[1]))}"]),
         *(["use_residual"] if config.get("use_residual") else []),
     ]
     if activation is None or causes:

@@ -47,6 +47,15 @@ class Tokens:
     """Number of tokens truncated at the end of the text and of its pair."""
     notices: tuple[str, ...]
     """Remarks about the tokenization, one sentence each."""
+    filled: str | None = None
+    """The template with both texts, which is tokenized without further tokens; None where there is no template."""
+
+    @property
+    def read_texts(self) -> tuple[str, ...]:
+        """The texts that the tokenizer is given: a filled template, or the text, and its pair if there is one."""
+        if self.filled is not None:
+            return (self.filled,)
+        return (self.text,) if self.pair is None else (self.text, self.pair)
 
     def __len__(self) -> int:
         """Count of tokens."""

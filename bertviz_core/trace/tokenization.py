@@ -9,6 +9,7 @@ import numpy as np
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.isolation.sanitized.entries import described
+from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED
 from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog import verify_bundled
 from bertviz_core.models.families import family
@@ -25,6 +26,7 @@ from bertviz_core.trace.isolated.file_tokenizer import (
 )
 from bertviz_core.trace.isolated.messages import TokenizerReceipt
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
+from bertviz_core.trace.pair_template import Finder, PairTemplate, Placed, template_finder
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.word_alignment import own_span
 
@@ -118,6 +120,13 @@ class TextTokenizer:
     """Held during an encoding: a fast tokenizer keeps its truncation settings as state."""
     room: TokenLimit | None = None
     """Maximum number of tokens without the tokenizer's model_max_length; None where that sets no limit."""
+    find_template: Finder | None = None
+    """Finds how a reranker has query and text joined; None where the tokenizer joins two texts."""
+
+    @property
+    def pair_template(self) -> PairTemplate | None:
+        """How two texts are joined; None where the tokenizer joins them."""
+        return None if self.find_template is None else self.find_template()
 
     @property
     def mask_word(self) -> str:
@@ -162,11 +171,20 @@ class TextTokenizer:
 def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> Tokens:
     """Tokenize a text or a pair as the model expects it.
 
-    If it is too long, the longer text is truncated; tokens + tokens_cut is the number of tokens of the whole text.
+    If it is too long, the longer text is truncated; tokens + tokens_cut is the number of tokens of the whole text. The
+    tokens of a template around a pair are special ones.
     """
     notices: list[str] = []
     text, pair = _repaired(text, notices), None if pair is None else _repaired(pair, notices)
     _check_length(tokenizer, len(text) + len(pair or ""))
+    template = tokenizer.pair_template if pair is not None else None
+    if template is not None:
+        notices.append(template.notice)
+    if template is not None and pair is not None and template.parts:
+        with tokenizer.lock:
+            whole, encoded = _in_template(tokenizer, template, text, pair)
+        tokens = _tokens(tokenizer, text, pair, whole, encoded, notices)
+        return replace(tokens, filled=template.filled(text, pair)[0])
     with tokenizer.lock:
         whole = _encode(tokenizer, text, pair, None)
         limit = tokenizer.limit.tokens
@@ -178,13 +196,24 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
             f"The tokenizer of {tokenizer.name!r} produces no token for this text, so there is nothing to run; "
             "write at least one word."
         )
-    sequence = encoded["sequence"]
+    by_file = _by_file(tokenizer, text, pair, whole["input_ids"])
+    tokens = _tokens(tokenizer, text, pair, whole, encoded, notices)
+    return replace(tokens, notices=(*tokens.notices, *by_file))
+
+
+def _tokens(
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str | None,
+    whole: Mapping[str, Any],
+    encoded: Mapping[str, Any],
+    notices: Sequence[str],
+) -> Tokens:
+    """The tokens of an encoding, of which `whole` is not truncated."""
+    sequence, limit = encoded["sequence"], tokenizer.limit.tokens
     tokens_cut = (whole["sequence"].count(0) - sequence.count(0), whole["sequence"].count(1) - sequence.count(1))
     special, unknown = _flags(tokenizer.tokenizer, encoded)
-    notices += [
-        *_notices(tokenizer, encoded, tokens_cut, special, unknown),
-        *_by_file(tokenizer, text, pair, whole["input_ids"]),
-    ]
+    notices = [*notices, *_notices(tokenizer, encoded, tokens_cut, special, unknown)]
     return Tokens(
         text=text,
         pair=pair,
@@ -254,7 +283,66 @@ def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> Non
         )
 
 
-def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | None) -> dict[str, Any]:
+def _in_template(
+    tokenizer: TextTokenizer, template: PairTemplate, text: str, pair: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two texts in a template, whole and truncated; tokens of the template count as added ones."""
+    if not tokenizer.tokenizer.is_fast:
+        raise TextError(
+            f"{tokenizer.name!r} has query and text read in a template, for which its tokenizer must say where each "
+            f"token is; {SERIALIZED} is needed, which is not in its folder."
+        )
+    filled, placed = template.filled(text, pair)
+    whole = _encode(tokenizer, filled, None, None, add_special_tokens=False)
+    spans = whole["offsets"]
+    owners = [next((each for each in placed if _overlap(span, each)), None) for span in spans]
+    whole["sequence"] = [None if owner is None else owner.sequence for owner in owners]
+    whole["added"] = [int(owner is None) for owner in owners]
+    whole["word_ids"] = tuple(
+        None if owner is None else word for owner, word in zip(owners, whole["word_ids"], strict=True)
+    )
+    whole["offsets"] = tuple(
+        None if owner is None else _within(span, owner) for span, owner in zip(spans, owners, strict=True)
+    )
+    count, limit = len(owners), tokenizer.limit.tokens
+    if limit is None or count <= limit:
+        return whole, whole
+    end = next((place for place, owner in enumerate(reversed(owners)) if owner is not None), count)
+    if limit <= owners.count(None):
+        raise TextError(
+            f"No text can be read: the template of {tokenizer.name!r} has {counted(owners.count(None), 'token')} of "
+            f"its own, and {tokenizer.limit.reason}. Raise that limit."
+        )
+    if tokenizer.cut_side == "beginning":
+        places = tuple(range(count - limit, count))
+    elif template.keeps_end:
+        places = (*range(limit - end), *range(count - end, count))
+    else:
+        places = tuple(range(limit))
+    return whole, {name: _selected(values, places) for name, values in whole.items()}
+
+
+def _selected(values: Any, places: Sequence[int]) -> Any:
+    if isinstance(values, Mapping):
+        return {name: _selected(row, places) for name, row in values.items()}
+    return tuple(values[place] for place in places)
+
+
+def _overlap(span: tuple[int, int], placed: Placed) -> bool:
+    """Whether a token has a character of a text; one without any is inside, or at its beginning."""
+    start, end = span
+    return max(start, placed.start) < min(end, placed.end) or (start == end and placed.start <= start < placed.end)
+
+
+def _within(span: tuple[int, int], placed: Placed) -> tuple[int, int]:
+    """The part of a span that is in a text, in characters of that text."""
+    start, end = (min(max(each, placed.start), placed.end) - placed.start + placed.shift for each in span)
+    return start, end
+
+
+def _encode(
+    tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | None, **options: bool
+) -> dict[str, Any]:
     """Ids with their words, offsets and sequences, without or with truncation."""
     backend = tokenizer.tokenizer
     try:
@@ -266,6 +354,7 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
             return_special_tokens_mask=True,
             return_attention_mask=False,
             verbose=False,
+            **options,
         )
     except Exception as error:  # a text or a limit may lead to any exception
         sentences = (f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}", *tokenizer.notices)
@@ -384,4 +473,14 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         token_limit(config.to_dict(), length, settings.max_tokens) for length in (int(backend.model_max_length), UNSET)
     )
     notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
-    return TextTokenizer(source.name, backend, limit, settings.max_characters, by_file, receipt, notices, room=room)
+    return TextTokenizer(
+        source.name,
+        backend,
+        limit,
+        settings.max_characters,
+        by_file,
+        receipt,
+        notices,
+        room=room,
+        find_template=template_finder(source, settings, dict(backend.special_tokens_map)),
+    )

@@ -91,6 +91,7 @@ PAIRS: Mapping[str, tuple[str, str, str]] = {
     "cosine": ("The cosine compares the text with a second one", DEFAULT_TEXT, SECOND_TEXT),
     "late-interaction": ("The second text is the query that the text is scored for", ANSWERED[1], ANSWERED[0]),
     "question-answering": ("The text is a question, and its answer is looked for in a second text", *ANSWERED),
+    "sequence-classification": ("The model scores a second text for the text, which is a query", *ANSWERED),
     "next-sentence": (
         "Next-sentence prediction needs two texts",
         DEFAULT_TEXT,

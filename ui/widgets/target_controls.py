@@ -349,7 +349,7 @@ def target_row(
     if kind in OF_TWO_TEXTS:
         read = texts or two_texts(kind)
     else:
-        read = (page_text(), None) if alone else _read_by_head(kind, offered.tasks)
+        read = (page_text(), None) if alone else _read_by_head(name, kind, offered.tasks)
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, read, probe)
     row.say(target_words(chosen))
@@ -374,7 +374,7 @@ def class_row(name: str, row: TargetRow) -> ChosenTarget:
         with row.row:
             place, answer = answered_tags(name, (page_text(), page_pair()))
         return ChosenTarget(f"tag:{answer.labels[answer.best]}@{place}", "logit", page_text(), page_pair())
-    texts = _read_by_head("class", offered.tasks)
+    texts = _read_by_head(name, "class", offered.tasks)
     answer = answered_classes(name, offered.tasks, texts)[1]
     return ChosenTarget(f"class:{answer.labels[answer.best]}", "logit", *texts)
 
@@ -402,12 +402,14 @@ def _begin_with(kinds: tuple[TargetKind, ...]) -> TargetKind | None:
     return aside
 
 
-def _read_by_head(kind: TargetKind, tasks: tuple[str, ...]) -> Texts:
+def _read_by_head(name: str, kind: TargetKind, tasks: tuple[str, ...]) -> Texts:
     """The text and the second one; an example where the head needs a second text and there is none."""
     if kind == "answer":
         return two_texts("question-answering")
     if kind == "class" and "sequence-classification" not in tasks:
         return two_texts("next-sentence")
+    if kind == "class" and models.with_head(name, tasks[0]).answers:
+        return two_texts("sequence-classification")
     return page_text(), page_pair()
 
 

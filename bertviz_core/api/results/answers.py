@@ -173,8 +173,9 @@ class SlicedAnswersResult(Result[SlicedAnswers]):
 class RankingResult(Result[Ranking]):
     """Texts scored for a query by a head that reads both together, or by late interaction, beside cosines.
 
-    Table: one row per text by descending score and the columns rank, score, logit (of a head), by cosine (the rank),
-    rise (ranks gained), cosine, number (place in the list, from 1), text.
+    Table: one row per text by descending score and the columns rank, score, logit (of a head), of a reranker that
+    answers yes or no logit of yes and logit of no, by cosine (the rank), rise (ranks gained), cosine, number (place in
+    the list, from 1), text.
     """
 
     figures = ("ranking",)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from bertviz_core.figures.base.axes import HOVERED, label_width, name_columns, sentence_text, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
@@ -155,10 +155,18 @@ def equal_words(ranking: Ranking) -> str:
     )
 
 
+def answer_logits(ranking: Ranking, order: Int[np.ndarray, " rows"]) -> dict[str, Float[np.ndarray, " rows"]]:
+    """Name of a column -> the logits of a token that the score compares, of these texts."""
+    rows = ranking.token_logits
+    return (
+        {} if rows is None else {f"logit of {each}": rows[order, place] for place, each in enumerate(ranking.answers)}
+    )
+
+
 def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
     order = ranking.order
-    logits = {} if ranking.by_tokens else {"logit": ranking.logits[order]}
+    logits = {} if ranking.by_tokens else {"logit": ranking.logits[order], **answer_logits(ranking, order)}
     return pd.DataFrame(
         {
             "rank": ranking.rank[order],

@@ -130,7 +130,9 @@ def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
         what = f"a head for {others}" if others else "no such head"
         raise UnsupportedModelError(
             f"Texts are ranked by a head for {TASK} that reads query and text together, and {quoted(opened.name)} has "
-            f"{what}; choose a cross-encoder or a model for natural language inference, or rank by late interaction."
+            f"{what}; choose a cross-encoder or a model for natural language inference, or rank by late interaction. A "
+            "causal model ranks where its folder has LogitScore of sentence-transformers, or a chat template that "
+            "names query and document."
         )
     return opened.head(TASK)
 
@@ -228,6 +230,8 @@ def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Rankin
         scores=scored.scores,
         cosines=cosines,
         truncated=scored.truncated,
+        answers=scored.answers,
+        token_logits=scored.token_logits if scored.answers else None,
         notices=tuple(dict.fromkeys(notices)),
     )
     return Answer(result, names_of(opened, beside), tuple(texts), result.notices, {"ranking": result})

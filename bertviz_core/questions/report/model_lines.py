@@ -52,6 +52,7 @@ def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
     unwanted = tokens.token_type_ids is not None and "token_type_ids" not in takes
     more = [
         'return_tensors="pt"',
+        *(["add_special_tokens=False"] if tokens.filled is not None else []),
         *(["return_token_type_ids=False"] if unwanted else []),
         *([f"truncation=True, max_length={most}"] if most is not None else []),
     ]
@@ -59,6 +60,6 @@ def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
 
 
 def _input_arguments(tokens: Tokens, model: Any) -> str:
-    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
-    written = [repr(each) for each in texts] if sum(map(len, texts)) <= LONGEST else ["text", "pair"][: len(texts)]
+    texts, short = tokens.read_texts, sum(map(len, tokens.read_texts)) <= LONGEST or tokens.filled is not None
+    written = [repr(each) for each in texts] if short else ["text", "pair"][: len(texts)]
     return ", ".join([*written, reading(tokens, model)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.figures.checkpoints.comparison import slices_frame
-from bertviz_core.figures.sentences.ranking import equal_words, interaction_frame, ranking_frame
+from bertviz_core.figures.sentences.ranking import answer_logits, equal_words, interaction_frame, ranking_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.predictions.results import (
@@ -312,12 +312,22 @@ def _scores(ranking: Ranking) -> list[dict[str, Any]]:
             "text": ranking.texts[index],
             "score": ranking.scores[index],
             "logit": None if ranking.by_tokens else ranking.logits[index],
+            **_token_logits(ranking, index),
             "rank": rank[index],
             "cosine": ranking.cosines[index],
             "cosine_rank": cosine_rank[index],
         }
         for index in ranking.order.tolist()
     ]
+
+
+def _token_logits(ranking: Ranking, index: int) -> dict[str, dict[str, float]]:
+    logits = ranking.token_logits
+    return {} if logits is None else {"token_logits": dict(zip(ranking.answers, logits[index].tolist(), strict=True))}
+
+
+def _logit_columns(ranking: Ranking) -> tuple[str, ...]:
+    return () if ranking.by_tokens else ("logit", *answer_logits(ranking, ranking.order))
 
 
 def _ranking_above(ranking: Ranking) -> list[str]:
@@ -333,9 +343,7 @@ RANKING: Faces[Ranking] = Faces(
     made={"label": lambda ranking: ranking.label or None, "scores": _scores},
     frame=ranking_frame,
     above=_ranking_above,
-    columns=lambda ranking: (
-        ("rank", "score", *(() if ranking.by_tokens else ("logit",)), "by cosine", "cosine", "text")
-    ),
+    columns=lambda ranking: (("rank", "score", *_logit_columns(ranking), "by cosine", "cosine", "text")),
     below=lambda ranking: ["", sentence] if (sentence := equal_words(ranking)) else [],
 )
 

@@ -312,6 +312,9 @@ def score_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The classes of the text, as bars."""
+    if opened.head(SEQUENCE).answers and options.pair is None:
+        yield Section((), class_bars, example=SEQUENCE)
+        return
     answer = ask(predict.classes, options.only(task=SEQUENCE))
     yield Section((predict.ORDER,) if len(answer.result.labels) > 1 else (), class_bars)
     yield compared(opened, ask, options.only(task=SEQUENCE))
@@ -319,14 +322,19 @@ def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def class_bars(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The probability of each class."""
-    answer = ask(predict.classes, options.only(predict.ORDER, task=SEQUENCE))
-    prediction = answer.result
+    of = options.only(predict.ORDER, task=SEQUENCE)
+    answer = ask(predict.classes, of)
+    prediction, own_class = answer.result, not hasattr(opened.head(SEQUENCE).model, "scored")
     yield Figure.of(
         classes_figure,
         answer,
         f"classes {opened.name}",
         explanation=texts.READ + texts.HOW[prediction.scoring],
-        code=texts.classes_code(opened, SEQUENCE, prediction.tokens, prediction.scoring),
+        code=(
+            texts.classes_code(opened, SEQUENCE, prediction.tokens, prediction.scoring)
+            if own_class
+            else library_lines(predict.classes, opened, of)
+        ),
         below=[_own_notices(opened, answer, SEQUENCE), Text(texts.class_words(prediction))],
     )
 
@@ -404,7 +412,8 @@ def change_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def edited_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """Fields for the edited version of what the head reads."""
     task = options.get(predict.HEAD_OF.key) or stored_tasks(opened.source)[0]
-    yield Section((EDITED, EDITED_PAIR), change_of(task), example=task if task in (ANSWERING, NEXT) else "")
+    of_two = task in (ANSWERING, NEXT) or (task == SEQUENCE and bool(opened.head(SEQUENCE).answers))
+    yield Section((EDITED, EDITED_PAIR), change_of(task), example=task if of_two else "")
 
 
 def change_of(task: str) -> Show:

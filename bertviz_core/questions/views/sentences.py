@@ -13,6 +13,7 @@ from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.poolings import pooling_maps_figure, poolings_figure, token_pairs_figure
 from bertviz_core.figures.sentences.ranking import ROWS as RANKED_ROWS
 from bertviz_core.figures.sentences.ranking import (
+    answer_logits,
     equal_words,
     has_logits,
     interaction_frame,
@@ -440,7 +441,12 @@ def _ranked_text(ranking: Ranking, opened: Opened, ask: Ask, options: Options) -
     yield Text(escape_markdown(text))
     by_cosine = f"cosine **{decimals(cosine)}**, place {int(ranking.cosine_rank[index]):,}"
     logit = f", logit **{decimals(float(ranking.logits[index]))}**" if has_logits(ranking) else ""
-    yield Text(f"score **{decimals(score)}**{logit}, place {place + 1}; {by_cosine}")
+    compared = [
+        f"**{decimals(float(values[0]))}** of {escape_markdown(answer)}"
+        for answer, values in zip(ranking.answers, answer_logits(ranking, np.array([index])).values(), strict=True)
+    ]
+    of_answers = f" ({' minus '.join(compared)})" if compared else ""
+    yield Text(f"score **{decimals(score)}**{logit}{of_answers}, place {place + 1}; {by_cosine}")
     if len(text) + len(query) > LONGEST_LINKED:
         words = f"Query and text have more than {LONGEST_LINKED:,} characters, too many for a link: copy them."
         yield Text(words, "caption")

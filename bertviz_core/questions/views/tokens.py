@@ -248,10 +248,11 @@ def tensor_text(read: Tokens) -> str:
 
 def tokenizer_lines(source: ModelSource, read: Tokens) -> str:
     """Three lines of Python that give the same ids."""
-    texts = [each for each in (read.text, read.pair) if each is not None]
-    short = sum(map(len, texts)) <= SHOWN_IN_CODE
+    texts = read.read_texts
+    short = sum(map(len, texts)) <= SHOWN_IN_CODE or read.filled is not None
     arguments = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
     cut = f", truncation=True, max_length={read.limit}" if any(read.tokens_cut) else ""
+    cut += ", add_special_tokens=False" if read.filled is not None else ""
     return (
         f"from transformers import {source.tokenizer_class}\n"
         f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"

@@ -275,7 +275,8 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
     """Lines of Python that give the cosines and divergences of the text."""
     rounding = second if isinstance(second, str) else ""
     other = first if isinstance(second, str) else second
-    arguments = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
+    arguments = ", ".join(map(repr, tokens.read_texts))
+    arguments += ", add_special_tokens=False" if tokens.filled is not None else ""
     rounds = (
         "with torch.no_grad():\n    for weight in models[1].parameters():\n"
         f"        weight.copy_(weight.to(torch.{rounding}))\n"

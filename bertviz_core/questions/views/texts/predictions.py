@@ -243,6 +243,8 @@ def class_words(prediction: ClassPrediction) -> str:
     share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
     if prediction.scoring == "softmax":
         return f"The likeliest of {len(prediction.labels):,} classes is **{best}**, with probability {share}."
+    if len(prediction.labels) == 1:
+        return f"**{best}** has the probability {share}."
     likely = int((prediction.probabilities > 0.5).sum())
     counts = f"{likely:,} of {len(prediction.labels):,} classes {'is' if likely == 1 else 'are'} likelier than not"
     return f"{counts}; the likeliest is **{best}**, with probability {share}."

@@ -119,8 +119,10 @@ LATE_INTERACTION = (
 RANKED_BY_HEAD = (
     "The head reads the query and each text together, as one input, and gives a logit. A head with one output is a "
     "cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
-    "sigmoid by default, as in sentence-transformers. Of a head for natural language inference, whose premise is the "
-    "query and whose hypothesis is the text, the score is the probability of one class: the softmax "
+    "sigmoid by default, as in sentence-transformers. A causal model that answers yes or no, such as Qwen3-Reranker, "
+    "reads both in a chat template, and its logit is that of the token yes minus that of no, in the place of the next "
+    "token: the sigmoid of the difference is the softmax over both. Of a head for natural language inference, whose "
+    "premise is the query and whose hypothesis is the text, the score is the probability of one class: the softmax "
     "of its logits, or the sigmoid where classes do not exclude each other. Scores of far logits are rounded "
     "to the same number: the sigmoid of every logit above 17.4 is 1 in float32, of every one above 6.3 in bfloat16. "
     "Such texts are counted, and ordered by their logits. {beside}"

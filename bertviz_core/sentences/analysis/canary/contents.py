@@ -15,7 +15,7 @@ from bertviz_core.models.loading import LoadedModel, device_kind
 from bertviz_core.models.local_files import modules_folder, tokenizer_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE
 from bertviz_core.models.safetensors.folder import ADAPTER_WEIGHTS, SINGLE_FILE, weight_files
-from bertviz_core.models.sentence_folder import listed_modules
+from bertviz_core.models.sentence_folder import LENGTH_FILES, listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.analysis.canary.results import (
     VECTOR_FORMAT,
@@ -27,7 +27,6 @@ from bertviz_core.sentences.analysis.canary.results import (
     FileKind,
 )
 from bertviz_core.sentences.encoding import limited, plan_layer, read_text, sentence_vectors
-from bertviz_core.sentences.plan import LENGTH_FILES
 from bertviz_core.sentences.results import SentenceDtype, SentencePlan
 from bertviz_core.sentences.two_models import require_finite
 from bertviz_core.settings import Settings
