@@ -45,7 +45,7 @@ def translated(name: str, config: Mapping[str, Any], tensors: Callable[[], Itera
     if model_type == GTE or (model_type == "gte" and _rope(config).get("type") == "ntk"):
         return _gte(name, config)
     if model_type == "bert" and _is_jina(config):
-        return _jina(config, tensors)
+        return _jina(name, config, tensors)
     return config
 
 
@@ -93,6 +93,11 @@ def _gte_rotation(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
         )
     hidden, heads = config.get("hidden_size", 768), config.get("num_attention_heads", 12)
     head_dim = hidden // heads if all(type(each) is int and each > 0 for each in (hidden, heads)) else 0
+    if head_dim and hidden % heads:
+        raise CheckpointError(
+            f"The config of {quoted(name)} has {heads:,} as 'num_attention_heads', which do not divide its hidden_size "
+            f"of {hidden:,}."
+        )
     if kind == "default" or factor <= 1 or not head_dim:  # sizes are checked with all entries
         return {"rope_type": "default", "rope_theta": theta}
     return {"rope_type": "linear", "rope_theta": theta * factor, "factor": factor ** (2 / head_dim)}
@@ -118,9 +123,15 @@ def _code_names(config: Mapping[str, Any]) -> str:
     return " ".join(str(each) for each in (*values, config.get("architectures"), config.get("_name_or_path")))
 
 
-def _jina(config: Mapping[str, Any], tensors: Callable[[], Iterable[str]]) -> dict[str, Any]:
+def _jina(name: str, config: Mapping[str, Any], tensors: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """JinaBERT's config with the name of its variant."""
     names = _code_names(config)
     is_told = JINA_CODE in names or JINA_CODE_QK in names
     has_norms = JINA_CODE_QK in names if is_told else any(".layer_norm_q." in tensor for tensor in tensors())
+    if has_norms and config.get("feed_forward_type", "original") == "original":
+        raise CheckpointError(
+            f"The config of {quoted(name)} has {described(config.get('feed_forward_type'))} as 'feed_forward_type'; a "
+            "JinaBERT that normalises queries and keys is computed here with gated layers (geglu, reglu) alone."
+        )
     kept = {key: value for key, value in config.items() if key != "attn_implementation"}  # a way to compute the same
     return {**kept, "model_type": "jina_bert", "qk_post_norm": has_norms}

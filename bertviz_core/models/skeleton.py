@@ -17,7 +17,7 @@ from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries, described
 from bertviz_core.lazy_imports import torch, transformers
-from bertviz_core.models.own import own_classes
+from bertviz_core.models.own import own_classes, own_configs
 from bertviz_core.models.recording import remove_hooks
 from bertviz_core.settings import changed, terms_of
 from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
@@ -187,7 +187,7 @@ def quietly() -> Iterator[None]:
 
 def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrainedConfig":
     """The config object for a config.json, without entries that name a file, a repository or code."""
-    own_classes()
+    own_configs()
 
     check_entries(name, config, terms_of(config))
     if config["model_type"] not in transformers.CONFIG_MAPPING:

@@ -20,14 +20,22 @@ AUTO_CLASSES: Mapping[str, str] = {
 
 
 @cache
-def own_classes() -> Mapping[str, Any]:
-    """Name -> class; imports torch and transformers, whose auto classes know them from then on."""
+def own_configs() -> Mapping[str, Any]:
+    """Model type -> config class; imports transformers, which knows them from then on."""
     import_libraries()
-    classes = {}
-    for model_type, config_name in CONFIGS.items():
-        module = import_module(f"{__name__}.{model_type}")
-        config_class, stem = getattr(module, config_name), config_name.removesuffix("Config")
+    module = import_module(f"{__name__}.configs")
+    classes = {model_type: getattr(module, name) for model_type, name in CONFIGS.items()}
+    for model_type, config_class in classes.items():
         transformers.AutoConfig.register(model_type, config_class, exist_ok=True)
+    return classes
+
+
+@cache
+def own_classes() -> Mapping[str, Any]:
+    """Name -> model class; imports torch and transformers, whose auto classes know them from then on."""
+    classes = {}
+    for model_type, config_class in own_configs().items():
+        module, stem = import_module(f"{__name__}.{model_type}"), CONFIGS[model_type].removesuffix("Config")
         for name in module.__all__:
             auto_class = getattr(transformers, AUTO_CLASSES[name.removeprefix(stem)])
             classes[name] = getattr(module, name)

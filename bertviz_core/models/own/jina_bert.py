@@ -7,16 +7,15 @@ was written from the paper, the names of the tensors and the configs; names of m
 import math
 
 import torch
-from huggingface_hub.dataclasses import strict
 from torch import nn
 from transformers import (
-    BertConfig,
     BertForMaskedLM,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     BertForTokenClassification,
     PreTrainedModel,
 )
+from transformers.activations import ACT2FN
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -30,6 +29,8 @@ from transformers.models.bert.modeling_bert import (
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
+from bertviz_core.models.own.configs import GATES, JinaBertConfig
+
 __all__ = [
     "JinaBertForMaskedLM",
     "JinaBertForQuestionAnswering",
@@ -37,33 +38,6 @@ __all__ = [
     "JinaBertForTokenClassification",
     "JinaBertModel",
 ]
-
-GATES = {"geglu": nn.GELU, "reglu": nn.ReLU}
-"""feed_forward_type -> activation of the gate."""
-
-
-@strict
-class JinaBertConfig(BertConfig):
-    """The config of both variants."""
-
-    model_type = "jina_bert"
-
-    position_embedding_type: str = "absolute"
-    feed_forward_type: str = "original"
-    emb_pooler: str | None = None
-    qk_post_norm: bool = False
-    """Whether queries and keys are normalised, and a layer's input is added twice (jina-embeddings-v2-base-code)."""
-
-    def validate_architecture(self) -> None:
-        """Refuse what no checkpoint of the family has."""
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(f"{self.num_attention_heads} heads do not divide a hidden_size of {self.hidden_size}")
-        if self.position_embedding_type not in ("alibi", "absolute"):
-            raise ValueError("its positions are alibi or absolute")
-        if self.feed_forward_type not in ("original", *GATES):
-            raise ValueError(f"its feed-forward layers are original, {' or '.join(GATES)}")
-        if self.qk_post_norm and self.feed_forward_type not in GATES:
-            raise ValueError(f"with normalised queries and keys they are {' or '.join(GATES)}")
 
 
 def slopes(heads: int) -> list[float]:
@@ -156,7 +130,7 @@ class JinaBertAttention(nn.Module):
         self.self = JinaBertSelfAttention(config)
         self.output = BertSelfOutput(config)
 
-    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor, **kwargs: object) -> torch.Tensor:
+    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object) -> torch.Tensor:
         """The attention block's output."""
         attended: torch.Tensor = self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)
         return attended
@@ -168,7 +142,7 @@ class JinaBertGatedMLP(nn.Module):
     def __init__(self, config: JinaBertConfig) -> None:
         super().__init__()
         self.gated_layers = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=False)
-        self.act = GATES[config.feed_forward_type]()
+        self.act = ACT2FN[GATES[config.feed_forward_type]]
         self.wo = nn.Linear(config.intermediate_size, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layernorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
@@ -186,7 +160,7 @@ class JinaBertUpGatedMLP(nn.Module):
     def __init__(self, config: JinaBertConfig) -> None:
         super().__init__()
         self.up_gated_layer = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=False)
-        self.act = GATES[config.feed_forward_type]()
+        self.act = ACT2FN[GATES[config.feed_forward_type]]
         self.down_layer = nn.Linear(config.intermediate_size, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
@@ -213,7 +187,7 @@ class JinaBertLayer(nn.Module):
             self.intermediate, self.output = BertIntermediate(config), BertOutput(config)
         self.config = config
 
-    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor, **kwargs: object) -> torch.Tensor:
+    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object) -> torch.Tensor:
         """The layer's output."""
         states = self.attention(hidden_states, attention_mask, **kwargs)
         if self.config.qk_post_norm:
@@ -297,6 +271,7 @@ class JinaBertForMaskedLM(BertForMaskedLM):  # type: ignore[misc]
     def __init__(self, config: JinaBertConfig) -> None:
         super().__init__(config)
         self.bert = JinaBertModel(config, add_pooling_layer=False)
+        self.tie_weights()
 
 
 class JinaBertForSequenceClassification(BertForSequenceClassification):  # type: ignore[misc]
