@@ -1,4 +1,4 @@
-"""Configs of models whose authors' code is part of the Hub, not of transformers, translated for the class that runs them.
+"""Configs of models whose authors' code is on the Hub, translated for the classes that compute them here.
 
 No code of a folder is run. Torch is not imported.
 """

@@ -116,7 +116,10 @@ def jina_tensors(config: Mapping[str, Any]) -> Arrays:
     for layer in (f"encoder.layer.{index}" for index in range(LAYERS)):
         for name in ("query", "key", "value"):
             shapes |= dense(f"{layer}.attention.self.{name}", HIDDEN, HIDDEN)
-        shapes |= {**dense(f"{layer}.attention.output.dense", HIDDEN, HIDDEN), **norm(f"{layer}.attention.output.LayerNorm")}
+        shapes |= {
+            **dense(f"{layer}.attention.output.dense", HIDDEN, HIDDEN),
+            **norm(f"{layer}.attention.output.LayerNorm"),
+        }
         if "qk-post-norm" in config["_name_or_path"]:
             for name in ("attention.self.layer_norm_q", "attention.self.layer_norm_k", "layer_norm_1", "layer_norm_2"):
                 shapes |= norm(f"{layer}.{name}")
@@ -165,7 +168,9 @@ class Plain:
         return self.norm("embeddings.LayerNorm", states)
 
     @staticmethod
-    def attention(query: Any, key: Any, value: Any, bias: Callable[[int, int, int], float], turn: Any) -> tuple[Any, Any]:
+    def attention(
+        query: Any, key: Any, value: Any, bias: Callable[[int, int, int], float], turn: Any
+    ) -> tuple[Any, Any]:
         """The heads' outputs side by side and their maps (heads, seq, seq), token by token."""
         seq, width = len(query), HIDDEN // HEADS
         maps, output = np.zeros((HEADS, seq, seq)), np.zeros((seq, HIDDEN))
@@ -173,7 +178,10 @@ class Plain:
             part = slice(head * width, (head + 1) * width)
             for i in range(seq):
                 scores = np.array(
-                    [turn(query[i, part], i) @ turn(key[j, part], j) / width**0.5 + bias(head, i, j) for j in range(seq)]
+                    [
+                        turn(query[i, part], i) @ turn(key[j, part], j) / width**0.5 + bias(head, i, j)
+                        for j in range(seq)
+                    ]
                 )
                 weights = np.exp(scores - scores.max())
                 maps[head, i] = weights / weights.sum()

@@ -1,4 +1,4 @@
-"""GTE and JinaBERT, as their authors write them, have the numbers of a computation in plain NumPy; their code is not run.
+"""GTE and JinaBERT, as their authors write them, have the numbers of plain NumPy; no code of theirs is run.
 
 Covers `bertviz_core/models/authors_code.py`, `bertviz_core/models/own/jina_bert.py`.
 """
@@ -16,9 +16,8 @@ from bertviz_core.attention.maps import attention_probs
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.authors_code import translated
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.own.configs import JinaBertConfig
 from bertviz_core.models.own.jina_bert import slopes
-from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
@@ -26,14 +25,13 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.helpers.authors_models import (
-    Plain,
     GTE,
     HIDDEN,
     JINA,
     JINA_CODE,
     LAYERS,
-    TYPES,
     WORDS,
+    Plain,
     dense,
     gelu,
     gte_outputs,
@@ -153,7 +151,12 @@ def test_a_reranker_has_the_logit_of_a_plain_computation(tmp_path: Path, kind: s
 @pytest.mark.parametrize("kind", ["gte", "jina"])
 def test_words_have_the_logits_of_a_plain_computation(tmp_path: Path, kind: str) -> None:
     if kind == "gte":
-        tensors, config, outputs, prefix = gte_tensors(), {**GTE, "architectures": ["NewForMaskedLM"]}, gte_outputs, "new."
+        tensors, config, outputs, prefix = (
+            gte_tensors(),
+            {**GTE, "architectures": ["NewForMaskedLM"]},
+            gte_outputs,
+            "new.",
+        )
         turn, normal, bias = "lm_head.dense", "lm_head.norm", "lm_head.decoder.bias"
     else:
         tensors, config, outputs, prefix = jina_tensors(JINA), JINA, jina_outputs, "bert."
@@ -181,7 +184,8 @@ def test_the_code_that_is_not_run_is_named_once(tmp_path: Path) -> None:
     jina = folder_source("m", save(tmp_path / "jina", JINA_CODE, jina_tensors(JINA_CODE)))
     assert jina.notices == (
         "m: computed by Inside BERT's own implementation of JinaBERT v2; the folder's code "
-        "(jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel) is not run.",
+        "(jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel) is not run; transformers alone would take it "
+        "for a BERT.",
     )
 
 
@@ -210,7 +214,10 @@ def test_other_configs_stay_as_they_are(config: Mapping[str, Any]) -> None:
 
 
 WRONG: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "positions of GTE": ({**GTE, "position_embedding_type": "absolute"}, ("'absolute'", "position_embedding_type", "'rope'")),
+    "positions of GTE": (
+        {**GTE, "position_embedding_type": "absolute"},
+        ("'absolute'", "position_embedding_type", "'rope'"),
+    ),
     "norms of GTE": ({**GTE, "layer_norm_type": "rms_norm"}, ("'rms_norm'", "layer_norm_type")),
     "attention scale of GTE": ({**GTE, "logn_attention_scale": True}, ("logn_attention_scale",)),
     "separate projections of GTE": ({**GTE, "pack_qkv": False}, ("pack_qkv",)),
@@ -224,7 +231,10 @@ WRONG: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "activation of GTE": ({**GTE, "hidden_act": "zzz"}, ("'zzz'",)),
     "positions of JinaBERT": ({**JINA, "position_embedding_type": "rope"}, ("'rope'", "alibi or absolute")),
     "gates of JinaBERT": ({**JINA, "feed_forward_type": "swiglu"}, ("'swiglu'", "geglu or reglu")),
-    "no gates with normalised queries": ({**JINA_CODE, "feed_forward_type": "original"}, ("'original'", "geglu, reglu")),
+    "no gates with normalised queries": (
+        {**JINA_CODE, "feed_forward_type": "original"},
+        ("'original'", "geglu, reglu"),
+    ),
     "heads of JinaBERT": ({**JINA, "num_attention_heads": 7}, ("7", "do not divide")),
     "type of an entry of JinaBERT": ({**JINA, "feed_forward_type": 3}, ("the number 3", "feed_forward_type")),
 }
@@ -251,4 +261,3 @@ def test_a_lacking_tensor_is_named(tmp_path: Path, kind: str) -> None:
     save_file({name: values for name, values in tensors.items() if name != lacking}, tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"lacks 1 of the \d+ tensors .*layer.*\.0\.mlp\."):
         load_model(folder_source("m", tmp_path), SETTINGS)
-

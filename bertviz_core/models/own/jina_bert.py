@@ -5,6 +5,7 @@ was written from the paper, the names of the tensors and the configs; names of m
 """
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -130,7 +131,9 @@ class JinaBertAttention(nn.Module):
         self.self = JinaBertSelfAttention(config)
         self.output = BertSelfOutput(config)
 
-    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object) -> torch.Tensor:
+    def forward(
+        self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object
+    ) -> torch.Tensor:
         """The attention block's output."""
         attended: torch.Tensor = self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)
         return attended
@@ -187,7 +190,9 @@ class JinaBertLayer(nn.Module):
             self.intermediate, self.output = BertIntermediate(config), BertOutput(config)
         self.config = config
 
-    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object) -> torch.Tensor:
+    def forward(
+        self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object
+    ) -> torch.Tensor:
         """The layer's output."""
         states = self.attention(hidden_states, attention_mask, **kwargs)
         if self.config.qk_post_norm:
@@ -215,7 +220,7 @@ class JinaBertModel(PreTrainedModel):  # type: ignore[misc]
     base_model_prefix = "bert"
     _supports_sdpa = True
     _supports_attention_backend = True
-    _can_record_outputs = {"hidden_states": JinaBertLayer, "attentions": JinaBertSelfAttention}
+    _can_record_outputs: ClassVar = {"hidden_states": JinaBertLayer, "attentions": JinaBertSelfAttention}
 
     def __init__(self, config: JinaBertConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
