@@ -58,11 +58,11 @@ def _gte(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
                 f"which computes GTE here, has {described(value)} alone, and its author's code is never run."
             )
     left_out = {*GTE_ONLY, "rope_scaling", "rope_theta", "logn_attention_clip1"}
-    kept = {key: value for key, value in config.items() if key not in left_out}
+    entries = {key: value for key, value in config.items() if key not in left_out}
     named = config.get("architectures")
     if isinstance(named, list) and all(isinstance(each, str) for each in named):
-        kept["architectures"] = [f"Gte{each[3:]}" if each.startswith("New") else each for each in named]
-    return {**GTE_DEFAULTS, **kept, "model_type": "gte", "rope_parameters": _gte_rotation(name, config)}
+        entries["architectures"] = [f"Gte{each[3:]}" if each.startswith("New") else each for each in named]
+    return {**GTE_DEFAULTS, **entries, "model_type": "gte", "rope_parameters": _gte_rotation(name, config)}
 
 
 def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,5 +133,5 @@ def _jina(name: str, config: Mapping[str, Any], tensors: Callable[[], Iterable[s
             f"The config of {quoted(name)} has {described(config.get('feed_forward_type'))} as 'feed_forward_type'; a "
             "JinaBERT that normalises queries and keys is computed here with gated layers (geglu, reglu) alone."
         )
-    kept = {key: value for key, value in config.items() if key != "attn_implementation"}  # a way to compute the same
-    return {**kept, "model_type": "jina_bert", "qk_post_norm": has_norms}
+    entries = {key: value for key, value in config.items() if key != "attn_implementation"}  # a way to compute the same
+    return {**entries, "model_type": "jina_bert", "qk_post_norm": has_norms}

@@ -136,7 +136,7 @@ FAMILIES: Mapping[str, Family] = {
         own_softmax=True,
         embedding_note="With quant_mode on, tables, sum and normalisation are rounded to 8 bits; this sum is not.",
     ),
-    "jina_bert": Family("JinaBERT v2", score_terms="ALiBi's distance of query and key"),
+    "jina_bert": Family("JinaBERT v2"),
     "jina_embeddings_v3": Family("Jina embeddings v3"),
     "layoutlm": Family(
         "LayoutLM",

@@ -97,9 +97,9 @@ def _code(config: Mapping[str, Any], folder: Path | None, above: Path | None) ->
     facts = catalog.type_facts(model_type)
     base = facts.base_class if facts is not None and facts.base_class else "own class"
     if (classes or model_type == "jina_bert") and model_type in IMPLEMENTED:
-        not_run = f" ({_listed(classes)})" if classes else ""
+        not_run = f"; the folder's code ({_listed(classes)}) is not run" if classes else ""
         alone = "; transformers alone would take it for a BERT" if model_type == "jina_bert" else ""
-        yield f"Computed by {IMPLEMENTED[model_type]}; the folder's code{not_run} is not run{alone}."
+        yield f"Computed by {IMPLEMENTED[model_type]}{not_run}{alone}."
         return
     if not classes:
         yield from _foreign_class(config, facts)
