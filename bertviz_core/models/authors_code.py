@@ -80,7 +80,8 @@ def _gte_rotation(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     NTK scaling by a factor f of a head of d numbers has the base f * theta, and divides the frequencies by f^(2 / d).
     """
     rope = _rope(config)
-    theta, factor, kind = rope["rope_theta"], rope.get("factor"), rope["type"]
+    theta, kind = rope["rope_theta"], rope["type"]
+    factor: Any = rope.get("factor")
     if kind not in ("ntk", "default") or rope.get("mixed_b") is not None:
         raise CheckpointError(
             f"The config of {quoted(name)} scales its rotary positions by {described(kind)}"

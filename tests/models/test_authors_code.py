@@ -13,12 +13,15 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from bertviz_core.attention.maps import attention_probs
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.authors_code import translated
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.own.jina_bert import slopes
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.predictions.run import load_head
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.texts.sentences import encoded_by, own_plan
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
@@ -261,3 +264,48 @@ def test_a_lacking_tensor_is_named(tmp_path: Path, kind: str) -> None:
     save_file({name: values for name, values in tensors.items() if name != lacking}, tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"lacks 1 of the \d+ tensors .*layer.*\.0\.mlp\."):
         load_model(folder_source("m", tmp_path), SETTINGS)
+
+
+CARD = ("what is the capital of China?", "how to implement quick sort in python?", "北京", "快排算法介绍")
+QUESTION = "What is Deep Learning?"
+"""Text of the snapshots of text-embeddings-inference."""
+
+
+def of_the_hub(name: str) -> OpenedModel:
+    """A model of the Hub with its weights, or the test is skipped."""
+    opened = OpenedModel(name, SETTINGS)
+    try:
+        _ = opened.loaded
+    except BertvizError as error:
+        pytest.skip(f"{name} is not on this machine and cannot be fetched: {type(error).__name__}")
+    return opened
+
+
+@pytest.mark.network
+def test_the_card_of_gte_gives_the_same_cosines() -> None:
+    opened = of_the_hub("Alibaba-NLP/gte-multilingual-base")
+    vectors = encoded_by(opened, own_plan(opened), CARD).result.vectors
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit[1:] @ unit[0], (0.3016997, 0.7503870, 0.3203085), rtol=0, atol=1e-3)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("jina-embeddings-v2-small-en", (-0.7366036, -0.34022003, -0.0716392, 0.108484305, 0.14210966)),
+        ("jina-embeddings-v2-base-code", (-0.15109017, -0.021903912, -0.08391459, -0.12880382, 0.35795733)),
+    ],
+)
+def test_jinabert_has_the_vectors_of_text_embeddings_inference(name: str, first: tuple[float, ...]) -> None:
+    opened = of_the_hub(f"jinaai/{name}")
+    states = trace(opened.loaded, opened.tokens(QUESTION, None)).hidden_states[-1]
+    np.testing.assert_allclose(states.mean(axis=0)[: len(first)], first, rtol=0, atol=2e-3)
+
+
+@pytest.mark.network
+def test_a_reranker_has_the_score_of_text_embeddings_inference() -> None:
+    opened = of_the_hub("jinaai/jina-reranker-v1-tiny-en")
+    head = load_head(opened.source, SETTINGS, "sequence-classification")
+    logits = own_outputs(head, head.model, [opened.tokens(QUESTION, None)]).logits
+    assert float(logits[0, 0]) == pytest.approx(-0.9144413, abs=2e-3)
