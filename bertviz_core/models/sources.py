@@ -462,7 +462,7 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
         raise with_suggestion(error, name, local_names(settings)) from error
     if file == ADAPTER_CONFIG:
         return _remote_adapter(name, config, commit, settings, base, whole_only)
-    config = translated(name, config, tuple)
+    config = dict(translated(name, config, tuple))
     check_config(name, config, settings)
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 

@@ -8,7 +8,7 @@ GATES = {"geglu": "gelu", "reglu": "relu"}
 
 
 @strict
-class JinaBertConfig(BertConfig):
+class JinaBertConfig(BertConfig):  # type: ignore[misc]
     """The config of both variants."""
 
     model_type = "jina_bert"

@@ -229,11 +229,11 @@ class JinaBertModel(PreTrainedModel):  # type: ignore[misc]
         self.pooler = BertPooler(config) if add_pooling_layer else None
         self.post_init()
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> nn.Embedding:
         """The table of words."""
         return self.embeddings.word_embeddings
 
-    def set_input_embeddings(self, value: nn.Module) -> None:
+    def set_input_embeddings(self, value: nn.Embedding) -> None:
         """Replace the table of words."""
         self.embeddings.word_embeddings = value
 
