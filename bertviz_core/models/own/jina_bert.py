@@ -33,11 +33,8 @@ from transformers.utils.output_capturing import capture_outputs
 from bertviz_core.models.own.configs import GATES, JinaBertConfig
 
 __all__ = [
-    "JinaBertForMaskedLM",
-    "JinaBertForQuestionAnswering",
-    "JinaBertForSequenceClassification",
-    "JinaBertForTokenClassification",
-    "JinaBertModel",
+    *("JinaBertForMaskedLM", "JinaBertForQuestionAnswering", "JinaBertForSequenceClassification"),
+    *("JinaBertForTokenClassification", "JinaBertModel"),
 ]
 
 
@@ -70,10 +67,7 @@ class JinaBertEmbeddings(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
-        self,
-        words: torch.Tensor,
-        token_type_ids: torch.Tensor | None = None,
-        position_ids: torch.Tensor | None = None,
+        self, words: torch.Tensor, token_type_ids: torch.Tensor | None, position_ids: torch.Tensor | None
     ) -> torch.Tensor:
         """The first hidden states."""
         if token_type_ids is None:
@@ -83,8 +77,7 @@ class JinaBertEmbeddings(nn.Module):
             if position_ids is None:
                 position_ids = torch.arange(words.shape[1], device=words.device)[None]
             states = states + self.position_embeddings(position_ids)
-        normalised: torch.Tensor = self.dropout(self.LayerNorm(states))
-        return normalised
+        return self.dropout(self.LayerNorm(states))  # type: ignore[no-any-return]
 
 
 class JinaBertSelfAttention(nn.Module):
@@ -135,8 +128,7 @@ class JinaBertAttention(nn.Module):
         self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object
     ) -> torch.Tensor:
         """The attention block's output."""
-        attended: torch.Tensor = self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)
-        return attended
+        return self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)  # type: ignore[no-any-return]
 
 
 class JinaBertGatedMLP(nn.Module):
@@ -153,8 +145,7 @@ class JinaBertGatedMLP(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The first half of the wide vector is the gate."""
         gate, up = self.gated_layers(hidden_states).chunk(2, dim=-1)
-        output: torch.Tensor = self.layernorm(self.wo(self.dropout(self.act(gate) * up)) + hidden_states)
-        return output
+        return self.layernorm(self.wo(self.dropout(self.act(gate) * up)) + hidden_states)  # type: ignore[no-any-return]
 
 
 class JinaBertUpGatedMLP(nn.Module):
@@ -170,8 +161,7 @@ class JinaBertUpGatedMLP(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The second half of the wide vector is the gate."""
         up, gate = self.up_gated_layer(hidden_states).chunk(2, dim=-1)
-        output: torch.Tensor = self.dropout(self.down_layer(up * self.act(gate)))
-        return output
+        return self.dropout(self.down_layer(up * self.act(gate)))  # type: ignore[no-any-return]
 
 
 class JinaBertLayer(nn.Module):
