@@ -129,12 +129,14 @@ FAMILIES: Mapping[str, Family] = {
     "gpt_bigcode": Family("GPTBigCode", fused="head by head"),
     "gpt_neox": Family("gpt_neox", fused="head by head"),
     "gpt_neox_japanese": Family("GPT-NeoX Japanese", fused="head by head"),
+    "gte": Family("GTE"),
     "ibert": Family(
         "I-BERT",
         positions_behind_padding=True,
         own_softmax=True,
         embedding_note="With quant_mode on, tables, sum and normalisation are rounded to 8 bits; this sum is not.",
     ),
+    "jina_bert": Family("JinaBERT v2"),
     "jina_embeddings_v3": Family("Jina embeddings v3"),
     "layoutlm": Family(
         "LayoutLM",

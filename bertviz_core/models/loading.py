@@ -32,6 +32,7 @@ from bertviz_core.models.skeleton import (
     quietly,
     set_attention,
     takes_attention_function,
+    task_class,
 )
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
@@ -401,8 +402,8 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
 
 def _base_class(config: "transformers.PreTrainedConfig") -> Any:
     # T5 and related models have a class for the encoder alone, which also loads checkpoints without a decoder.
-    encoder_class: Any = transformers.AutoModelForTextEncoding
-    auto_class: Any = encoder_class if knows(encoder_class, type(config)) else transformers.AutoModel
+    encoder_class = task_class(ENCODER)
+    auto_class: Any = encoder_class if knows(encoder_class, type(config)) else task_class("base")
     if not knows(auto_class, type(config)):
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
     return auto_class

@@ -11,6 +11,7 @@ from typing import Any
 from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, MODULES_FILE, TRAINER_FOLDER, present
 from bertviz_core.models import catalog
+from bertviz_core.models.authors_code import IMPLEMENTED
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.models.sentence_folder import (
     Modules,
@@ -42,8 +43,10 @@ SAME_WEIGHTS = re.compile(
 """Names of the encoder's own weights, also in other formats, and of the state of a training."""
 PICKLE = re.compile(r".+\.(bin|pt|pth|ckpt|pkl|pickle|joblib|npy|npz)", re.IGNORECASE)
 POSITIONS = "position_embedding_type"
-ROTARY_TYPES = frozenset(("esm", "eurobert", "granitemoehybrid", "jina_embeddings_v3", "modernbert", "nomic_bert"))
-"""Types whose positions are rotations, as their configs may say."""
+NO_TABLE_TYPES = frozenset(
+    ("esm", "eurobert", "granitemoehybrid", "gte", "jina_bert", "jina_embeddings_v3", "modernbert", "nomic_bert")
+)
+"""Types whose positions are rotations or ALiBi, as their configs may say."""
 PROBLEMS = ("regression", "single_label_classification", "multi_label_classification")
 DEBERTA_TERMS = ("c2p", "p2c")
 ATTENTIONS = ("eager", "sdpa", "flex_attention", *(f"flash_attention_{version}" for version in (2, 3, 4)))
@@ -93,6 +96,11 @@ def _code(config: Mapping[str, Any], folder: Path | None, above: Path | None) ->
     model_type = str(config.get("model_type", ""))
     facts = catalog.type_facts(model_type)
     base = facts.base_class if facts is not None and facts.base_class else "own class"
+    if (classes or model_type == "jina_bert") and model_type in IMPLEMENTED:
+        not_run = f"; the folder's code ({_listed(classes)}) is not run" if classes else ""
+        alone = "; transformers alone would take it for a BERT" if model_type == "jina_bert" else ""
+        yield f"Computed by {IMPLEMENTED[model_type]}{not_run}{alone}."
+        return
     if not classes:
         yield from _foreign_class(config, facts)
         return
@@ -127,7 +135,7 @@ def _values(config: Mapping[str, Any]) -> Iterator[str]:
     """Entries of the config with a value that transformers does not know, and ignores or refuses."""
     model_type = str(config.get("model_type", ""))
     positions, problem = config.get(POSITIONS), config.get("problem_type")
-    if positions not in (None, "absolute") and model_type not in ROTARY_TYPES:
+    if positions not in (None, "absolute") and model_type not in NO_TABLE_TYPES:
         yield (
             f"Its config sets {POSITIONS} to {_value(positions)}, which transformers' class of {model_type} does not "
             "read; the numbers are those of the class's own positions."

@@ -16,7 +16,8 @@ from bertviz_core.isolation.config_trials import config_trial
 from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries, described
-from bertviz_core.lazy_imports import import_libraries, torch, transformers
+from bertviz_core.lazy_imports import torch, transformers
+from bertviz_core.models.own import own_classes, own_configs
 from bertviz_core.models.recording import remove_hooks
 from bertviz_core.settings import changed, terms_of
 from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
@@ -161,8 +162,7 @@ def task_class(task: str) -> Any:
     name = {**TASK_CLASSES, **OTHER_CLASSES}.get(task)
     if name is None:
         raise UnsupportedModelError(f"No task {quoted(task, 40)} found; the tasks are {', '.join(TASKS)}.")
-    import_libraries()
-
+    own_classes()
     return getattr(transformers, name)
 
 
@@ -187,7 +187,7 @@ def quietly() -> Iterator[None]:
 
 def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrainedConfig":
     """The config object for a config.json, without entries that name a file, a repository or code."""
-    import_libraries()
+    own_configs()
 
     check_entries(name, config, terms_of(config))
     if config["model_type"] not in transformers.CONFIG_MAPPING:

@@ -33,6 +33,7 @@ from bertviz_core.isolation.regular_files import (
 )
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.models import catalog
+from bertviz_core.models.authors_code import translated
 from bertviz_core.models.catalog import (
     BUNDLED,
     EXAMPLE_TASK,
@@ -64,6 +65,7 @@ from bertviz_core.models.safetensors.folder import (
     SINGLE_FILE,
     listed_tensors,
     no_model_folder,
+    read_header,
     read_json,
     weight_files,
 )
@@ -359,7 +361,7 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     inside = encoder_folder(folder)
     if not present(inside, CONFIG_FILE):
         raise CheckpointError(no_model_folder(folder))
-    config = read_json(inside, CONFIG_FILE)
+    config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)
     source = ModelSource(
@@ -469,6 +471,7 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
         raise with_suggestion(error, name, local_names(settings)) from error
     if file == ADAPTER_CONFIG:
         return _remote_adapter(name, config, commit, settings, base, whole_only)
+    config = dict(translated(name, config, tuple))
     check_config(name, config, settings)
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
@@ -493,6 +496,10 @@ def _digest(folder: Path) -> str:
     files = sorted(path for path in folder.iterdir() if path.suffix in DIGESTED)
     stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]
+
+
+def _tensor_names(folder: Path) -> tuple[str, ...]:
+    return tuple(tensor.name for tensor in read_header(folder).tensors) if _readable_weights(folder) else ()
 
 
 def _readable_weights(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
 from tests.trace.test_families import TOLERANCE, TRACED, WITHOUT_MAPS, own_maps
 
 WITH_TERMS = {"deberta", "deberta-v2", "lilt", "mpnet", "roformer", "xlnet"}
-ROTARY = {"eurobert", "jina_embeddings_v3", "modernbert", "nomic_bert"}
+ROTARY = {"eurobert", "gte", "jina_embeddings_v3", "modernbert", "nomic_bert"}
 MAPPED = tuple(name for name in TRACED if name not in WITHOUT_MAPS)
 
 
@@ -88,7 +88,7 @@ def test_terms_beside_the_product_are_named_and_only_where_there_are_some(name: 
     for cell in cells(name):
         score = cell.score
         assert score.is_remainder == (name in WITH_TERMS)
-        if name in WITH_TERMS or name in ("t5", "mt5", "umt5"):
+        if name in WITH_TERMS or name in ("jina_bert", "t5", "mt5", "umt5"):
             assert score.added_name not in ("", "mask")
             assert score.added_peak > 1e-2
         else:

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from bertviz_core.models.own import own_classes
+
+own_classes()
+
 COMMON: dict[str, Any] = {
     "vocab_size": 67,
     "hidden_size": 8,
@@ -44,7 +48,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "d_head": 4,
         "d_inner": 22,
     },
+    "gte": COMMON,
     "ibert": ROBERTA_LIKE,
+    "jina_bert": {**COMMON, "position_embedding_type": "alibi", "feed_forward_type": "geglu", "qk_post_norm": True},
     "layoutlm": {**COMMON, "max_2d_position_embeddings": 53},
     "longformer": {**ROBERTA_LIKE, "attention_window": 4},
     "luke": {**ROBERTA_LIKE, "entity_vocab_size": 13, "entity_emb_size": 6},

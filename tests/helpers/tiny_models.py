@@ -12,6 +12,10 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+from bertviz_core.models.own import own_classes
+
+own_classes()
+
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = ("i", "love", "my", "pet", "python", "the", "language", "bank", "river", "##s", "##on", "py", "##th", ".", ",")
 FILLERS = tuple(f"w{index}" for index in range(17))
@@ -94,7 +98,9 @@ FAMILIES: Mapping[str, Tiny] = {
         without=("num_hidden_layers", "max_position_embeddings"),
     ),
     "gpt2": Tiny({"n_embd": HIDDEN, "n_layer": LAYERS, "n_head": HEADS, "n_inner": INTERMEDIATE}),
+    "gte": Tiny({"rope_parameters": {"rope_type": "linear", "rope_theta": 20_000.0, "factor": 1.5}}),
     "ibert": ROBERTA,
+    "jina_bert": Tiny({"position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
     "jina_embeddings_v3": Tiny(),
     "layoutlm": Tiny({"max_2d_position_embeddings": 11}),
     "lilt": Tiny({"channel_shrink_ratio": 2, "max_2d_position_embeddings": 11}, pad=1),

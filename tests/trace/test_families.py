@@ -22,7 +22,8 @@ from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS,
 REFUSED = {"canine", "funnel"}
 RECORDED = {
     "albert", "bart", "bert", "bert-generation", "camembert", "data2vec-text", "distilbert", "electra", "ernie", "esm",
-    "eurobert", "gpt2", "jina_embeddings_v3", "layoutlm", "markuplm", "mobilebert", "modernbert", "mt5", "nomic_bert",
+    "eurobert", "gpt2", "gte", "jina_bert",
+    "jina_embeddings_v3", "layoutlm", "markuplm", "mobilebert", "modernbert", "mt5", "nomic_bert",
     "roberta", "roberta-prelayernorm", "roc_bert", "splinter", "t5", "umt5", "xlm-roberta", "xlm-roberta-xl", "xmod",
 }  # fmt: skip
 WITHOUT_MAPS = {"fnet", "mra", "yoso"}

@@ -20,9 +20,10 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.lazy_imports import import_libraries, torch, transformers
+from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.catalog import entries
 from bertviz_core.models.families import FAMILIES
+from bertviz_core.models.own import CONFIGS, own_classes
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
     TASK_CLASSES,
@@ -60,11 +61,11 @@ LITERAL_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 def library_table() -> dict[str, Any]:
     """The table: rows of all text models, facts about single classes, and the names of other types."""
-    import_libraries()
+    own_classes()
 
     types: dict[str, dict[str, Any]] = {}
     classes: dict[str, dict[str, Any]] = {}
-    for model_type in sorted(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES):
+    for model_type in sorted({*transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES, *CONFIGS}):
         known = model_type in FAMILIES or not TEXT_TASKS.isdisjoint(_tasks(model_type))
         if known and (row := model_type_row(model_type)) is not None:
             types[model_type] = row
@@ -101,7 +102,7 @@ def entry_kinds_table() -> dict[str, Any]:
     i: integer, f: number, b: boolean, s: text, d: object, l: list, I: list of integers, S: list of texts. Entries that
     may have any type, or one that JSON does not have, are left out.
     """
-    import_libraries()
+    own_classes()
 
     common = typing.get_type_hints(
         transformers.PreTrainedConfig, {**vars(transformers.configuration_utils), "torch": torch}
@@ -162,13 +163,10 @@ def _letters(annotation: Any) -> str:
 
 def model_type_row(model_type: str) -> dict[str, Any] | None:
     """The row of a model type; None if transformers has no base class for it."""
-    import_libraries()
+    own_classes()
 
     name = _base_class(model_type)
-    base: Any = getattr(transformers, name, None)
-    config_class = getattr(
-        transformers, transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, ""), None
-    )
+    base, config_class = _named(name), _config_class(model_type)
     if config_class is None or base is None or not _is_model_class(base):
         return None
     with BUILD_LOCK, quietly():  # transformers warns about its own defaults
@@ -193,10 +191,10 @@ def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
 
     tied maps an alias to the parameter whose values it shares.
     """
-    import_libraries()
+    own_classes()
 
     base_name = _base_class(model_type)
-    base: Any = getattr(transformers, base_name, None)
+    base = _named(base_name)
     rows = {}
     for name, model_class in _classes(model_type).items():
         row: dict[str, Any] = {"tied": _ties(model_class), "renames": _renames(name, model_type)}
@@ -217,7 +215,7 @@ def model_type_tensors(model_type: str) -> dict[str, Any]:
     the number of such names and their shape; choices are entries that may decide which there are; classes holds for
     each other class what it has beside the base model, and what it has not of it.
     """
-    import_libraries()
+    own_classes()
 
     classes, base_name = _classes(model_type), _base_class(model_type)
     base_class: Any = classes[base_name]
@@ -271,15 +269,26 @@ def _classes(model_type: str) -> dict[str, Any]:
     """Name -> class, for the classes of a type and those beside its base class."""
     found = [getattr(transformers.models.auto.modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
     base_name = _base_class(model_type)
-    base: Any = getattr(transformers, base_name, None)
+    base = _named(base_name)
     beside = getattr(sys.modules[base.__module__], "__all__", ()) if _is_model_class(base) else ()
     named = sorted({base_name, *beside, *(name for names in found for name in _several(names))})
-    classes = {name: getattr(transformers, name, None) for name in named}
+    classes = {name: _named(name) for name in named}
     return {name: each for name, each in classes.items() if _is_model_class(each)}
 
 
 def _base_class(model_type: str) -> str:
-    return _several(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+    own = CONFIGS.get(model_type, "").replace("Config", "Model")
+    return own or _several(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+
+
+def _named(name: str) -> Any:
+    """The class of transformers, or of Inside BERT's own, with a name; None if there is none."""
+    return getattr(transformers, name, own_classes().get(name))
+
+
+def _config_class(model_type: str) -> Any:
+    name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, "")
+    return transformers.CONFIG_MAPPING[model_type] if model_type in CONFIGS else getattr(transformers, name, None)
 
 
 def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -296,9 +305,7 @@ def _lines(rows: Mapping[str, Any]) -> bytes:
 
 def _tasks(model_type: str) -> list[str]:
     """The tasks for which transformers has a class of this type."""
-    config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, "")
-    config_class = getattr(transformers, config_name, None)
-    return [task for task in TASK_CLASSES if knows(task_class(task), config_class)]
+    return [task for task in TASK_CLASSES if knows(task_class(task), _config_class(model_type))]
 
 
 def _defaults(config_class: Any) -> dict[str, Any]:
@@ -319,7 +326,10 @@ def _renames(*identifiers: str) -> list[dict[str, Any]]:
     rows = []
     for step in steps:
         operations = [type(operation) for operation in getattr(step, "operations", [])]
-        if type(step) is transformers.core_model_loading.WeightRenaming:
+        removed = getattr(step, "prefix_to_remove", None)
+        if removed and not step.model_prefix:
+            rows.append({"from": [rf"^{removed}\."], "to": [f"{_named(identifiers[0]).base_model_prefix}."]})
+        elif type(step) is transformers.core_model_loading.WeightRenaming:
             rows.append({"from": list(step.source_patterns), "to": list(step.target_patterns)})
         elif operations == [transformers.core_model_loading.Chunk] and len(step.source_patterns) == 1:
             axis = step.operations[0].dim

@@ -30,16 +30,26 @@ PRE_NORM = {
 """Families with the norm first, according to their papers or cards."""
 OTHER_ORDERS = {"gemma2": "norms on both sides", "gpt_neox": "parallel", "mobilebert": ""}
 GATED = {
-    *("eurobert", "gemma2", "llama", "mistral", "modernbert", "modernbert-decoder", "mt5", "nomic_bert", "qwen2"),
-    "umt5",
+    *("eurobert", "gemma2", "gte", "jina_bert", "llama", "mistral", "modernbert", "modernbert-decoder", "mt5"),
+    *("nomic_bert", "qwen2", "umt5"),
 }
 SCALED_BEFORE = {"esm", "opt"}
 """Families that scale the queries themselves, and pass the factor 1."""
 ROTARY = {
-    *("eurobert", "gemma2", "gpt_neox", "jina_embeddings_v3", "llama", "mistral", "modernbert", "modernbert-decoder"),
+    *(
+        "eurobert",
+        "gemma2",
+        "gpt_neox",
+        "gte",
+        "jina_embeddings_v3",
+        "llama",
+        "mistral",
+        "modernbert",
+        "modernbert-decoder",
+    ),
     *("nomic_bert", "qwen2", "roformer", "starcoder2"),
 }
-RELATIVE = {"bloom", "deberta", "deberta-v2", "funnel", "lilt", "mpnet", "mt5", "t5", "umt5", "xlnet"}
+RELATIVE = {"bloom", "deberta", "deberta-v2", "funnel", "jina_bert", "lilt", "mpnet", "mt5", "t5", "umt5", "xlnet"}
 SHORTENS = {"canine", "funnel"}
 
 

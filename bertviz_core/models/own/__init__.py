@@ -1,0 +1,43 @@
+"""Classes of Inside BERT's own, for families that transformers lacks, since their code is their author's."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from bertviz_core.lazy_imports import import_libraries, transformers
+
+CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig"}
+"""Model type, which is also the name of its module here -> its config class."""
+AUTO_CLASSES: Mapping[str, str] = {
+    "Model": "AutoModel",
+    "ForMaskedLM": "AutoModelForMaskedLM",
+    "ForQuestionAnswering": "AutoModelForQuestionAnswering",
+    "ForSequenceClassification": "AutoModelForSequenceClassification",
+    "ForTokenClassification": "AutoModelForTokenClassification",
+}
+"""End of the name of a class -> the auto class that is to know it."""
+
+
+@cache
+def own_configs() -> Mapping[str, Any]:
+    """Model type -> config class; imports transformers, which knows them from then on."""
+    import_libraries()
+    module = import_module(f"{__name__}.configs")
+    classes = {model_type: getattr(module, name) for model_type, name in CONFIGS.items()}
+    for model_type, config_class in classes.items():
+        transformers.AutoConfig.register(model_type, config_class, exist_ok=True)
+    return classes
+
+
+@cache
+def own_classes() -> Mapping[str, Any]:
+    """Name -> model class; imports torch and transformers, whose auto classes know them from then on."""
+    classes = {}
+    for model_type, config_class in own_configs().items():
+        module, stem = import_module(f"{__name__}.{model_type}"), CONFIGS[model_type].removesuffix("Config")
+        for name in module.__all__:
+            auto_class = getattr(transformers, AUTO_CLASSES[name.removeprefix(stem)])
+            classes[name] = getattr(module, name)
+            auto_class.register(config_class, classes[name], exist_ok=True)
+    return classes
