@@ -193,6 +193,12 @@ def encoder_only_notice(config: "transformers.PreTrainedConfig") -> tuple[str, .
     return ("Of this encoder-decoder model only the encoder is run.",) if config.is_encoder_decoder else ()
 
 
+def text_part_notice(model_type: str) -> tuple[str, ...]:
+    """A notice that of a model of texts and images the part that reads texts is run."""
+    part = family(model_type).text_part
+    return (f"Of this model of texts and images only {quoted(part)}, which reads texts, is run.",) if part else ()
+
+
 def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
     """A notice if the file contains tensors of the base model that its class does not use.
 
@@ -325,6 +331,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         notices = (
             *source.notices,
             *encoder_only_notice(config),
+            *text_part_notice(source.model_type),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
@@ -340,7 +347,8 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         model=model.eval(),
         device=device,
         dtype=dtype,
-        has_pooler=not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None,
+        has_pooler=family(source.model_type).makes_vectors
+        or (not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None),
         attention_source=attention_source,
         notices=notices,
     )
@@ -349,13 +357,17 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
 def _text_encoder(
     source: ModelSource, whole: "transformers.PreTrainedModel", config: "transformers.PreTrainedConfig"
 ) -> "transformers.PreTrainedModel":
-    """The part that is run: the encoder of an encoder-decoder model, otherwise the whole model."""
-    model: Any = whole.get_encoder() if config.is_encoder_decoder else whole
+    """The part that is run: the encoder of an encoder-decoder model, the text tower of CLIP, or the whole model."""
+    row = family(source.model_type)
+    model: Any = whole.get_encoder() if config.is_encoder_decoder else whole.get_submodule(row.text_part)
     if not isinstance(model, transformers.PreTrainedModel):
         raise UnsupportedModelError(
             f"The encoder of {source.name!r} ({source.model_type}) cannot be run by itself: transformers has no class "
             "for it. Its parameters and modules can be looked at."
         )
+    inside = row.projection.rpartition(".")[2]
+    if hasattr(model, inside):  # it maps the sentence vector (sentences.plan), and the layers have one width without it
+        model.register_module(inside, torch.nn.Identity())
     return model
 
 

@@ -47,9 +47,11 @@ def forward(
             raise OutOfMemoryError(
                 f"A text is too long for the memory of {where} ({first_line(error)}); give a shorter one."
             ) from error
+        # What Python says of a missing image ("'NoneType' object has no attribute 'shape'") tells a reader nothing.
+        why = "" if isinstance(error, AttributeError | TypeError) else f": {first_line(error).rstrip('.')}"
         raise UnsupportedModelError(
-            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error).rstrip('.')}. It "
-            "needs more than a text, or its config does not fit its class; choose another model."
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone{why}. It needs more than a text, "
+            "such as an image, or its config does not fit its class; choose another model."
         ) from error
     if not isinstance(output, Mapping):
         raise UnsupportedModelError(
