@@ -157,8 +157,8 @@ def _attention_maps(facts: ModelFacts, model_type: str) -> Capability:
         return Capability("Attention maps", "none", words)
     if facts.sinks:
         words = (
-            "Heads also attend to a learned sink beside the tokens, so query and key alone do not give the weights. "
-            "Maps of the family's own code are shown where each row sums to 1."
+            "Heads also attend to a learned sink, which has a score and no value: it is a column of its own beside the "
+            "tokens, and with it each row sums to 1."
         )
         return Capability("Attention maps", "with a learned sink", words)
     if facts.recorded:

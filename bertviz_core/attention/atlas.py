@@ -16,12 +16,15 @@ from bertviz_core.attention.maps import (
     attention_block,
     attention_rollout,
     attention_rows,
+    draws_sink,
     head_batches,
     key_norms,
     require_attention,
     row_source,
     row_tiles,
     select_entries,
+    shown_axes,
+    with_sink,
 )
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, HeadMeasure, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.errors import Progress, no_progress
@@ -59,7 +62,8 @@ def attention_atlas(
         heads = 1
     if options.weights == "rollout" and layer_maps is None:
         layer_maps = attention_rollout(trace)
-    rows, columns = (pool_starts(int(shown.sum()), max_side) for shown in (selection.queries, selection.keys))
+    axes = shown_axes(trace, selection, options)
+    rows, columns = (pool_starts(len(axis), max_side) for axis in axes)
     thumbnails = np.empty((layers, heads, len(rows), len(columns)), dtype=np.float32)
     measures = np.empty((layers, heads, len(MEASURES)), dtype=np.float32)
     for layer, batch in product(range(layers), head_batches(heads, len(trace.tokens))):
@@ -67,10 +71,9 @@ def attention_atlas(
         source = row_source(trace, layer, source_heads, None if layer_maps is None else layer_maps[layer])
         norms = key_norms(trace, source_heads, options, None if value_norms is None else value_norms[layer])
         thumbnails[layer, batch], measures[layer, batch] = _thumbnails_and_measures(
-            trace, selection, source, norms, max_side
+            trace, selection, source, norms, max_side, draws_sink(trace, options)
         )
         _report(progress, layer, batch, measures.shape)
-    axes = (selection.shown(selection.queries), selection.shown(selection.keys))
     return AttentionAtlas(options, *axes, thumbnails, rows, columns, _head_measures(measures))
 
 
@@ -126,7 +129,12 @@ def max_pool(cells: Float[np.ndarray, "rows columns"], side: int, axis: int) -> 
 
 
 def _thumbnails_and_measures(
-    trace: Trace, selection: MapSelection, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
+    trace: Trace,
+    selection: MapSelection,
+    source: RowSource,
+    norms: Float[np.ndarray, "heads seq"] | None,
+    side: int,
+    sink: bool,
 ) -> tuple[Float[np.ndarray, "heads rows columns"], Float[np.ndarray, "heads measures"]]:
     """Thumbnails and measures of consecutive heads; columns are pooled per tile, rows at the end."""
     narrow: list[list[np.ndarray]] = []
@@ -136,11 +144,12 @@ def _thumbnails_and_measures(
         block = source(tokens)
         scales = [None] * len(block) if norms is None else norms
         distances = token_distances(selection.starts[entries][selection.queries[entries]], keys)
-        maps = [selection.apply(rows, entries, scale)[0] for rows, scale in zip(block, scales, strict=True)]
+        parts = [selection.apply(rows, entries, scale) for rows, scale in zip(block, scales, strict=True)]
+        maps = [with_sink(*part) if sink else part[0] for part in parts]
         sums.append([measure_sums(cells, distances, trace.tokens.special[keys]) for cells in maps])
         narrow.append([max_pool(cells, side, axis=1) for cells in maps])
     thumbnails = [max_pool(np.concatenate(pieces), side, axis=0) for pieces in zip(*narrow, strict=True)]
-    shape = int(selection.queries.sum()), len(keys)
+    shape = int(selection.queries.sum()), len(keys) + sink
     measures = [mean_measures(head_sums, *shape) for head_sums in np.sum(sums, axis=0)]
     return np.array(thumbnails), np.array(measures)
 
@@ -153,12 +162,13 @@ def token_distances(queries: Int[np.ndarray, " rows"], keys: Int[np.ndarray, " c
 
 def measure_sums(
     cells: Float[np.ndarray, "rows columns"],
-    distances: Float[np.ndarray, "rows columns"],
-    special: Bool[np.ndarray, " columns"],
+    distances: Float[np.ndarray, "rows tokens"],
+    special: Bool[np.ndarray, " tokens"],
 ) -> Float[np.ndarray, " measures"]:
     """Sums of the four measures over some rows of a map; the cells of a row are taken as shares of their sum.
 
     Args:
+        cells: they may have one more column, the share of the attention sink.
         distances: of every query to every key, in tokens.
     """
     total = cells.sum(axis=1, keepdims=True)
@@ -166,6 +176,7 @@ def measure_sums(
     logs = np.maximum(shares, SMALLEST_PROBABILITY)
     np.log(logs, out=logs)
     entropy = -np.einsum("ij,ij->i", shares, logs).sum(dtype=np.float64)
+    shares = shares[:, : distances.shape[1]]
     distance = np.einsum("ij,ij->i", shares, distances).sum(dtype=np.float64)
     diagonal = np.einsum("ij,ij->i", shares, (distances == 0).astype(np.float32)).sum(dtype=np.float64)
     on_special = np.einsum("ij,j->i", shares, special.astype(np.float32)).sum(dtype=np.float64)
@@ -206,25 +217,26 @@ def head_profile(trace: Trace) -> Float[np.ndarray, "measures layers heads"]:
     Entropy in nats, distance in tokens; the others are shares of a row, 0 to 1: what lies on the special token at the
     very front ([CLS]), on all other special tokens ([SEP]), on the token before, on the one after, on the token itself.
     A token with none before or after it counts with 0 there. Entropy, distance and diagonal are those of an atlas, and
-    its special share is the sum of the first two shares.
+    its special share is the sum of the first two shares. An attention sink counts as in an atlas.
     """
     require_attention(trace)
     seq, special = len(trace.tokens), trace.tokens.special
-    heads = trace.num_attention_heads
+    heads, keys = trace.num_attention_heads, seq + (trace.sinks is not None)
     profile = np.empty((len(PROFILE_MEASURES), trace.num_hidden_layers, heads), dtype=np.float32)
     for layer in range(trace.num_hidden_layers):
         for batch in head_batches(heads, seq):
             sums = np.zeros((batch.stop - batch.start, len(PROFILE_MEASURES)))
             for tile in row_tiles(seq):
                 block = attention_block(trace, layer, batch, tile)
+                block = block if trace.sinks is None else with_sink(block)
                 distances = token_distances(np.arange(tile.start, tile.stop), np.arange(seq))
                 sums += np.stack([_profile_sums(rows, distances, tile.start, special) for rows in block])
-            profile[:, layer, batch] = np.stack([mean_measures(each, seq, seq) for each in sums], axis=1)
+            profile[:, layer, batch] = np.stack([mean_measures(each, seq, keys) for each in sums], axis=1)
     return profile
 
 
 def _profile_sums(
-    rows: Float[np.ndarray, "rows seq"],
+    rows: Float[np.ndarray, "rows columns"],
     distances: Float[np.ndarray, "rows seq"],
     start: int,
     special: Bool[np.ndarray, " seq"],
@@ -232,5 +244,6 @@ def _profile_sums(
     """Sums over consecutive queries, starting at `start`."""
     entropy, distance, on_special, diagonal = measure_sums(rows, distances, special)
     first = float(rows[:, 0].sum(dtype=np.float64)) if special[:1].any() else 0.0
+    rows = rows[:, : len(special)]
     before, after = (float(np.trace(rows, start + step, dtype=np.float64)) for step in (-1, 1))
     return np.array([entropy, distance, first, on_special - first, before, after, diagonal])

@@ -41,7 +41,7 @@ def npz_bytes(maps: Maps, trace: Trace) -> bytes:
 
     attention (layers, heads, queries, keys) float32; hidden_share (layers, heads, queries), the share of each row
     on keys that are not shown; query_tokens and key_tokens; query_positions and key_positions, of the first token of
-    each entry; about, the metadata as JSON.
+    each entry, -1 for the attention sink; about, the metadata as JSON.
     """
     first, target = maps[0][0], io.BytesIO()
     np.savez_compressed(
@@ -60,9 +60,9 @@ def npz_bytes(maps: Maps, trace: Trace) -> bytes:
 def parquet_bytes(maps: Maps, trace: Trace) -> bytes:
     """A Parquet file with a row for each weight: layer, head, query, key, query_token, key_token, weight.
 
-    Query and key are positions in the input, those of the first token if words are merged. The head is null for rollout
-    and value zeroing. The metadata is stored as JSON in the schema, under "inside_bert". Each layer is a row group, so
-    that only one is in memory.
+    Query and key are positions in the input, those of the first token if words are merged; -1 is the attention sink.
+    The head is null for rollout and value zeroing. The metadata is stored as JSON in the schema, under "inside_bert".
+    Each layer is a row group, so that only one is in memory.
     """
     first = maps[0][0]
     queries, keys = len(first.queries), len(first.keys)
@@ -102,4 +102,4 @@ def parquet_bytes(maps: Maps, trace: Trace) -> bytes:
 
 
 def _positions(axis: Axis) -> np.ndarray:
-    return np.array([positions[0] for positions in axis.positions], dtype=np.int32)
+    return np.array([positions[0] if positions else -1 for positions in axis.positions], dtype=np.int32)

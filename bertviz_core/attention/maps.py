@@ -25,6 +25,8 @@ SIDES_RULE = (
 )
 PUNCTUATION_RULE = "Punctuation is what consists of nothing but Unicode punctuation (P) and symbols (S)."
 BYTE_LEVEL_SPACES, PIECE_SPACE = ("\u0120", "\u010a"), "\u2581"
+SINK = "sink"
+"""Label of the column of the attention sink."""
 SPACE, NEW_LINE = "\u2423", "\u21b5"
 """Labels of white space tokens."""
 
@@ -139,7 +141,8 @@ def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[
     """softmax(query key^T * scaling + mask) of one head (seq, seq), or of all heads of a layer (heads, seq, seq).
 
     Every row sums to 1: row i is how the new vector of token i is mixed from the values of all tokens (Vaswani et al.
-    2017, section 3.2.1). A masked key gets exactly 0.
+    2017, section 3.2.1). A masked key gets exactly 0. Of a model with attention sinks the rows lack the share of the
+    sink, which with_sink adds.
     """
     _check(trace, layer, head)
     if trace.attentions is not None:
@@ -205,21 +208,40 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
     # Several query heads may share a key head. The scaling goes to the query, of which there is less than of scores.
     shared = np.arange(heads.start, heads.stop) * len(key) // len(query)
     scaled, keys = query[heads, rows] * np.float32(trace.scaling[layer]), key[shared]
+    sink = layer_sink(trace, layer)
+    sink = None if sink is None else sink[heads, None, None]
     if mask is None:
-        return softmax(_products(scaled, keys))
+        return softmax(_products(scaled, keys), sink)
     allowed = mask[heads if len(mask) > 1 else slice(1), rows]
     if allowed.dtype != np.bool_:
         scores = _products(scaled, keys)
         scores += allowed
-        return softmax(scores)
+        return softmax(scores, sink)
     # In a local layer most keys are seen by none of these queries: only those between the first and last are computed.
     visible_keys = np.flatnonzero(allowed.any(axis=(0, 1)))
     window = slice(int(visible_keys[0]), int(visible_keys[-1]) + 1) if len(visible_keys) else slice(0, 0)
     probs = np.zeros((*scaled.shape[:2], len(trace.tokens)), dtype=np.float32)
     scores = _products(scaled, keys[:, window])
     np.copyto(scores, np.float32(-np.inf), where=~allowed[..., window])
-    probs[..., window] = softmax(scores)
+    probs[..., window] = softmax(scores, sink)
     return probs
+
+
+def layer_sink(trace: Trace, layer: int) -> Float[np.ndarray, " heads"] | None:
+    """The score of the attention sink of every head of a layer; None for a layer without one."""
+    return None if trace.sinks is None else trace.sinks[layer]
+
+
+def with_sink(
+    weights: Float[np.ndarray, "*rows columns"], hidden: Float[np.ndarray, "*rows"] | None = None
+) -> Float[np.ndarray, "*rows more"]:
+    """Rows of a model with attention sinks, with one more column: what they lack to 1 is the share of the sink.
+
+    Args:
+        hidden: what each row has on keys that are not among the columns.
+    """
+    left = 1 - weights.sum(axis=-1, dtype=np.float64) - (0 if hidden is None else hidden)
+    return np.concatenate((weights, np.clip(left, 0, 1)[..., None].astype(np.float32)), axis=-1)
 
 
 def _products(
@@ -235,22 +257,28 @@ def _products(
     return products
 
 
-def softmax(scores: Float[np.ndarray, "*rows seq"]) -> Float[np.ndarray, "*rows seq"]:
+def softmax(
+    scores: Float[np.ndarray, "*rows seq"], sink: Float[np.ndarray, "..."] | None = None
+) -> Float[np.ndarray, "*rows seq"]:
     """Softmax over the keys, in place; a fully masked row becomes 0.
 
     A piece of the size of a processor's cache at a time: a whole tile at once took a quarter longer at 8,192 tokens.
+
+    Args:
+        sink: a further score of every row that takes its share and is left out, of a shape like (heads, 1, 1).
     """
     seq = scores.shape[-1]
     cells = scores.reshape(prod(scores.shape[:-1]), seq)
     step = max(1, MAX_CACHED_CELLS // max(seq, 1))
+    sinks = np.broadcast_to(-np.inf if sink is None else sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
     for first in range(0, len(cells), step):
-        piece = cells[first : first + step]
-        peak = piece.max(axis=-1, keepdims=True, initial=-np.inf)
+        piece, further = cells[first : first + step], sinks[first : first + step]
+        peak = np.maximum(piece.max(axis=-1, keepdims=True, initial=-np.inf), further)
         peak[np.isneginf(peak)] = 0
         with np.errstate(invalid="ignore"):  # a row with an infinite score becomes NaN
             piece -= peak
         np.exp(piece, out=piece)
-        total = piece.sum(axis=-1, keepdims=True)
+        total = piece.sum(axis=-1, keepdims=True) + np.exp(further - peak)
         total[total == 0] = 1
         piece /= total
     return scores
@@ -451,9 +479,20 @@ def attention_map(
         for tokens, entries in selection.tiles()
     ]
     weights, hidden = tiles[0] if len(tiles) == 1 else map(np.concatenate, zip(*tiles, strict=True))
-    return AttentionMap(
-        layer, head, options, selection.shown(selection.queries), selection.shown(selection.keys), weights, hidden
-    )
+    if draws_sink(trace, options):
+        weights = with_sink(weights, hidden)
+    return AttentionMap(layer, head, options, *shown_axes(trace, selection, options), weights, hidden)
+
+
+def draws_sink(trace: Trace, options: MapOptions) -> bool:
+    """Whether maps have a last column for the attention sink, which only weights have: it has no value to weigh."""
+    return trace.sinks is not None and options.weights == "attention"
+
+
+def shown_axes(trace: Trace, selection: MapSelection, options: MapOptions) -> tuple[Axis, Axis]:
+    """Rows and columns that are shown, the sink as a column without a token."""
+    queries, keys = selection.shown(selection.queries), selection.shown(selection.keys)
+    return queries, Axis((*keys.labels, SINK), (*keys.positions, ())) if draws_sink(trace, options) else keys
 
 
 def row_source(

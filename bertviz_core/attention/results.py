@@ -42,7 +42,7 @@ class Axis:
     labels: tuple[str, ...]
     """The readable token (see bertviz_core.attention.maps.readable) or the word of each entry."""
     positions: tuple[tuple[int, ...], ...]
-    """Positions of the tokens of each entry."""
+    """Positions of the tokens of each entry; none for the attention sink, which may be the last key."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -52,7 +52,7 @@ class Axis:
 
         None if the axis has no entry of either text.
         """
-        places = [place for place, at in enumerate(self.positions) if second is not None and at[0] >= second]
+        places = [place for place, at in enumerate(self.positions) if second is not None and at and at[0] >= second]
         return places[0] if places and places[0] > 0 else None
 
 
@@ -106,6 +106,7 @@ class HeadMeasures:
     """Measures of every head, of its map as it is drawn; rollout and value zeroing have one column.
 
     The cells of a row are taken as shares p of their sum, i and j are the positions of the first tokens of their words.
+    An attention sink is a key of the entropy, has the distance 0, and is neither special nor the token itself.
     """
 
     entropy: Float[np.ndarray, "layers heads"]

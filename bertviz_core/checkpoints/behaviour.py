@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.maps import attention_block, head_batches, row_tiles
+from bertviz_core.attention.maps import attention_block, head_batches, row_tiles, with_sink
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.geometry import cosine
@@ -136,15 +136,20 @@ def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) ->
 def attention_divergences(
     first: Trace, second: Trace, layers: int, progress: Progress = no_progress
 ) -> Float[np.ndarray, "layers heads"]:
-    """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats."""
+    """Compute the Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats.
+
+    An attention sink is one of the keys; of a model without one it has no share.
+    """
     seq, heads = len(first.tokens), first.num_attention_heads
     if (seq, heads) != (len(second.tokens), second.num_attention_heads):
         raise ValueError(f"{seq} tokens, {heads} heads against {len(second.tokens)}, {second.num_attention_heads}")
-    divergences = np.zeros((layers, heads))
+    divergences, sinks = np.zeros((layers, heads)), first.sinks is not None or second.sinks is not None
     for layer in range(layers):
         for batch in head_batches(heads, seq, DIVERGENCE_CELLS):
             for rows in row_tiles(seq, cells=DIVERGENCE_CELLS):
                 one, two = (attention_block(trace, layer, batch, rows) for trace in (first, second))
+                if sinks:
+                    one, two = with_sink(one), with_sink(two)
                 divergences[layer, batch] += jensen_shannon(one, two).sum(axis=-1)
         progress(layer + 1, layers)
     return np.clip(divergences / max(seq, 1), 0, log(2)).astype(np.float32)

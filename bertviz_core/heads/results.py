@@ -56,11 +56,13 @@ class ScoreBreakdown:
     scores: Float[np.ndarray, " seq"]
     """The score of every key for this query."""
     weights: Float[np.ndarray, " seq"]
-    """softmax(scores), which sums to 1."""
+    """softmax(scores), which sums to 1 with the share of an attention sink."""
     model_weights: Float[np.ndarray, " seq"]
     """The same row of the attention map."""
     max_difference: float
     """Largest difference of the two rows."""
+    sink: float | None = None
+    """Score of the head's attention sink, which stands in the softmax beside those of the keys; None without one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

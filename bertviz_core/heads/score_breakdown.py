@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.maps import attention_rows, softmax
+from bertviz_core.attention.maps import attention_rows, layer_sink, softmax
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.projections import capture_layer_io
 from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
@@ -85,7 +85,8 @@ def break_down_cell(
     model_weights = attention_rows(trace, layer, head, slice(query_position, query_position + 1))[0]
     projections, run, vectors = heads or layer_heads(loaded, trace, layer)
     rows = score_rows(loaded, trace, layer, vectors, query_position)
-    weights = softmax(rows.scaled + rows.added)
+    sink = layer_sink(trace, layer)
+    weights = softmax(rows.scaled + rows.added, None if sink is None else sink[:, None])
     cell = _Cell(head, head // (projections.num_heads // len(projections.key)), query_position, key_position)
     return CellBreakdown(
         model=trace.model,
@@ -94,7 +95,7 @@ def break_down_cell(
         key_head=cell.key_head,
         query_position=query_position,
         key_position=key_position,
-        score=_score(projections, run, vectors, rows, cell, weights[head], model_weights),
+        score=_score(projections, run, vectors, rows, cell, weights[head], model_weights, sink),
         output=_head_output(trace, projections, run, vectors, cell, weights),
     )
 
@@ -170,6 +171,7 @@ def _score(
     cell: _Cell,
     weights: Float[np.ndarray, " seq"],
     model_weights: Float[np.ndarray, " seq"],
+    sink: Float[np.ndarray, " heads"] | None,
 ) -> ScoreBreakdown:
     head, key_head, i, j = cell
     query, key = vectors.query[head, i], vectors.key[key_head, j]
@@ -202,6 +204,7 @@ def _score(
         weights=_single(weights),
         model_weights=model_weights,
         max_difference=float(np.abs(weights - model_weights).max()),
+        sink=None if sink is None else float(sink[head]),
     )
 
 

@@ -23,6 +23,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import LFS_NBYTES, pointer_message, quoted
 
 CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE = "config.json", "adapter_config.json", "modules.json"
+GLINER_CONFIG = "gliner_config.json"
 TRAINER_FOLDER = re.compile(r"checkpoint-\d{1,15}")
 """Name that a trainer gives to the folder of a checkpoint."""
 MOST_ENTRIES, MOST_OFFERED = 100_000, 20
@@ -229,7 +230,7 @@ def saved_checkpoints(folder: Path) -> tuple[str, ...]:
 
 
 def _is_model(folder: Path) -> bool:
-    return any(is_own_file(folder, name) for name in (CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE))
+    return any(is_own_file(folder, name) for name in (CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE, GLINER_CONFIG))
 
 
 def _lower_name(path: Path) -> str:

@@ -88,6 +88,8 @@ class Journey(OfModel):
     """Why the attention is unknown, one sentence; "" if it is known or the model was not run."""
     words: tuple[tuple[int, int, str], ...] = ()
     """First position, number of tokens and text of each word of several tokens."""
+    sinks: bool = False
+    """Whether an attention sink takes a share of the rows of attention."""
 
     @property
     def layers(self) -> int:
@@ -133,7 +135,7 @@ class LayerOpening:
     thumbnails: Float[np.ndarray, "heads rows columns"]
     """Attention of every head; for a long text the largest weight of each block of neighbouring cells."""
     rows: Float[np.ndarray, "heads seq"]
-    """The token's row of attention in every head; each sums to 1."""
+    """The token's row of attention in every head; what one lacks to 1 is on the attention sink."""
     weighted: Float[np.ndarray, "heads seq"] | None
     """The same weights times the norm of the transformed value, as shares of their sum; None if unknown."""
     attention_output: Float[np.ndarray, " hidden"] | None

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.architecture.results import Architecture, Block, LayerFacts
-from bertviz_core.attention.maps import attention_block, attention_probs, head_batches, row_tiles
+from bertviz_core.attention.maps import attention_block, attention_probs, head_batches, row_tiles, with_sink
 from bertviz_core.errors import SupersededError
 from bertviz_core.heads.results import LayerRun
 from bertviz_core.hidden_states.geometry import cosine
@@ -420,7 +420,7 @@ def strongest_weights(trace: Trace, token: int) -> tuple[Int[np.ndarray, " layer
 def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
     """Compute the entropy of every token's row of attention in nats, mean over the heads of each layer.
 
-    It is 0 for a row with a single key, and log(seq) for a uniform row.
+    It is 0 for a row with a single key, and log(seq) for a uniform row; an attention sink is one of the keys.
     """
     seq, heads = len(trace.tokens), trace.num_attention_heads
     entropy = np.zeros((trace.num_hidden_layers, seq), dtype=np.float64)
@@ -428,6 +428,7 @@ def token_entropy(trace: Trace) -> Float[np.ndarray, "layers seq"]:
         for batch in head_batches(heads, seq):
             for rows in row_tiles(seq):
                 probs = attention_block(trace, layer, batch, rows)
+                probs = probs if trace.sinks is None else with_sink(probs)
                 logs = np.log(np.where(probs > 0, probs, 1))
                 entropy[layer, rows] -= np.einsum("hqk,hqk->q", probs, logs, dtype=np.float64)
     return (entropy / heads).astype(np.float32)

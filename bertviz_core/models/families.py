@@ -57,6 +57,15 @@ class Family:
     pooler_note: str = ""
     """How pre-training uses the pooler, one sentence."""
 
+    text_part: str = ""
+    """The module that reads texts, of a model that reads images, too; "" for the whole model. The rest is not run."""
+    projection: str = ""
+    """The module behind the last layer or the pooler that maps the sentence vector; it is no layer."""
+    makes_vectors: bool = False
+    """Whether its sentence vector is the pooler_output of that part, mapped by the projection (get_text_features)."""
+    pads: bool = False
+    """Whether every text is padded to all positions and the padding is attended to, as in training."""
+
     heads_compared: bool = False
     """Whether tests/trace/test_families.py compares every layer and head with the model's own attention, so that the
     comparison for a checkpoint may run after its first picture is shown."""
@@ -82,6 +91,7 @@ FAMILIES: Mapping[str, Family] = {
     "bloom": Family("bloom", fused="head by head"),
     "camembert": Family("CamemBERT", positions_behind_padding=True, heads_compared=True),
     "canine": Family("canine", own_softmax=True),
+    "clip": Family("CLIP", text_part="text_model", projection="text_projection", makes_vectors=True),
     "convbert": Family("ConvBERT", padding_acts="its convolutions reach over the edge of the text"),
     "dbrx": Family("DBRX", fused="one after the other"),
     "data2vec-text": Family("data2vec text", positions_behind_padding=True),
@@ -99,6 +109,10 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "distilbert": Family("DistilBERT", heads_compared=True),
     "electra": Family("ELECTRA", heads_compared=True),
+    "embedding_gemma2": Family(
+        "EmbeddingGemma 2", text_part="language_model", projection="language_model.embedding_projection"
+    ),
+    "embedding_gemma2_text": Family("EmbeddingGemma 2", projection="embedding_projection"),
     "ernie": Family(
         "ERNIE",
         constant_terms=(("embeddings.task_type_embeddings", 1),),
@@ -159,6 +173,7 @@ FAMILIES: Mapping[str, Family] = {
         embedding_note="A vector of the place in the page (XPath) is added; it is not part of this sum.",
     ),
     "megatron-bert": Family("Megatron-BERT", own_softmax=True),
+    "metaclip_2": Family("MetaCLIP 2", text_part="text_model", projection="text_projection", makes_vectors=True),
     "mobilebert": Family(
         "MobileBERT",
         parts=((r"^(output\.)?bottleneck", "other"),),
@@ -194,6 +209,10 @@ FAMILIES: Mapping[str, Family] = {
         embedding_note="A word's vector is a linear map of word, shape and pronunciation vectors put side by side.",
     ),
     "roformer": Family("RoFormer", own_softmax=True, score_terms="rotary positions of query and key"),
+    "siglip": Family("SigLIP", text_part="text_model", makes_vectors=True, pads=True),
+    "siglip2": Family("SigLIP 2", text_part="text_model", makes_vectors=True, pads=True),
+    "siglip2_text_model": Family("SigLIP 2 text", makes_vectors=True, pads=True),
+    "siglip_text_model": Family("SigLIP text", makes_vectors=True, pads=True),
     "splinter": Family("Splinter", own_softmax=True),
     "squeezebert": Family("SqueezeBERT", attention_maps="scores", own_softmax=True),
     "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),

@@ -128,6 +128,18 @@ NOT_NEEDED = ("contact_head.",)
 POOLER = "pooler."
 LOADING = Lock()
 """Held while the weights of a model are read, which may take long; other models may be built meanwhile (BUILD_LOCK)."""
+AUTHORS_SIZES = {
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+    "n_inner": "intermediate_size",
+}
+"""Name of a size in the code of some authors -> its name in transformers."""
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+JINA_V3 = (
+    "It is Jina embeddings v3 as its author's own code reads it, with LoRA matrices for each task; transformers reads "
+    "the converted copy, jinaai/jina-embeddings-v3-hf."
+)
 SPARE_NUMBERS = 10_000_000
 """Tolerance when the size of a config is compared with that of its files: the pooler of the largest model."""
 
@@ -138,12 +150,14 @@ def check_weights_complete(
     missing: Set[str],
     unexpected: Set[str],
     model: "transformers.PreTrainedModel",
+    config: Mapping[str, Any],
 ) -> None:
     """Check that the file has every parameter of the model but its pooler.
 
     Args:
         whole: the model as loaded.
         model: the part of it that is run.
+        config: its config.json.
     """
     used = {id(parameter) for parameter in model.parameters()}
     used_names = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
@@ -160,10 +174,46 @@ def check_weights_complete(
                 f"The names in the file of {name!r} {unknown}, so the file lacks {lacks} The load report has the "
                 "lines of Python that remove it."
             )
-        raise CheckpointError(
-            f"The file of {name!r} lacks {lacks} Check num_hidden_layers and model_type in config.json, and the load "
-            "report."
+        raise CheckpointError(f"The file of {name!r} lacks {lacks} {_cause(config, whole)}")
+
+
+def _cause(config: Mapping[str, Any], whole: "transformers.PreTrainedModel") -> str:
+    """Why a file may lack tensors that its config asks for, and what to do."""
+    title = type(whole).__name__
+    if unread := unread_sizes(whole.config):
+        return unread
+    if "lora_adaptations" in config:
+        return JINA_V3
+    experts = next((key for key in EXPERTS if isinstance(config.get(key), int) and config[key] > 1), "")
+    if experts and not any("expert" in key for key, _ in whole.named_parameters()):
+        return (
+            f"Its config has {experts} = {config[experts]}: its layers have experts, which the class {title} of "
+            "transformers lacks, so it can be run only by its author's own code, and none is run here."
         )
+    if config.get("auto_map"):
+        return (
+            f"Its config names code of its author's own (auto_map), which is never run here, and the class {title} of "
+            "transformers has other tensors than that code; look for a copy of the model that is converted to "
+            "transformers."
+        )
+    return "Check num_hidden_layers and model_type in config.json, and the load report."
+
+
+def unread_sizes(config: "transformers.PreTrainedConfig") -> str:
+    """A sentence about sizes under names that the config class does not read; "" if there are none."""
+    given = config.to_dict()
+    unread = {
+        name: own
+        for name, own in AUTHORS_SIZES.items()
+        if isinstance(given.get(name), int) and getattr(config, own, given[name]) != given[name]
+    }
+    if not unread:
+        return ""
+    found = ", ".join(f"{name} = {given[name]:,}" for name in unread)
+    return (
+        f"Its config.json has sizes under the names of its author's code ({found}), which {type(config).__name__} of "
+        f"transformers does not read; write them as {', '.join(unread.values())}."
+    )
 
 
 def _wrapper_prefix(lacking: Sequence[str], unexpected: Set[str]) -> str:
@@ -192,6 +242,12 @@ def _lacks_pooler(missing: Set[str]) -> bool:
 def encoder_only_notice(config: "transformers.PreTrainedConfig") -> tuple[str, ...]:
     """A notice that the decoder of an encoder-decoder model is not run."""
     return ("Of this encoder-decoder model only the encoder is run.",) if config.is_encoder_decoder else ()
+
+
+def text_part_notice(model_type: str) -> tuple[str, ...]:
+    """A notice that of a model of texts and images the part that reads texts is run."""
+    part = family(model_type).text_part
+    return (f"Of this model of texts and images only {quoted(part)}, which reads texts, is run.",) if part else ()
 
 
 def unused_tensors_notice(model: "transformers.PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
@@ -321,11 +377,12 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
             if attention_source == "recorded":
                 set_attention(model, register())
         missing = info["missing_keys"]
-        check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model)
+        check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model, source.config)
         drop_missing_pooler(model, missing)
         notices = (
             *source.notices,
             *encoder_only_notice(config),
+            *text_part_notice(source.model_type),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notices(source, settings),
             *not_finite_notice(model.named_parameters()),
@@ -341,7 +398,8 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         model=model.eval(),
         device=device,
         dtype=dtype,
-        has_pooler=not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None,
+        has_pooler=family(source.model_type).makes_vectors
+        or (not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None),
         attention_source=attention_source,
         notices=notices,
     )
@@ -350,13 +408,17 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
 def _text_encoder(
     source: ModelSource, whole: "transformers.PreTrainedModel", config: "transformers.PreTrainedConfig"
 ) -> "transformers.PreTrainedModel":
-    """The part that is run: the encoder of an encoder-decoder model, otherwise the whole model."""
-    model: Any = whole.get_encoder() if config.is_encoder_decoder else whole
+    """The part that is run: the encoder of an encoder-decoder model, the text tower of CLIP, or the whole model."""
+    row = family(source.model_type)
+    model: Any = whole.get_encoder() if config.is_encoder_decoder else whole.get_submodule(row.text_part)
     if not isinstance(model, transformers.PreTrainedModel):
         raise UnsupportedModelError(
             f"The encoder of {source.name!r} ({source.model_type}) cannot be run by itself: transformers has no class "
             "for it. Its parameters and modules can be looked at."
         )
+    inside = row.projection.rpartition(".")[2]
+    if hasattr(model, inside):  # it maps the sentence vector (sentences.plan), and the layers have one width without it
+        model.register_module(inside, torch.nn.Identity())
     return model
 
 
@@ -382,14 +444,15 @@ def _check_belongs(source: ModelSource, stored: int) -> None:
     if source.kind == "bundled":
         return
     with suppress(UnsupportedModelError):  # raised again where the class is chosen
-        base_class = _base_class(model_config(source.name, source.config))
+        config = model_config(source.name, source.config)
+        base_class = _base_class(config)
         task = ENCODER if base_class is transformers.AutoModelForTextEncoding else "base"
         skeleton = build_skeleton(source.name, source.config, task)
         needed = sum(each.numel() for each in skeleton.parameters())
         if needed > 2 * stored + SPARE_NUMBERS:
             raise CheckpointError(
                 f"The config of {source.name!r} asks for {needed:,} numbers, its files hold {stored:,}: they do not "
-                "belong together. Check the sizes in config.json."
+                f"belong together. {unread_sizes(config) or 'Check the sizes in config.json.'}"
             )
         widths = {path: getattr(module, "out_features", 0) for path, module in skeleton.named_modules()}
         widest = max(widths, key=lambda path: widths[path])
@@ -451,7 +514,8 @@ def with_weights(
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
     for tensor, stored, expected in sorted(info["mismatched_keys"]):
         shapes = f"{tuple(stored)} in the file and {tuple(expected)} by its config"
-        raise CheckpointError(f"The weights of {name!r} do not fit its config: {quoted(tensor)} is {shapes}.")
+        unread = f" {sentence}" if (sentence := unread_sizes(config)) else ""
+        raise CheckpointError(f"The weights of {name!r} do not fit its config: {quoted(tensor)} is {shapes}.{unread}")
     return model, info
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.isolation.regular_files import present
 from bertviz_core.models import catalog, sources
+from bertviz_core.models.gliner import ENCODER, is_gliner
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter, trained_class
 from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header, read_json
@@ -176,6 +177,8 @@ def file_renames(source: ModelSource) -> dict[str, str] | None:
     """
     facts = catalog.type_facts(source.model_type)
     named = saved_class(source.config)
+    if is_gliner(source.folder):
+        return {rf"^{re.escape(ENCODER)}": ""}
     if facts is None:
         return None
     own, usual = facts.of_class(named).prefix, facts.of_class(facts.base_class).prefix

@@ -12,6 +12,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE, MODULES_FILE, TRAINER_FOLDER, present
 from bertviz_core.models import catalog
 from bertviz_core.models.authors_code import IMPLEMENTED
+from bertviz_core.models.gliner import NOTICE, is_gliner
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.models.sentence_folder import (
     Modules,
@@ -83,6 +84,8 @@ def folder_notices(
         *_quantized(config),
         *_tokenizer_code(config, folder),
     ]
+    if is_gliner(folder):
+        sentences.append(NOTICE)
     if folder is not None and above is not None:
         sentences += [*_settings_code(folder, above), *foreign_modules(modules), *_adapter(folder, adapter)]
         sentences += _heads(above, modules, folder)

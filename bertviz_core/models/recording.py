@@ -53,6 +53,8 @@ class LayerRecord(NamedTuple):
     causal: bool
     """Whether a query attends only to keys up to its own position."""
     scaling: float
+    sink: "torch.Tensor | None"
+    """A learned score of every head that takes part in the softmax without a token or a value: the attention sink."""
 
 
 @runtime_checkable
@@ -126,6 +128,28 @@ def _alone(tensor: "torch.Tensor") -> "torch.Tensor":
     return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
 
 
+def _with_sink(
+    sink: "torch.Tensor",
+    query: "torch.Tensor",
+    key: "torch.Tensor",
+    value: "torch.Tensor",
+    mask: "torch.Tensor | None",
+    causal: bool,
+) -> "tuple[torch.Tensor, torch.Tensor, torch.Tensor]":
+    """Key, value and mask with the sink as one more key: key and value are 0, the mask adds its score."""
+    batch, heads, seq, _ = query.shape
+    keys = key.shape[2]
+    added = query.new_zeros(batch, heads, seq, keys)
+    if causal:
+        mask = torch.ones(seq, keys, dtype=torch.bool, device=query.device).tril()
+    if mask is not None:
+        mask = mask[..., :keys]
+        added = added.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else added + mask
+    added = torch.cat((added, sink.to(added).view(1, -1, 1, 1).expand(batch, heads, seq, 1)), dim=-1)
+    one_more = (0, 0, 0, 1)
+    return torch.nn.functional.pad(key, one_more), torch.nn.functional.pad(value, one_more), added
+
+
 def recording_attention(
     module: Any,
     query: "torch.Tensor",
@@ -135,26 +159,32 @@ def recording_attention(
     scaling: float | None = None,
     position_bias: "torch.Tensor | None" = None,
     is_causal: bool | None = None,
+    s_aux: "torch.Tensor | None" = None,
     **kwargs: Any,
 ) -> "tuple[torch.Tensor, torch.Tensor | None]":
     """The output of transformers' SDPA attention without weights; recorded and modified inside the blocks above.
 
     Without a mask every query attends to every key. transformers' own function would treat a module without an
     is_causal attribute (Splinter's) as causal then; here causal masks are always explicit.
+
+    Args:
+        s_aux: the attention sink, which transformers' own function ignores.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if unknown := unknown_arguments(kwargs):
         raise UnknownArgumentError(f"attention of {type(module).__name__} depends on {', '.join(unknown)}")
     records = _records.get()
+    causal = bool(is_causal) and attention_mask is None
     if records is not None:
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        causal = bool(is_causal) and attention_mask is None
         tensors = (_alone(query), _alone(key), _alone(value))
-        records.append(LayerRecord(*tensors, attention_mask, position_bias, causal, scale))
+        records.append(LayerRecord(*tensors, attention_mask, position_bias, causal, scale, s_aux))
     change = _change.get()
     if change is not None:
         value = change.value(value)
+    if s_aux is not None:
+        key, value, attention_mask = _with_sink(s_aux, query, key, value, attention_mask, causal)
     # output_attentions makes SDPA warn that it returns no maps; none are expected of this function.
     kwargs.pop("output_attentions", None)
     if position_bias is not None:

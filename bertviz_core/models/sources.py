@@ -51,6 +51,7 @@ from bertviz_core.models.catalog import (
     verify_bundled,
     with_suggestion,
 )
+from bertviz_core.models.gliner import encoder_config, is_gliner
 from bertviz_core.models.receipt import folder_notices
 from bertviz_core.models.safetensors.adapters.contents import merged_config, read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
@@ -359,9 +360,12 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     inside = encoder_folder(folder)
-    if not present(inside, CONFIG_FILE):
+    if is_gliner(inside):
+        config = dict(encoder_config(name, inside))
+    elif present(inside, CONFIG_FILE):
+        config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
+    else:
         raise CheckpointError(no_model_folder(folder))
-    config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)
     source = ModelSource(

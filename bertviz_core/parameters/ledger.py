@@ -19,6 +19,7 @@ from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, sources
 from bertviz_core.models.catalog import TypeFacts, type_tensors
+from bertviz_core.models.gliner import encoder_header
 from bertviz_core.models.local_files import fitted_adapter
 from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, REAL_NUMBERS, read_header, same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
@@ -264,7 +265,7 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
         return adapter_ledger(source, source.adapter, settings)
     if task is None and source.has_weights and source.folder is not None:
-        return stored_ledger(source.name, source.config, read_header(source.folder), source.folder)
+        return stored_ledger(source.name, source.config, encoder_header(source.folder), source.folder)
     if task is None and source.kind == "hub" and source.hub_id is not None:
         with suppress(HubError):  # the Hub became unreachable: use the config
             header = sources.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)

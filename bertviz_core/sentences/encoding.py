@@ -186,7 +186,8 @@ def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
     options: dict[str, Any] = {"return_attention_mask": False, "verbose": False}
     try:
         with tokenizer.lock:
-            encoding = backend(texts, truncation=limit is not None, max_length=limit, **options)
+            padding = "max_length" if tokenizer.pads else False
+            encoding = backend(texts, truncation=limit is not None, padding=padding, max_length=limit, **options)
             if not backend.is_fast:
                 check_ids(tokenizer.name, chain.from_iterable(encoding["input_ids"]))
             check_room(tokenizer, max(map(len, encoding["input_ids"]), default=0))

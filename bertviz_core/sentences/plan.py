@@ -13,14 +13,16 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.isolation.regular_files import MODULES_FILE, present
 from bertviz_core.models.catalog import BUNDLED, verify_bundled
+from bertviz_core.models.families import family
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.rerankers import LOGIT_SCORE, OF_HEAD, OF_TOKENS, OF_VECTORS, SCORES, module_config
-from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.safetensors.folder import read_header, read_json
+from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, encoder_settings, foreign_module, listed_modules
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
-from bertviz_core.sentences.pooling import dense_layer
+from bertviz_core.sentences.pooling import check_width, dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
@@ -95,11 +97,21 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
     modules = listed_modules(folder)
+    encoder = weights_folder(source, settings)
+    row = family(source.model_type)
+    projection = _projection(source, encoder, row.projection) if row.projection else ()
+    if modules is None and row.makes_vectors:
+        steps = ["pooler_output", *(["the model's projection"] if projection else [])]
+        reason = f"The model's own text vectors, those of get_text_features: {', '.join(steps)}."
+        return SentencePlan("pooler", dense=projection, reason=reason, from_checkpoint=True)
     if modules is None:
         reason = NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}")
-        return _with_convention(source, SentencePlan("mean", reason=reason))
-    encoder = weights_folder(source, settings)
-    reader, config = _ModuleReader(folder, encoder), sentence_config(folder, encoder)
+        return _with_convention(source, SentencePlan("mean", dense=projection, reason=reason))
+    output = "pooler_output" if row.makes_vectors else ""
+    reader, config = _ModuleReader(folder, encoder), sentence_config(folder, encoder, output=output)
+    reader.dense = list(projection)
+    if row.makes_vectors:
+        reader.pooling = "pooler"
     for class_name, module_folder in modules:
         reader.take(class_name, module_folder)
     plan = SentencePlan(
@@ -124,6 +136,17 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         notices=(*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
+
+
+def _projection(source: ModelSource, folder: Path, module: str) -> tuple[DenseLayer, ...]:
+    """The map of the model's class behind its last layer or pooler, read from its weights."""
+    name = f"{module}.weight"
+    stored = [each for each in read_header(folder).tensors if f".{each.name}".endswith(f".{name}")]
+    if not stored or len(stored[0].shape) != 2:
+        raise CheckpointError(f"The files of {source.name!r} lack the matrix {quoted(name)}, which makes its vectors.")
+    check_width(f"The module {quoted(module)}", stored[0].shape)
+    with TensorReader(folder) as reader:
+        return (DenseLayer(reader.read(stored[0]), None, "identity"),)
 
 
 def _with_convention(source: ModelSource, plan: SentencePlan) -> SentencePlan:
@@ -184,7 +207,11 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
 
 
 def sentence_config(
-    folder: Path, encoder: Path | None = None, task: str = OF_VECTORS, numbers: str = "vectors"
+    folder: Path,
+    encoder: Path | None = None,
+    task: str = OF_VECTORS,
+    numbers: str = "vectors",
+    output: str = "",
 ) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 
@@ -192,6 +219,7 @@ def sentence_config(
         encoder: the folder of the encoder; None for the same.
         task: what the encoder is run for, one of OUTPUTS.
         numbers: what is made of its output, vectors or scores.
+        output: the output of the model that is read; that of the task by default.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     length_config = encoder_settings(encoder or folder)
@@ -215,7 +243,7 @@ def sentence_config(
         lower_case=length_config.get("do_lower_case") is True,
         truncate_dim=_count(library_config.get("truncate_dim")),
         similarity=library_config.get("similarity_fn_name"),
-        notices=tuple(_not_followed(length_config, task, numbers)),
+        notices=tuple(_not_followed(length_config, task, numbers, output or OUTPUTS[task])),
     )
 
 
@@ -238,7 +266,7 @@ class _ModuleReader:
         if name == LOGIT_SCORE or (name == "Dense" and _output(self.folder, module_folder) == SCORES):
             self.notices.append(CROSS_ENCODER_NOTICE)
             return
-        if first and name == "Transformer":
+        if first and name in ("Transformer", "CLIPModel"):
             if module_folder != "." and self.encoder == self.folder:
                 self.notices.append(
                     f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside "
@@ -294,7 +322,7 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _not_followed(length_config: Mapping[str, Any], task: str, numbers: str) -> list[str]:
+def _not_followed(length_config: Mapping[str, Any], task: str, numbers: str, own_output: str) -> list[str]:
     """Describe unsupported settings of newer files that change the model's input or output."""
     notices = []
     own = length_config.get("transformer_task", task)
@@ -322,7 +350,6 @@ def _not_followed(length_config: Mapping[str, Any], task: str, numbers: str) -> 
         )
     output = length_config.get("modality_config")
     method = output.get("text") if isinstance(output, dict) else None
-    own_output = OUTPUTS[task]
     name = method.get("method_output_name", own_output) if isinstance(method, dict) else own_output
     if name != own_output:
         notices.append(f"The checkpoint reads the model's output {quoted(str(name))}, which is not offered here.")

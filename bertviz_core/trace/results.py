@@ -225,6 +225,9 @@ class Trace(OfModel):
     """Number format of the run; the arrays are always float32."""
     seconds: float
     """Duration of the run, including the conversion to NumPy."""
+    sinks: tuple[Float[np.ndarray, " heads"] | None, ...] | None = None
+    """The attention sink of every layer that has one: a learned score of each head that stands in the softmax beside
+    those of the keys, has no value, and so takes a share of every row; None for a model without sinks."""
 
     @property
     def num_hidden_layers(self) -> int:
@@ -240,7 +243,7 @@ class Trace(OfModel):
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays, shared ones counted once, and of the texts."""
-        groups = (self.query, self.key, self.value, self.masks, self.attentions)
+        groups = (self.query, self.key, self.value, self.masks, self.attentions, self.sinks)
         arrays = [array for group in groups if group is not None for array in group if array is not None]
         arrays += [self.hidden_states, self.tokens.input_ids]
         if self.pooler_output is not None:

@@ -44,6 +44,7 @@ class Rows(NamedTuple):
     value: tuple[Any, ...]
     masks: tuple[Any, ...]
     scaling: tuple[float, ...]
+    sinks: tuple[Any, ...] | None
 
 
 def to_numpy(tensor: "torch.Tensor", copy: bool = False) -> Any:
@@ -68,12 +69,14 @@ def recorded_rows(records: list[LayerRecord]) -> Rows:
         key = (id(record.mask), id(record.bias), record.causal)
         if key not in masks:
             masks[key] = _mask(record)
+    sinks = tuple(None if record.sink is None else to_numpy(record.sink, copy=True) for record in records)
     return Rows(
         query=tuple(to_numpy(record.query[0]) for record in records),
         key=tuple(to_numpy(record.key[0]) for record in records),
         value=tuple(to_numpy(record.value[0]) for record in records),
         masks=tuple(masks[id(record.mask), id(record.bias), record.causal] for record in records),
         scaling=tuple(record.scaling for record in records),
+        sinks=None if all(sink is None for sink in sinks) else sinks,
     )
 
 
@@ -380,6 +383,7 @@ def _trace(
         value=rows.value if rows else None,
         masks=rows.masks if rows else None,
         scaling=rows.scaling if rows else None,
+        sinks=rows.sinks if rows else None,
         attentions=maps,
         attention_source=source,
         attention_note=_attention_note(loaded, source),

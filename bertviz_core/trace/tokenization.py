@@ -94,6 +94,7 @@ KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens
 BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id")
 
 
+PADDED = "Each text is padded to {1:,} tokens, which {0} attends to as to any token: so it was trained."
 PADDING_ROW = "padding row"
 """Label of a row of the embedding table beyond the vocabulary."""
 
@@ -122,6 +123,8 @@ class TextTokenizer:
     """Maximum number of tokens without the tokenizer's model_max_length; None where that sets no limit."""
     find_template: Finder | None = None
     """Finds how a reranker has query and text joined; None where the tokenizer joins two texts."""
+    pads: bool = False
+    """Whether every text is padded to the maximum number of tokens."""
 
     @property
     def pair_template(self) -> PairTemplate | None:
@@ -188,7 +191,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     with tokenizer.lock:
         whole = _encode(tokenizer, text, pair, None)
         limit = tokenizer.limit.tokens
-        cut = limit is not None and len(whole["input_ids"]) > limit
+        cut = limit is not None and (tokenizer.pads or len(whole["input_ids"]) > limit)
         encoded = _encode(tokenizer, text, pair, limit) if cut else whole
     check_room(tokenizer, len(encoded["input_ids"]), pair is not None)
     if not encoded["input_ids"]:
@@ -350,6 +353,7 @@ def _encode(
             text,
             pair,
             truncation=limit is not None,
+            padding="max_length" if tokenizer.pads and limit is not None else False,
             max_length=limit,
             return_special_tokens_mask=True,
             return_attention_mask=False,
@@ -460,7 +464,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     owner = source.adapter.base if source.kind == "example" and source.adapter is not None else source
     if owner.kind == "bundled":
         verify_bundled(owner.name, TOKENIZER_NAMES)
-    config = model_config(source.name, source.config)
+    config = model_config(source.name, source.config).get_text_config()
     backend: Any
     by_file: Callable[[str, str | None], Sequence[str]] | None
     if settings.isolate_models and owner.kind not in ("bundled", "catalogue"):
@@ -473,6 +477,9 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         token_limit(config.to_dict(), length, settings.max_tokens) for length in (int(backend.model_max_length), UNSET)
     )
     notices = tokenizer_notice(source.name, receipt, source.own_tokenizer, OWN_TOKENIZER)
+    pads = family(source.model_type).pads
+    if pads:
+        notices = (*notices, PADDED.format(family(source.model_type).title, limit.tokens))
     return TextTokenizer(
         source.name,
         backend,
@@ -483,4 +490,5 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         notices,
         room=room,
         find_template=template_finder(source, settings, dict(backend.special_tokens_map)),
+        pads=pads,
     )

@@ -94,7 +94,9 @@ def text_of(tokens: Tokens, sequence: int) -> str:
 
 
 def _characters(tokens: Tokens, positions: Sequence[int]) -> tuple[int, int, int] | None:
-    """Sequence, start and end of neighbouring tokens; None for added ones."""
+    """Sequence, start and end of neighbouring tokens; None for added ones, no sequence for no token (a sink)."""
+    if not positions:
+        return -1, 0, 0
     spans = [span for place in positions if (span := covered(tokens, place)) is not None]
     sequence = tokens.sequence[positions[0]]
     if sequence is None or not spans:

@@ -174,6 +174,42 @@ def test_fewer_layers_in_the_config_are_told(bert: Path) -> None:
     assert len(hidden(bert, loaded)) == LAYERS
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Check num_hidden_layers and model_type"),
+        (
+            {"auto_map": {"AutoModel": "modeling_other.OtherModel"}},
+            r"code of its author's own \(auto_map\), which is never",
+        ),
+        (
+            {"num_experts": 8, "auto_map": {"AutoModel": "m.M"}},
+            "num_experts = 8: its layers have experts, which the class",
+        ),
+        ({"num_experts": 1}, "Check num_hidden_layers"),
+        ({"lora_adaptations": ["retrieval.query"], "auto_map": {"AutoModel": "m.M"}}, "jinaai/jina-embeddings-v3-hf"),
+        (
+            {"n_embd": HIDDEN, "n_layer": LAYERS},
+            "n_layer = 3.*BertConfig of transformers does not read.*num_hidden_layers",
+        ),
+    ],
+)
+def test_the_cause_of_lacking_tensors_is_named(bert: Path, changes: dict[str, Any], words: str) -> None:
+    set_config(bert, num_hidden_layers=LAYERS + 2, **changes)
+    with pytest.raises(CheckpointError, match=f"lacks 32 of the 87 tensors.*{words}"):
+        load(bert)
+
+
+def test_sizes_under_other_names_are_named_as_the_cause(bert: Path) -> None:
+    config = json.loads((bert / "config.json").read_text())
+    config["n_embd"], config["n_layer"] = config.pop("hidden_size"), config.pop("num_hidden_layers")
+    (bert / "config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        CheckpointError, match=r"n_embd = 12, n_layer = 3.*write them as hidden_size, num_hidden_layers\."
+    ):
+        load(bert)
+
+
 @pytest.mark.parametrize("name", ["embeddings.word_embeddings.weight", "encoder.layer.1.attention.self.query.weight"])
 def test_no_parameter_is_ever_random(bert: Path, name: str) -> None:
     rewrite(bert, lambda tensors: {key: value for key, value in tensors.items() if key != name})

@@ -104,7 +104,8 @@ class TraceResult(Result[Trace]):
     def attention(self, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
         """Return the attention probabilities of a head, [query, key], or of all heads of a layer, [head, query, key].
 
-        Every row sums to 1. Maps are computed on each call and not cached.
+        Every row sums to 1; of a model with attention sinks (gpt-oss) the rest to 1 is the share of the sink, which
+        `to_pandas` has as a column. Maps are computed on each call and not cached.
 
         Args:
             layer: index of the layer, zero-based.

@@ -28,8 +28,8 @@ from bertviz_core.checkpoints.load_report.results import (
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, UnsupportedModelError
 from bertviz_core.models import sources
 from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.gliner import encoder_header
 from bertviz_core.models.local_files import adapter_notices, weights_folder
-from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
@@ -218,7 +218,7 @@ def stored_header(source: ModelSource, settings: Settings) -> tuple[CheckpointHe
     """Return the header of a model's file and its folder; without one if it comes from the Hub by range requests."""
     try:
         folder = weights_folder(source, settings)
-        return read_header(folder), folder
+        return encoder_header(folder), folder
     except CheckpointError as error:
         if source.has_weights or source.hub_id is None:
             raise  # the file exists, or should, and cannot be read

@@ -161,6 +161,7 @@ def journey_payload(
         "stages": [asdict(stage) for stage in journey.stages],
         "layers": journey.layers,
         "heads": journey.heads,
+        "sinks": journey.sinks,
         "missing": journey.missing,
         "attention_note": journey.attention_note,
         "look": _colours(theme),

@@ -331,7 +331,7 @@ def no_model_folder(folder: Path) -> str:
         other = other_format(_names(folder))
     except OSError:
         other = ""
-    if other:
+    if other and not any(present(folder, name) for name in (SINGLE_FILE, INDEX_FILE)):
         return f"The folder {folder.name!r} has no {CONFIG_FILE}, and holds its weights only as {other}"
     if checkpoints := saved_checkpoints(folder):
         return (

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bertviz_core.attention.results import AttentionMap
+from bertviz_core.attention.results import AttentionMap, Axis
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.heads.results import BLOCKS, HeadProjections
@@ -81,10 +81,11 @@ def attention_faces(trace: Trace) -> Faces[AttentionMap]:
     """How the attention of a head of a run is shown: the keys with the largest weights for every query."""
 
     def lines(head_map: AttentionMap) -> list[str]:
-        weights, labels = head_map.weights, [printable_token(label) for label in head_map.keys.labels]
+        weights, axis = head_map.weights, zip(head_map.keys.labels, head_map.keys.positions, strict=True)
+        labels = [f"{key} {printable_token(label)}" if at else label for key, (label, at) in enumerate(axis)]
         count = min(STRONGEST_KEYS, len(labels))
         rows = [
-            (str(query), printable_token(label), *(f"{row[key]:.3f} {key} {labels[key]}" for key in best[:count]))
+            (str(query), printable_token(label), *(f"{row[key]:.3f} {labels[key]}" for key in best[:count]))
             for query, (label, row, best) in enumerate(
                 zip(head_map.queries.labels, weights, np.argsort(-weights, axis=1, kind="stable").tolist(), strict=True)
             )
@@ -100,14 +101,19 @@ def attention_faces(trace: Trace) -> Faces[AttentionMap]:
 
     def keys(head_map: AttentionMap) -> dict[str, Any]:
         words = head_map.options.words
+        weights, axis, sink = head_map.weights, head_map.keys, {}
+        if axis.positions[-1] == ():
+            weights, sink = weights[:, :-1], {"sink": weights[:, -1]}
+            axis = Axis(axis.labels[:-1], axis.positions[:-1])
         return {
             **fields(trace, "model model_type"),
             **fields(head_map, "layer head"),
             **fields(trace, "num_hidden_layers num_attention_heads"),
             "words": words,
-            "tokens": head_map.keys.labels if words else trace.tokens.tokens,
-            "positions": head_map.keys.positions,
-            "attention": np.ascontiguousarray(head_map.weights),
+            "tokens": axis.labels if words else trace.tokens.tokens,
+            "positions": axis.positions,
+            "attention": np.ascontiguousarray(weights),
+            **sink,
             **fields(trace, "attention_way=attention_source device"),
             "notices": (*trace.tokens.notices, *trace.notices),
         }

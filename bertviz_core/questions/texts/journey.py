@@ -82,6 +82,7 @@ def journey_of(opened: Opened, trace: Trace) -> Journey:
         notices=(*trace.tokens.notices, *trace.notices, *([] if known else [trace.attention_note])),
         attention_note="" if known else trace.attention_note,
         words=_words_of_several_tokens(trace.tokens),
+        sinks=trace.sinks is not None,
     )
 
 

@@ -93,6 +93,12 @@ SHORT: dict[Weights, str] = {
     "value-zeroing": "how far a row's vector turns without the value of a column, as shares of the row",
 }
 """The same texts for captions."""
+SINKS = (
+    "Every head of this model may also look at a sink: a learned score in the softmax that belongs to no token and has "
+    "no value. Its share is the last column of the weights, and with it a row sums to 1; the entropy counts it as a "
+    "key, the distance as 0 tokens. Value-weighted maps, rollout and value zeroing have no such column."
+)
+"""What is said of a model with attention sinks."""
 SECOND_TEXT = "The dashed lines show where the second text begins."
 FORMULAS = {
     "attention": "softmax(query key^T × scaling + mask) over the keys, from the query and key that the model itself "
@@ -226,7 +232,8 @@ def about_attention(opened: Opened, ask: Ask, options: Options) -> tuple[str, Se
         f"{trace.seconds:.2f} s on {trace.device} in {trace.dtype}"
     )
     eager = [Text(escape_markdown(trace.attention_note), "caption")] if trace.attention_source == "eager" else []
-    return note, [Notices(answer.notices), *eager]
+    sinks = [] if trace.sinks is None else [Text(SINKS, "caption")]
+    return note, [Notices(answer.notices), *eager, *sinks]
 
 
 def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -348,7 +355,8 @@ def row_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     most = np.argsort(-row, kind="stable")[:NEAREST]
     yield Text(
         f"Token {query} **{escape_markdown(tokens[query])}** looks at these {len(most)} tokens with "
-        f"**{row[most].sum():.4f}** of a row that sums to {row.sum():.4f}."
+        f"**{row[most].sum():.4f}** of a row that sums to {row.sum():.4f}"
+        f"{'.' if trace.sinks is None else '; the sink has the rest to 1.'}"
     )
     frame = pd.DataFrame({"key": most, "token": [tokens[key] for key in most], "weight": row[most]})
     yield Table(frame, f"Keys that token {query} looks at most")

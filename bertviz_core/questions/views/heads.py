@@ -127,6 +127,10 @@ POSITIONS = {
     "changed": "Between projection and product this family changes query and key further; the products are of the "
     "changed vectors, which were recorded.",
 }
+SINK = (
+    "The head has an attention sink: a learned score ({score}) that stands in the softmax beside those of the keys and "
+    "has no value. It takes {share} of this row, and the weights sum to the rest."
+)
 REMAINDER = (
     "This family computes attention in code of its own and adds to the products: {name}. The added terms are worked "
     "out backwards from the model's weights, as the logarithm of each weight less its scaled product, up to the mean "
@@ -367,6 +371,8 @@ def _remarks_on(score: ScoreBreakdown) -> list[str]:
     remarks = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
         remarks.append(f"This family multiplies the query with {digits(score.query_factor)} before the product.")
+    if score.sink is not None:
+        remarks.append(SINK.format(score=digits(score.sink), share=digits(max(0.0, 1 - float(score.weights.sum())))))
     if score.is_remainder:
         remarks.append(REMAINDER.format(name=score.added_name))
     return remarks
@@ -417,7 +423,10 @@ def _cell_code(opened: Opened, trace: Trace, cell: CellBreakdown, parts: HeadPro
         lines += f"{_entered(opened, parts, block)}{block[0]} = x @ heads[{head}].T + {bias}   # of every token\n"
     if by_hand:
         factor = "" if score.query_factor == 1 else f" * {score.query_factor:.8g}"
-        lines += f"scores = k @ q[{query}]{factor} * {score.scaling:.8g}\n{_added(cell)}weights = scores.softmax(-1)\n"
+        weights = "scores.softmax(-1)"
+        if score.sink is not None:
+            weights = f"torch.cat((scores, torch.tensor([{score.sink:.8g}]))).softmax(-1)[:-1]   # without the sink"
+        lines += f"scores = k @ q[{query}]{factor} * {score.scaling:.8g}\n{_added(cell)}weights = {weights}\n"
     else:
         lines += (
             'model.set_attn_implementation("eager")   # which hands out its weights\n'

@@ -14,11 +14,13 @@ const laneAt = ({ plan, laneOf }, token) => plan.lanes[laneOf[token] ?? 0];
 const wordAt = ({ rows, laneOf }, token) => rows[laneOf[token]].text;
 
 // The strongest lanes of a row of attention: weights on the pieces of a word are added up, its key is the strongest.
-function laneRibbons({ rows }, row) {
+// What a row of weights lacks to 1 is on the attention sink, which has no lane.
+function laneRibbons({ rows, header, ribbon }, row) {
   const own = rows.map((lane) => tokensOf(lane)), shares = own.map((tokens) => tokens.reduce((sum, token) => sum + row[token], 0));
   const made = ribbonsOf(shares), strongestOf = (tokens) => tokens.reduce((best, token) => (row[token] > row[best] ? token : best));
   const merged = rows.reduce((sum, { pieces }, at) => sum + (pieces > 1 ? shares[at] : 0), 0);
-  return { ...made, merged, keys: made.keys.map(({ key, share }) => ({ key: strongestOf(own[key]), share })) };
+  const sink = header.sinks && ribbon !== "weighted" ? Math.max(0, 1 - row.reduce((sum, share) => sum + share, 0)) : 0;
+  return { rest: Math.max(0, made.rest - sink), sink, merged, keys: made.keys.map(({ key, share }) => ({ key: strongestOf(own[key]), share })) };
 }
 
 // The mean of the shading's values over the pieces of a lane, at a layer.

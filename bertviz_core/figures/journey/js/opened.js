@@ -131,7 +131,7 @@ function headEffect({ back, header, look, path, accent }, layer, head) {
 
 function drawRibbons(view, svg, part) {
   const { plan, path, look, header } = view, { ribbons } = plan.inside;
-  const { keys, rest } = view.ribbons;
+  const { keys, rest, sink } = view.ribbons;
   const who = path.head === null ? (header.heads === 1 ? "" : `mean of the ${switchedOff(view).head === null ? "" : "other "}heads: `) : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and the parts below
@@ -152,10 +152,14 @@ function drawRibbons(view, svg, part) {
     svg.append(path.head === null ? node : button(node, `Key ${key}: ${wordAt(view, key)}, ${fixed(share)}`, () => view.openKey(key), isKey(view, key)));
     at += thick;
   }
-  if (rest > 0.0005) {
-    svg.append(el("path", { d: `M${left + 30} ${at + rest * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, class: "ribbon rest", "data-share": rest }));
-    const others = `${restName(view)} ${fixed(rest)}`, wide = textWidth(others) + 10, below = at + rest * tall + 3;
+  const grey = [[restName(view), rest], ["sink", sink]].filter(([, share]) => share > 0.0005);
+  let below = at + (rest + sink) * tall + 3;
+  for (const [name, share] of grey) {
+    svg.append(el("path", { d: `M${left + 30} ${at + share * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, stroke: look.paper, "stroke-width": 0.5, class: "ribbon rest", "data-share": share }));
+    const others = `${name} ${fixed(share)}`, wide = textWidth(others) + 10;
     if (ribbons.w > 150) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
+    at += share * tall;
+    below += 20;
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
   const shares = new Map(keys.map(({ key, share }) => [key, share]));

@@ -88,15 +88,15 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     svg.append(button(node, `Head ${head} of layer ${layer}${effect ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
   if (gone.words) return say(y + row.grid + 22);
-  const { keys, rest } = view.ribbons;
+  const { keys, rest, sink } = view.ribbons;
   let top = y + row.grid + 22;
   svg.append(label(view, cut(`${path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
-  for (const { key, share } of [...keys, { key: -1, share: rest }]) {
+  for (const { key, share, name } of [...keys, { key: -1, share: rest, name: restName(view) }, { key: -1, share: sink, name: "sink" }]) {
     if (share < 0.0005) continue;
     top += path.head === null ? TALL_KEY : TALL_TOUCHED;
     const room = w - 180;
     const node = el("g", {}, el("rect", { x, y: top - (path.head === null ? 18 : 27), width: w, height: path.head === null ? 26 : 44, fill: look.paper, "fill-opacity": 0.01 }),
-      label(view, key < 0 ? restName(view) : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
+      label(view, key < 0 ? name : cut(header.labels[key], 110, SIZE, 400, MONO), x, top, { family: key < 0 ? FONT : MONO, weight: key >= 0 && key === path.key ? 700 : 400 }),
       el("rect", { x: x + 118, y: top - 12, width: Math.max(room * share, 1), height: 14, rx: 2, fill: key < 0 ? look.neutral : look.parts.attention, class: "ribbon", "data-share": share }),
       label(view, fixed(share), x + w, top, { anchor: "end" }));
     svg.append(key < 0 || path.head === null ? node : button(node, `Key ${key}: ${header.labels[key]}, ${fixed(share)}`, () => view.openKey(key), key === path.key));

@@ -59,10 +59,11 @@ function sentence(view) {
     words.unshift(`${other(path.open, word)} ${fixed(own[path.open], measure.digits)}.`);
     const part = openPart(view);
     if (part && header.heads) {
-      const { keys: [{ key, share }] } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
+      const { keys: [{ key, share }], sink } = laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted"));
       const weighted = view.ribbon === "weighted", s = path.head === null ? "" : "s", does = weighted ? "takes up most from" : "looks most at";
       const who = path.head === null ? "Its heads together" : `Head ${path.head}`, named = quotedLane(view, key);
       words.push(addedWords(part), `${who} ${weighted ? `take${s} up most from ${named}` : `look${s} at ${named} most`} (${fixed(share)}).`);
+      if (sink > 0.0005) words.push(`The attention sink, which has no value, takes ${fixed(sink)}.`);
       const best = header.heads > 1 && strongestHead(view, part);
       if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} ${does} another word: ${quoted(header, best.key)} (${fixed(best.share)}).`);
     }
