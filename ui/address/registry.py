@@ -193,7 +193,7 @@ ROWS: tuple[AddressName, ...] = (
         thresholds.PRECISION,
     ),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
-    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
+    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE, ranking.WEIGHTS),
     *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),
     *_on(
         "sentences",
