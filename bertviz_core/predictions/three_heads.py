@@ -21,7 +21,7 @@ from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 from bertviz_core.trace.verification import check_recording, model_inputs
 
-UNUSED = ("cls_token_id", "eos_token_id", "pad_token_id", "unk_token_id")
+UNUSED = ("cls_token_id", "eos_token_id", "sep_token_id", "pad_token_id", "unk_token_id")
 """Tokens without a weight, as attributes of a tokenizer."""
 
 

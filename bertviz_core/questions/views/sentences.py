@@ -548,13 +548,14 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 MADE = (POOLING, STATE)
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
+OF_TOKENS = replace(CELLS, applies=lambda opened, options: sentence_plan(opened, options).sparse is None)
 QUERIES_HAVE_PROMPT = replace(QUERY_PROMPT, label="Prompt of the queries", applies=own_queries)
 SMALLER = (*MADE, PROMPT, QUERIES_HAVE_PROMPT, OVERSAMPLING, CALIBRATION, BFLOAT16)
 VIEWS = (
     View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, SCALED, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
-    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, SCALED)),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, OF_TOKENS), pair_view, (*MADE, PROMPT, SCALED)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),

@@ -34,6 +34,8 @@ def save_heads(folder: Path, family: str = "xlm-roberta", ending: str = "safeten
     random = torch.Generator().manual_seed(2)
     for name, rows in (("sparse_linear", 1), ("colbert_linear", DIMENSIONS)):
         made = {"weight": torch.randn(rows, hidden, generator=random), "bias": torch.randn(rows, generator=random)}
+        if rows == 1:  # some weights above 0, and some below, in every family
+            made = {"weight": made["weight"] / 5, "bias": torch.full((1,), 0.4)}
         made |= wrong.get(name, {})
         if ending == "safetensors":
             save_file(made, folder / f"{name}.safetensors")
@@ -46,7 +48,8 @@ def expected(folder: Path) -> tuple[np.ndarray, list[dict[int, float]]]:
     """(3, texts) scores as FlagEmbedding defines them, one text at a time, and the weights of tokens."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     sparse, colbert = (load_file(folder / f"{name}.safetensors") for name in ("sparse_linear", "colbert_linear"))
-    unused = {tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id}
+    names = ("cls_token_id", "eos_token_id", "sep_token_id", "pad_token_id", "unk_token_id")
+    unused = {getattr(tokenizer, name) for name in names}
     made: list[tuple[torch.Tensor, dict[int, float], torch.Tensor]] = []
     for text in (QUERY, *TEXTS):
         inputs = tokenizer(text, return_tensors="pt")

@@ -104,15 +104,13 @@ def shared_terms_parts(opened: Opened, ask: Ask, both: tuple[str, str]) -> Itera
         below=[Text(f"**{score}** is the sum of {counted(len(ledger.result.ids), 'product')}, one for each word.")],
         **explained(texts.SHARED_TERMS, term_ledger, opened, options),
     )
-    names = ("first", "second")
-    tables = [
-        [Text(f"**Weights of the {name} sentence**"), Table(frame, f"Words of the {name} sentence", SMALL)]
-        for name, frame in zip(names, _term_frames(opened, drawn["term_weights"], drawn["second_weights"]), strict=True)
-    ]
-    yield Columns("terms", tables)
+    first, second = (
+        [Text(f"**Weights of the {name} sentence**"), _weights_table(opened, drawn[key], name)]
+        for name, key in (("first", "term_weights"), ("second", "second_weights"))
+    )
+    yield Columns("terms", first, second)
 
 
-def _term_frames(opened: Opened, *weights: TermWeights) -> "list[pd.DataFrame]":
-    return [
-        pd.DataFrame({"word": opened.tokenizer.spelled(each.ids.tolist()), "weight": each.weights}) for each in weights
-    ]
+def _weights_table(opened: Opened, weights: TermWeights, name: str) -> Table:
+    words = opened.tokenizer.spelled(weights.ids.tolist())
+    return Table(pd.DataFrame({"word": words, "weight": weights.weights}), f"Words of the {name} sentence", SMALL)
