@@ -198,7 +198,7 @@ def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
     every = [getattr(scores, field)[order].astype(np.float32) for field in HEAD_FIELDS]
     mean = scores.scores[order]
     for name, values, colour in zip(HEADS, every, HUES, strict=False):
-        words = {"text": [decimals(each, 3) for each in values.tolist()], "textposition": "outside"}
+        words: dict[str, Any] = {"text": [decimals(each, 3) for each in values.tolist()], "textposition": "outside"}
         words |= {"cliponaxis": False, "textfont": {"size": SIZE - 1, "color": theme.text}, "customdata": named}
         add_bars(figure, values, f"%{{customdata}}<br>{name} %{{x:.4f}}", colour, name=name, **words)
     rows = np.arange(len(order), dtype=np.int32)

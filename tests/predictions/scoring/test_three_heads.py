@@ -14,34 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 from bertviz_core import open_model
 from bertviz_core.cli.app import main
 from bertviz_core.errors import BertvizError
-from tests.helpers.tiny_models import HIDDEN, save_tiny
+from tests.helpers.multi_vector import DIMENSIONS, save_heads
+from tests.helpers.tiny_models import HIDDEN
 
 QUERY = "the river bank river"
 TEXTS = ("I love my pet python.", "the bank", "a river, my river and the bank", "pets love a bank", "river bank " * 9)
-DIMENSIONS = 7
-
-
-def save_heads(folder: Path, family: str = "xlm-roberta", ending: str = "safetensors", **wrong: Any) -> Path:
-    """Save a tiny encoder with the two heads beside it."""
-    save_tiny(family, folder)
-    hidden = json.loads((folder / "config.json").read_text())["hidden_size"]
-    random = torch.Generator().manual_seed(2)
-    for name, rows in (("sparse_linear", 1), ("colbert_linear", DIMENSIONS)):
-        made = {"weight": torch.randn(rows, hidden, generator=random), "bias": torch.randn(rows, generator=random)}
-        if rows == 1:  # some weights above 0, and some below, in every family
-            made = {"weight": made["weight"] / 5, "bias": torch.full((1,), 0.4)}
-        made |= wrong.get(name, {})
-        if ending == "safetensors":
-            save_file(made, folder / f"{name}.safetensors")
-        else:
-            torch.save(made, folder / f"{name}.pt")
-    return folder
 
 
 def expected(folder: Path) -> tuple[np.ndarray, list[dict[int, float]]]:
