@@ -239,8 +239,8 @@ def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str
     paths = {parts[0]: (path, name) for name, path in modules or () if (parts := PurePosixPath(path).parts)}
     own = {path.name for path in (encoder, *encoder.parents) if path.is_relative_to(folder) and path != folder}
     files = [path.name for path in _entries(folder) if _is_weights(path.name) and path.is_file()]
-    if pickled := [name for name in TOKEN_HEADS if f"{name}.pt" in files and f"{name}.safetensors" not in files]:
-        yield convert_heads(pickled)
+    if heads := [name for name in TOKEN_HEADS if f"{name}.pt" in files and f"{name}.safetensors" not in files]:
+        yield convert_heads(heads)
     files = [name for name in files if PurePosixPath(name).stem not in TOKEN_HEADS]  # followed, or said above
     if len(safe := [name for name in files if name.endswith(".safetensors")]) == 1 and not present(folder, SINGLE_FILE):
         files.remove(safe[0])  # the only file, which is read under any name

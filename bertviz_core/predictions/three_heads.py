@@ -109,7 +109,17 @@ def head_scores(
     notices += ["The query was cut to the length that the model reads."] if asked.truncated else []
     notices += [f"{counted(cut, 'text')} cut to the length that the model reads."] if cut else []
     notices += [f"The checkpoint puts {quoted(plan.prompt, 40)} in front of every text."] if plan.prompt else []
-    return HeadScores(loaded.name, query, tuple(texts), *scores, weights, tuple(shared), notices=tuple(notices))
+    return HeadScores(
+        model=loaded.name,
+        query=query,
+        texts=tuple(texts),
+        dense=scores[0],
+        sparse=scores[1],
+        multi_vector=scores[2],
+        weights=weights,
+        shared=tuple(shared),
+        notices=tuple(notices),
+    )
 
 
 def _shared(tokenizer: TextTokenizer, query: TextHeads, text: TextHeads) -> SharedTokens:
