@@ -24,8 +24,8 @@ from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, 
 from bertviz_core.settings import Settings
 from tests.cli.conftest import models_in_memory
 from tests.helpers.made_corpora import made_corpus
-from tests.helpers.same_results import assert_same
 from tests.helpers.multi_vector import save_heads
+from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
 from tests.helpers.written_adapters import write_adapter
