@@ -47,6 +47,7 @@ from bertviz_core.questions.predictions.ranking import (
     BY_TOKENS,
     LABEL,
     RANKED_BY,
+    WEIGHTS,
     interaction_options,
     late_interaction,
     own_interaction,
@@ -113,7 +114,7 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
-from bertviz_core.questions.views.vectors.heads import RANKED_TEXT, THREE_HEADS, WEIGHTS, heads_view, shared_terms_parts
+from bertviz_core.questions.views.vectors.heads import RANKED_TEXT, THREE_HEADS, heads_view, shared_terms_parts
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD

@@ -1,6 +1,6 @@
 """Sentences compared by weights of words: those of a sparse encoder, and the three heads of BGE-M3."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
@@ -86,9 +86,9 @@ def _text_of_heads(result: HeadScores, opened: Opened, ask: Ask, options: Option
         yield Links("sentences_heads_open", "Open this text with the query in another view", links)
 
 
-def shared_terms_parts(opened: Opened, ask: Ask, both: tuple[str, str]) -> Iterator[Part]:
+def shared_terms_parts(opened: Opened, ask: Ask, both: Sequence[str]) -> Iterator[Part]:
     """The score of two sentences as a sum over the words that both have a weight for."""
-    options = Options(both[:1], both[1])
+    options = Options(tuple(both[:1]), both[1])
     ledger = ask(shared_terms, options)
     yield Notices(ledger.notices, "caption")
     if not len(ledger.result.ids):
