@@ -104,13 +104,11 @@ def shared_terms_parts(opened: Opened, ask: Ask, both: Sequence[str]) -> Iterato
         below=[Text(f"**{score}** is the sum of {counted(len(ledger.result.ids), 'product')}, one for each word.")],
         **explained(texts.SHARED_TERMS, term_ledger, opened, options),
     )
-    first, second = (
-        [Text(f"**Weights of the {name} sentence**"), _weights_table(opened, drawn[key], name)]
-        for name, key in (("first", "term_weights"), ("second", "second_weights"))
-    )
+    names = {"first": "term_weights", "second": "second_weights"}
+    first, second = (_weights(opened, drawn[key], name) for name, key in names.items())
     yield Columns("terms", first, second)
 
 
-def _weights_table(opened: Opened, weights: TermWeights, name: str) -> Table:
-    words = opened.tokenizer.spelled(weights.ids.tolist())
-    return Table(pd.DataFrame({"word": words, "weight": weights.weights}), f"Words of the {name} sentence", SMALL)
+def _weights(opened: Opened, weights: TermWeights, name: str) -> list[Part]:
+    frame = pd.DataFrame({"word": opened.tokenizer.spelled(weights.ids.tolist()), "weight": weights.weights})
+    return [Text(f"**Weights of the {name} sentence**"), Table(frame, f"Words of the {name} sentence", SMALL)]
