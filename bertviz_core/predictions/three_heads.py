@@ -93,20 +93,20 @@ def head_scores(
     Args:
         weights: of the three scores in their weighted mean.
     """
-    ((_, asked),) = encoded(loaded, tokenizer, heads, plan, [query])
+    ((_, query_heads),) = encoded(loaded, tokenizer, heads, plan, [query])
     scores = np.zeros((3, len(texts)), dtype=np.float32)
     shared = [SharedTokens((), np.zeros(0, dtype=np.float32))] * len(texts)
     cut, done = 0, 0
     for index, text in encoded(loaded, tokenizer, heads, plan, texts):
-        shared[index] = _shared(tokenizer, asked, text)
-        scores[0, index] = asked.dense @ text.dense
+        shared[index] = _shared(tokenizer, query_heads, text)
+        scores[0, index] = query_heads.dense @ text.dense
         scores[1, index] = shared[index].products.sum(dtype=np.float64)
-        scores[2, index] = max_sims(asked.vectors, [text.vectors])[0] / np.float32(len(asked.vectors))
+        scores[2, index] = max_sims(query_heads.vectors, [text.vectors])[0] / np.float32(len(query_heads.vectors))
         cut, done = cut + text.truncated, done + 1
         progress(done, len(texts))
     scores.setflags(write=False)
     notices = [*loaded.notices, *tokenizer.notices]
-    notices += ["The query was cut to the length that the model reads."] if asked.truncated else []
+    notices += ["The query was cut to the length that the model reads."] if query_heads.truncated else []
     notices += [f"{counted(cut, 'text')} cut to the length that the model reads."] if cut else []
     notices += [f"The checkpoint puts {quoted(plan.prompt, 40)} in front of every text."] if plan.prompt else []
     return HeadScores(

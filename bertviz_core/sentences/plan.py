@@ -295,15 +295,15 @@ def _sparse_pooling(folder: Path, module_folder: str) -> SparsePooling:
     """Read how a sparse encoder makes weights of logits."""
     name = f"{module_folder}/config.json"
     config = read_json(folder, name) if present(folder, name) else {}
-    found = {"pooling_strategy": "max", "activation_function": "relu", **config}
+    values = {"pooling_strategy": "max", "activation_function": "relu", **config}
     strategy: Literal["max", "sum"] | None = next(
-        (each for each in STRATEGIES if each == found["pooling_strategy"]), None
+        (each for each in STRATEGIES if each == values["pooling_strategy"]), None
     )
-    logs = next((count for each, count in LOGS.items() if each == found["activation_function"]), 0)
+    logs = next((count for each, count in LOGS.items() if each == values["activation_function"]), 0)
     if strategy is None or not logs:
         key, known = ("pooling_strategy", STRATEGIES) if strategy is None else ("activation_function", LOGS)
         raise CheckpointError(
-            f"The checkpoint's {name} has the {key} {quoted(str(found[key]), 40)}, which sentence-transformers does "
+            f"The checkpoint's {name} has the {key} {quoted(str(values[key]), 40)}, which sentence-transformers does "
             f"not know; it is one of {', '.join(known)}."
         )
     return SparsePooling(strategy, logs)
