@@ -333,7 +333,7 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
 def own_plan(opened: Opened) -> SentencePlan:
     """The embedding plan that the checkpoint specifies."""
     plan = opened.get_or_compute((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
-    return with_word_head(plan, lambda: opened.head("masked-lm"))
+    return plan if plan.sparse is None else with_word_head(plan, lambda: opened.head("masked-lm"))
 
 
 def own_measures(opened: Opened, options: Options) -> Sequence[Measure]:
