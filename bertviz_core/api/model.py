@@ -7,19 +7,17 @@ from typing import overload
 
 from numpy.typing import ArrayLike
 
-from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.own_model import LibraryModel, OwnModel, Saveable, Texts, checked, library_model, paired
+from bertviz_core.api.rankings import ModelRankings
 from bertviz_core.api.results.answers import (
     BackgroundResult,
     CanaryCheckResult,
     CanaryResult,
     ChunksResult,
-    LateInteractionResult,
     PredictionResult,
     PromptRanksResult,
     PromptsResult,
-    RankingResult,
     SentencesResult,
     ThresholdsResult,
     VectorExplanationResult,
@@ -41,7 +39,6 @@ from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.models.checkpoints import adapter_updates, load_report_of
 from bertviz_core.questions.parameters import Options, numbered
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
-from bertviz_core.questions.predictions.ranking import interaction_options, late_interaction, ranked, ranking_options
 from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
 from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.canaries import canary_of, checked_canary
@@ -63,7 +60,7 @@ def plan_values(pooling: str | None, layer: int | None) -> dict[str, str]:
     return values | ({} if layer is None else {"layer": str(layer)})
 
 
-class ModelOfLists(ModelComparisons):
+class ModelOfLists(ModelRankings):
     """Methods of a model for lists of texts, comparisons, and figures."""
 
     @checked
@@ -271,51 +268,6 @@ class ModelOfLists(ModelComparisons):
         values |= {"threshold_of": threshold_of, "label": label or "", "pooling": pooling or ""}
         options = threshold_options(labelled_pairs(pairs, labels), values, self.task)
         return self._ask(thresholds, ThresholdsResult, options)
-
-    @checked
-    def rank(
-        self,
-        query: str,
-        texts: Sequence[str],
-        *,
-        ranked_by: str | None = None,
-        label: str | None = None,
-        beside: str | PathLike[str] | None = None,
-    ) -> RankingResult:
-        """Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.
-
-        Args:
-            query: the query, which the head reads as the first text of each pair.
-            texts: the texts, at least one.
-            ranked_by: "head" or "late interaction"; defaults to the head, and to late interaction for a model without
-                a head that was trained for it (ColBERT).
-            label: the class whose probability orders the texts; defaults to "entailment". A head with one output, a
-                cross-encoder, needs none: its score is the activation of its settings, the sigmoid by default.
-            beside: sentence model of the cosines; defaults to the bundled one, and "own" is the model's own encoder.
-
-        Raises:
-            BertvizError: the model has no such head or class, the query is blank, or there are no texts.
-        """
-        named = "" if beside is None else fspath(beside)
-        options = ranking_options(query, texts, label or "", named, self.task, ranked_by or "")
-        return self._ask(ranked, RankingResult, options)
-
-    @checked
-    def late_interaction(self, query: str, document: str) -> LateInteractionResult:
-        """Compare every token of a query with every token of a document, as ColBERT does.
-
-        The score is the sum, over the tokens of the query, of the largest cosine with a token of the document. Markers,
-        masks that fill the query up, projection and skip list are those of the checkpoint; a model that was not
-        trained for it is compared by its last hidden states, and a notice says so.
-
-        Args:
-            query: the query.
-            document: the text that it is compared with.
-
-        Raises:
-            BertvizError: a text is blank or has no token, or a file of the checkpoint is missing or damaged.
-        """
-        return self._ask(late_interaction, LateInteractionResult, interaction_options(query, document))
 
 
 class Model(ModelOfLists):

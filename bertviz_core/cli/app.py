@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, Command] = {
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",
     ),
+    "three-heads": Command(
+        "predictions",
+        "Score texts for a query by the dense, sparse and multi-vector head of BGE-M3, and by their weighted mean.",
+    ),
     "causes": Command(
         "attributions", "Print how much a number of the model changes without each head, feed-forward block and layer."
     ),

@@ -37,13 +37,21 @@ from bertviz_core.questions.predictions.predict import (
 )
 from bertviz_core.questions.predictions.ranking import (
     OWN_ENCODER,
+    heads_options,
     interaction_options,
     late_interaction,
     ranked,
     ranking_options,
+    three_heads,
 )
 from bertviz_core.questions.tables.lines import Faces, fields, table
-from bertviz_core.questions.tables.predictions import INTERACTION, RANKING, prediction_json, prediction_lines
+from bertviz_core.questions.tables.predictions import (
+    INTERACTION,
+    RANKING,
+    THREE_HEADS,
+    prediction_json,
+    prediction_lines,
+)
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
 
@@ -149,6 +157,18 @@ BESIDE_HELP = (
 BesideOption = Annotated[str, typer.Option("--beside", metavar="MODEL", help=BESIDE_HELP)]
 
 
+WEIGHTS_HELP = "Weights of the dense, sparse and multi-vector score, such as 0.4,0.2,0.4; equal ones by default."
+WeightsOption = Annotated[str, typer.Option("--weights", metavar="W", help=WEIGHTS_HELP)]
+
+
+def _ranked_texts(texts: list[str] | None, file: Path | None, column: str) -> tuple[str, ...]:
+    if bool(texts) == (file is not None):
+        raise TextError("Give either texts or a --file with texts.")
+    if column and file is None:
+        raise TextError("--column names a column of a --file, and no --file is given.")
+    return tuple(texts or ()) if file is None else opened_table(file, column).sentences
+
+
 @app.command()
 def rank(
     model: ModelArgument,
@@ -162,15 +182,28 @@ def rank(
     as_json: JsonOption = False,
 ) -> None:
     """Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences."""
-    if bool(texts) == (file is not None):
-        raise TextError("Give either texts or a --file with texts.")
-    if column and file is None:
-        raise TextError("--column names a column of a --file, and no --file is given.")
-    listed = tuple(texts or ()) if file is None else opened_table(file, column).sentences
+    listed = _ranked_texts(texts, file, column)
     with progress_bar(2 * len(listed) + 1, "Texts") as bar:
         options = ranking_options(query, listed, label, beside, by=ranked_by.replace("-", " "))
         answer = ranked(opened_model(model), options, bar)
     show(RANKING, answer.result, answer.notices, as_json)
+
+
+@app.command("three-heads")
+def three_heads_command(
+    model: ModelArgument,
+    query: QueryArgument,
+    texts: RankTextsArgument = None,
+    file: RankFileOption = None,
+    column: ColumnOption = "",
+    weights: WeightsOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Score texts for a query by the dense, sparse and multi-vector head of BGE-M3, and by their weighted mean."""
+    listed = _ranked_texts(texts, file, column)
+    with progress_bar(len(listed), "Texts") as bar:
+        answer = three_heads(opened_model(model), heads_options(query, listed, weights), bar)
+    show(THREE_HEADS, answer.result, answer.notices, as_json)
 
 
 @app.command("late-interaction")

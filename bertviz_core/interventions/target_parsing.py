@@ -31,7 +31,7 @@ from bertviz_core.predictions.late_interaction_plan import interaction_plan
 from bertviz_core.predictions.masked_lm import predicted_words
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import MAX_FILE_NBYTES, probe_predictions, read_probe
-from bertviz_core.predictions.run import HeadModel, load_head, stored_tasks
+from bertviz_core.predictions.run import HeadModel, load_head, stored_tasks, with_word_head
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
@@ -198,7 +198,8 @@ def open_target(
         probe, label = (probe_of or named_probe)(request.argument)
         return _of_probe(probe, label, loaded, tokenizer, text, known)
     if request.kind == "cosine":
-        return cosine_target(loaded, tokenizer, text, pair or "", recommended(source, settings))
+        plan = with_word_head(recommended(source, settings), lambda: load_head(source, settings, "masked-lm", loaded))
+        return cosine_target(loaded, tokenizer, text, pair or "", plan)
     if request.kind == "late-interaction":
         encoder = InteractionEncoder(loaded, tokenizer, interaction_plan(source, settings))
         return interaction_target(encoder, text, pair or "")

@@ -52,6 +52,12 @@ PROBLEMS = ("regression", "single_label_classification", "multi_label_classifica
 DEBERTA_TERMS = ("c2p", "p2c")
 ATTENTIONS = ("eager", "sdpa", "flex_attention", *(f"flash_attention_{version}" for version in (2, 3, 4)))
 ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
+TOKEN_HEADS = ("sparse_linear", "colbert_linear")
+"""Names of the files of BGE-M3's heads for tokens, the one of the weights first."""
+CONVERTED = (
+    """python -c "import torch, safetensors.torch as s; """
+    """[s.save_file(torch.load(n + '.pt', weights_only=True), n + '.safetensors') for n in {names}]\""""
+)
 NO_HEADS = frozenset({"onnx", "openvino", "runs", "original", "logs", "coreml", "gguf", "eval"})
 """Folders of exported graphs and logs beside a checkpoint."""
 
@@ -59,6 +65,16 @@ NO_HEADS = frozenset({"onnx", "openvino", "runs", "original", "logs", "coreml", 
 def of_model(name: str, sentence: str) -> str:
     """A sentence of a receipt that names its model, since some results are about two."""
     return f"{escape_controls(name)}: {sentence[:1].lower()}{sentence[1:]}"
+
+
+def convert_heads(names: Iterable[str]) -> str:
+    """Sentence about heads of BGE-M3 in pickle files, with the line that converts them."""
+    listed = tuple(names)
+    files, line = " and ".join(f"{name}.pt" for name in listed), CONVERTED.format(names=listed)
+    return (
+        f"The heads of BGE-M3 in {files} are pickle files, which can run code and are not opened; convert them in the "
+        f"model's folder by {line}"
+    )
 
 
 def folder_notices(
@@ -234,6 +250,9 @@ def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str
     paths = {parts[0]: (path, name) for name, path in modules or () if (parts := PurePosixPath(path).parts)}
     own = {path.name for path in (encoder, *encoder.parents) if path.is_relative_to(folder) and path != folder}
     files = [path.name for path in _entries(folder) if _is_weights(path.name) and path.is_file()]
+    if heads := [name for name in TOKEN_HEADS if f"{name}.pt" in files and f"{name}.safetensors" not in files]:
+        yield convert_heads(heads)
+    files = [name for name in files if PurePosixPath(name).stem not in TOKEN_HEADS]  # followed, or said above
     if len(safe := [name for name in files if name.endswith(".safetensors")]) == 1 and not present(folder, SINGLE_FILE):
         files.remove(safe[0])  # the only file, which is read under any name
     looked_into = 0

@@ -1,18 +1,14 @@
 """Classes, tags and terms of a text."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bertviz_core.errors import Progress, TextError, no_progress
-from bertviz_core.isolation.regular_files import present
+from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch
-from bertviz_core.models.local_files import modules_folder, weights_folder
-from bertviz_core.models.safetensors.folder import read_json
-from bertviz_core.models.sentence_folder import class_end, listed_modules
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.results import (
     ClassPrediction,
     Entity,
@@ -23,8 +19,8 @@ from bertviz_core.predictions.results import (
     TermWeights,
 )
 from bertviz_core.predictions.run import HeadModel, WordHead, check_task, row_outputs
-from bertviz_core.sentences.plan import sentence_config
-from bertviz_core.settings import Settings
+from bertviz_core.sentences.pooling import term_values
+from bertviz_core.sentences.results import SentencePlan, SparsePooling
 from bertviz_core.text import counted, quoted
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
@@ -318,58 +314,42 @@ def _entity(
     return Entity(label, score, text, start, end, first, last, sequence)
 
 
-SPARSE_POOLING = "SpladePooling"
-"""End of the name of the class of sentence-transformers that makes weights of logits."""
+SUMMED = (
+    "The checkpoint adds up the weights of all tokens; the token of a word is the one that gives most of its weight."
+)
 
 
-def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ()) -> TermWeights:
+def term_weights(head: HeadModel, tokens: Tokens, plan: SentencePlan | None = None) -> TermWeights:
     """Compute w_v = max over the tokens i of log(1 + ReLU(logit_iv)) for every word v with a weight above 0.
 
-    Special tokens are included. Every weight comes from exactly one token.
+    Special tokens are included. Every weight comes from exactly one token, unless the plan of a sparse encoder adds
+    them up; a plan may take the logarithm twice, too, and normalise the weights.
     """
+    pooling = (plan.sparse if plan is not None else None) or SparsePooling()
     word_head = WordHead(head)
     output = word_head.outputs([tokens])
     states = word_head.states(output)[0]
-    greatest: torch.Tensor | None = None
+    greatest, total = torch.zeros(0), torch.zeros(0)
     places: torch.Tensor | None = None
     for chunk in word_head.chunks(len(tokens)):
-        values, rows = word_head.logits(output, states[chunk]).max(dim=0)
+        logits = word_head.logits(output, states[chunk])
+        values, rows = logits.max(dim=0)
         rows = rows + chunk.start
-        if greatest is None or places is None:
-            greatest, places = values, rows
+        added = term_values(logits, pooling).sum(dim=0)
+        if places is None:
+            greatest, places, total = values, rows, added
         else:
             later = values > greatest
             greatest, places = torch.where(later, values, greatest), torch.where(later, rows, places)
-    weights = np.zeros(0, np.float32) if greatest is None else greatest.relu().log1p().cpu().numpy()
+            total = total + added
+    weights = (total if pooling.strategy == "sum" else term_values(greatest, pooling)).cpu().numpy()
+    if plan is not None and plan.normalize:
+        weights = unit(weights)
     order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
     positions = np.zeros(0, np.int64) if places is None else places.cpu().numpy()
-    notices = (*tokens.notices, *head.notices, *notices)
+    own = () if plan is None else (*((SUMMED,) if pooling.strategy == "sum" else ()), *plan.notices)
+    notices = tuple(dict.fromkeys((*tokens.notices, *head.notices, *own)))
     return TermWeights(head.name, tokens, order, weights[order], positions[order], notices=notices)
-
-
-def sparse_notices(source: ModelSource, settings: Settings, tokens: Tokens) -> tuple[str, ...]:
-    """What a folder of a sparse encoder says of its weights and is not followed, one sentence each."""
-    folder = modules_folder(source, settings)
-    places = [place for name, place in listed_modules(folder) or () if class_end(name) == SPARSE_POOLING]
-    if not places:
-        return ()
-    name = f"{places[0]}/config.json"
-    pooling = read_json(folder, name) if present(folder, name) else {}
-    config = sentence_config(folder, weights_folder(source, settings))
-
-    def differences() -> Iterator[str]:
-        if (strategy := pooling.get("pooling_strategy", "max")) != "max":
-            yield f"pools the weights of all tokens by {quoted(str(strategy), 40)}, and here the greatest counts"
-        if (activation := pooling.get("activation_function", "relu")) != "relu":
-            yield f"makes weights by {quoted(str(activation), 40)}, and here they are log(1 + ReLU)"
-        if config.prompt:
-            yield f"puts {quoted(config.prompt)} in front of a text, and here it is read alone"
-        if config.lower_case:
-            yield "lowercases its texts, which is not done here"
-        if config.max_seq_length is not None and config.max_seq_length < len(tokens):
-            yield f"reads at most {counted(config.max_seq_length, 'token')} of a text, and here it is read whole"
-
-    return tuple(f"The checkpoint {each}; its weights differ." for each in differences())
 
 
 def term_ledger(first: TermWeights, second: TermWeights) -> TermLedger:

@@ -97,7 +97,9 @@ class InteractionEncoder:
 
     def is_scored(self, input_ids: Int[np.ndarray, " seq"]) -> Bool[np.ndarray, " seq"]:
         """Whether each token of a document is scored: it is not in the skip list."""
-        return ~np.isin(input_ids, self._skiplist if self.plan.document.skips else [])
+        scored = ~np.isin(input_ids, self._skiplist if self.plan.document.skips else [])
+        scored[..., :1] &= not self.plan.skips_first
+        return scored
 
     def _rows(self, texts: Sequence[str], side: TextSide) -> list[SentenceRow]:
         """Tokens of texts, with the marker and within the length of the side."""
@@ -160,6 +162,7 @@ class InteractionEncoder:
         self, row: SentenceRow, vectors: Float[np.ndarray, "seq dimensions"], real: int, skips: bool
     ) -> TokenVectors:
         scored = ~np.isin(row.input_ids, self._skiplist) if skips else np.ones(len(row), dtype=bool)
+        scored[:1] &= not self.plan.skips_first
         expanded = np.arange(len(row)) >= real
         return TokenVectors(
             row.input_ids[scored], vectors[scored], expanded[scored], row.input_ids[~scored], bool(row.truncated)

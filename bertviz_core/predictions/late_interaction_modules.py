@@ -1,4 +1,4 @@
-"""Read the modules of a late-interaction checkpoint: projection, skip list and normalisation.
+"""Read the modules of a late-interaction checkpoint: projection, skip list and normalisation; the heads of BGE-M3.
 
 No class that a file names is imported, and no pickle is opened.
 """
@@ -6,18 +6,21 @@ No class that a file names is imported, and no pickle is opened.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bertviz_core.checkpoints.values import is_readable, number_pieces, open_checkpoint, tensor_slices
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.regular_files import CONFIG_FILE, DENSE_NBYTES, MODULES_FILE, present
+from bertviz_core.models.local_files import modules_folder, weights_folder
+from bertviz_core.models.receipt import TOKEN_HEADS, convert_heads
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sentence_folder import LIBRARY_PREFIX
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.sentences.pooling import check_width, dense_layer
-from bertviz_core.sentences.results import DenseLayer
+from bertviz_core.sentences.plan import sentence_config
+from bertviz_core.sentences.pooling import check_width, dense_layer, read_linear
+from bertviz_core.sentences.results import DenseLayer, SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -131,3 +134,62 @@ def _read_mask(read: TokenModules, folder: Path, module_folder: str) -> None:
 
 def _has_config(folder: Path, module_folder: str) -> bool:
     return present(folder, f"{module_folder}/config.json")
+
+
+class TokenHeads(NamedTuple):
+    """The two heads that read every token."""
+
+    sparse: DenseLayer
+    """Makes the weight of a token."""
+    colbert: DenseLayer
+    """Makes the vector of a token."""
+
+
+def token_heads(source: ModelSource, settings: Settings) -> TokenHeads | None:
+    """Read the heads of BGE-M3 in a checkpoint's folder; None for a folder without one."""
+    folder = weights_folder(source, settings)
+    whole = [name for name in TOKEN_HEADS if present(folder, f"{name}.safetensors")]
+    pickled = [name for name in TOKEN_HEADS if present(folder, f"{name}.pt") and name not in whole]
+    if pickled:
+        raise CheckpointError(convert_heads(pickled))
+    if len(whole) == 1:
+        lacking = next(name for name in TOKEN_HEADS if name not in whole)
+        raise CheckpointError(
+            f"{quoted(source.name, 60)} has {whole[0]}.safetensors, one of the two heads of BGE-M3, and no "
+            f"{lacking}.safetensors; put in the other."
+        )
+    return TokenHeads(*(_head(folder, name, source) for name in TOKEN_HEADS)) if whole else None
+
+
+def _head(folder: Path, name: str, source: ModelSource) -> DenseLayer:
+    file, hidden = f"{name}.safetensors", source.config.get("hidden_size")
+    layer = read_linear(folder, file, f"The head {file}", prefix="")
+    rows, columns = layer.weight.shape
+    if isinstance(hidden, int) and columns != hidden:
+        raise CheckpointError(
+            f"The head {file} reads states of {columns:,} numbers, and those of the encoder have {hidden:,}; the files "
+            "do not belong together."
+        )
+    if name == TOKEN_HEADS[0] and rows != 1:
+        raise CheckpointError(f"The head {file} makes {rows:,} numbers of a token, and its weight is one number.")
+    if not all(np.isfinite(each).all() for each in (layer.weight, layer.bias) if each is not None):
+        raise CheckpointError(f"The head {file} holds NaN or infinity; put in the file of the trained model.")
+    return layer
+
+
+def own_heads(source: ModelSource, settings: Settings) -> TokenHeads:
+    """Read the heads of BGE-M3, or refuse a folder without them."""
+    heads = token_heads(source, settings)
+    if heads is None:
+        files = " and ".join(f"{name}.safetensors" for name in TOKEN_HEADS)
+        raise UnsupportedModelError(
+            f"{quoted(source.name, 60)} has not the heads of BGE-M3, which are {files} beside its weights; open such a "
+            "folder, or rank the texts otherwise."
+        )
+    return heads
+
+
+def reading_plan(source: ModelSource, settings: Settings) -> SentencePlan:
+    """How texts are tokenized, by the settings of the folder; the vector of a text is that of its first token."""
+    config = sentence_config(modules_folder(source, settings), weights_folder(source, settings))
+    return SentencePlan("cls", prompt=config.prompt, max_seq_length=config.max_seq_length, lower_case=config.lower_case)

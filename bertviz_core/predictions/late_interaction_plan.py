@@ -1,7 +1,7 @@
 """Read how a checkpoint compares a query with a document token by token (ColBERT, Khattab and Zaharia 2020).
 
-Three formats are read: folders of sentence-transformers 6 (MultiVectorEncoder), of PyLate, and of Stanford's ColBERT.
-Any other encoder is compared by its last hidden states, with a notice.
+Three formats are read: folders of sentence-transformers 6 (MultiVectorEncoder), of PyLate, and of Stanford's ColBERT;
+beside them the multi-vector head of BGE-M3. Any other encoder is compared by its last hidden states, with a notice.
 """
 
 import string
@@ -21,8 +21,10 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.late_interaction_modules import (
     MASK_MODULE,
     TokenModules,
+    reading_plan,
     stanford_projection,
     string_list,
+    token_heads,
     token_modules,
 )
 from bertviz_core.sentences.plan import MAX_PROMPT, sentence_config
@@ -30,7 +32,7 @@ from bertviz_core.sentences.results import DenseLayer
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
-Format = Literal["sentence-transformers", "PyLate", "Stanford", ""]
+Format = Literal["sentence-transformers", "PyLate", "Stanford", "BGE-M3", ""]
 METADATA_FILE = "artifact.metadata"
 OWN_TYPE, PYLATE_TYPE = "MultiVectorEncoder", "ColBERT"
 MARKERS: Mapping[str, str] = {"query": "[unused0] ", "document": "[unused1] "}
@@ -100,6 +102,8 @@ class InteractionPlan:
     """Whether the score is the mean over the tokens of the query."""
     lower_case: bool = False
     """Whether texts are lowercased."""
+    skips_first: bool = False
+    """Whether the first token of a text, such as [CLS], is not scored."""
 
     @property
     def trained(self) -> bool:
@@ -113,6 +117,7 @@ class InteractionPlan:
             return UNTRAINED
         steps = [f"a projection to {layer.weight.shape[0]:,} dimensions" for layer in self.dense]
         steps += ["unit length"] if self.normalize else []
+        steps += ["the first token left out of the score"] if self.skips_first else []
         if self.expansion is not None:
             least = "" if self.expansion.fixed else "at least "
             filler = quoted(self.expansion.token, 20) if self.expansion.token else "masks"
@@ -130,6 +135,12 @@ def interaction_plan(source: ModelSource, settings: Settings) -> InteractionPlan
     kind, masked = saved.get("model_type"), any(name.endswith(f".{MASK_MODULE}") for name, _ in listed or ())
     if listed is not None and (kind in (OWN_TYPE, PYLATE_TYPE) or "query_prefix" in saved or masked):
         return _library_plan(folder, encoder, listed, saved, older=kind != OWN_TYPE and not masked)
+    if (heads := token_heads(source, settings)) is not None:
+        reading = reading_plan(source, settings)
+        side = TextSide(reading.prompt, length=reading.max_seq_length)
+        return InteractionPlan(
+            "BGE-M3", side, side, None, (heads.colbert,), mean=True, lower_case=reading.lower_case, skips_first=True
+        )
     architectures = source.config.get("architectures")
     if listed is None and isinstance(architectures, Sequence) and STANFORD_CLASS in architectures:
         return _stanford_plan(source, settings, folder)

@@ -283,9 +283,9 @@ class TermWeights(OfText):
     ids: Int[np.ndarray, " terms"]
     """Ids of the words with a weight above 0, heaviest first."""
     weights: Float[np.ndarray, " terms"]
-    """Weight of each word: max over the tokens of log(1 + ReLU(logit))."""
+    """Weight of each word: max over the tokens of log(1 + ReLU(logit)), or as the folder of a sparse encoder says."""
     positions: Int[np.ndarray, " terms"]
-    """Position of the token that each weight comes from."""
+    """Position of the token that each weight comes from, or most of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -420,6 +420,57 @@ class LateInteraction(OfModel):
         """Sum of the largest cosines, or their mean."""
         total = float(self.largest.sum(dtype=np.float64))
         return total / len(self.query_tokens) if self.mean else total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedTokens:
+    """The tokens that a query and a text have in common."""
+
+    tokens: tuple[str, ...]
+    """The tokens, the largest product first."""
+    products: Float[np.ndarray, " tokens"]
+    """Product of the two weights of each; they add up to the sparse score."""
+
+
+HEADS = ("dense", "sparse", "multi-vector")
+"""The heads of BGE-M3, in the order of their weights."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadScores(OfModel):
+    """Texts scored for a query by the three heads of BGE-M3, and the weighted mean of the scores."""
+
+    query: str
+    """The query."""
+    texts: tuple[str, ...]
+    """The texts, in the order of the list."""
+    dense: Float[np.ndarray, " texts"]
+    """Cosine of the vectors of the query and each text, -1 to 1."""
+    sparse: Float[np.ndarray, " texts"]
+    """Sum of the products of the weights of their common tokens, at least 0."""
+    multi_vector: Float[np.ndarray, " texts"]
+    """Mean, over the tokens of the query, of the largest cosine with a token of the text, -1 to 1."""
+    weights: tuple[float, float, float]
+    """Weights of the dense, sparse and multi-vector score."""
+    shared: tuple[SharedTokens, ...]
+    """The tokens that the query has in common with each text."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, " texts"]:
+        """Mean of the three scores of each text, weighted."""
+        every = np.stack([self.dense, self.sparse, self.multi_vector]).astype(np.float64)
+        return np.asarray(self.weights @ every / sum(self.weights), dtype=np.float32)
+
+    @property
+    def order(self) -> Int[np.ndarray, " texts"]:
+        """Indices of the texts by descending weighted mean; equal ones as in the list."""
+        return np.argsort(-self.scores, kind="stable")
+
+    @property
+    def ranks(self) -> Int[np.ndarray, "heads texts"]:
+        """Rank of each text by each head alone, 1 for the highest; equal scores as in the list."""
+        every = (self.dense, self.sparse, self.multi_vector)
+        return np.stack([_ranks(np.argsort(-scores, kind="stable")) for scores in every])
 
 
 ComparedKind = Literal["classes", "tags", "entities", "answers", "words", "surprise", "lens"]

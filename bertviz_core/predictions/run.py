@@ -1,9 +1,9 @@
 """Load a model with its head, and run it."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
 
@@ -41,6 +41,7 @@ from bertviz_core.models.skeleton import (
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.rerankers import TOKEN_LOGITS, token_scores, vector_scores
 from bertviz_core.sentences.encoding import batches
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.run import RUN_LOCK
@@ -389,6 +390,11 @@ def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **flags: bo
         check_recording(head.base)
         reset_model_state(head.base.model, max(len(row) for row in rows))
         return forward(head.base, inputs, model, **flags)
+
+
+def with_word_head(plan: SentencePlan, head: "Callable[[], HeadModel]") -> SentencePlan:
+    """The plan with the masked-LM head that makes the vectors of a sparse encoder; any other plan as it is."""
+    return plan if plan.sparse is None else replace(plan, head=WordHead(head()))
 
 
 class WordHead:

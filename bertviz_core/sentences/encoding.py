@@ -26,8 +26,16 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel, device_kind
-from bertviz_core.sentences.pooling import applied, pooled, token_mask
-from bertviz_core.sentences.results import EdgeTokens, Pooling, SentenceDtype, SentencePlan, SentenceVectors
+from bertviz_core.sentences.pooling import applied, pooled, term_values, token_mask
+from bertviz_core.sentences.results import (
+    EdgeTokens,
+    Pooling,
+    SentenceDtype,
+    SentencePlan,
+    SentenceVectors,
+    SparsePooling,
+    WordLogits,
+)
 from bertviz_core.sentences.store.shards import StoredVectors
 from bertviz_core.sentences.store.vectors import ListVectors, SentenceStore
 from bertviz_core.text import counted, repair_surrogates
@@ -55,6 +63,8 @@ from bertviz_core.trace.verification import (
 
 CHUNK_SENTENCES = 512
 """Number of sentences tokenized in one call: enough to make its overhead negligible, few enough to cancel soon."""
+MOST_WEIGHTS = 2**26
+"""Maximum number of weights of a list of sentences in a sparse encoder: 256 MiB, 2,198 sentences and 30,522 words."""
 MAX_BATCH_TOKENS: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 """Maximum number of tokens per batch, padding included. On a CPU, activations of this size still fit into the cache."""
 
@@ -232,6 +242,8 @@ def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
             raise UnsupportedModelError(f"{loaded.name!r} has no pooler; choose mean, cls or max.")
         if layer != last:
             raise TextError(f"The pooler reads the last layer ({last}) only; choose that, or mean, cls or max.")
+    if plan.pooling == "splade" and layer != last:
+        raise TextError(f"The head of a sparse encoder reads the last layer ({last}) only; choose that, or mean.")
     return layer
 
 
@@ -314,12 +326,44 @@ def plan_vectors(
     """
     layer = plan_layer(loaded, plan)
     inside = layer < loaded.num_hidden_layers
+    if plan.pooling == "splade":
+        head, pooling = _sparse_parts(loaded, plan)
+        output, mask = model_states(loaded, inputs, lengths, skipped, model or head.model, inside)
+        return applied(_sparse_vectors(head, pooling, output, mask), plan.dense)
     output, mask = model_states(loaded, inputs, lengths, skipped, model, inside)
     if plan.pooling == "pooler":
         vectors = pooler_output(loaded, output).float()
     else:
         vectors = pooled(output["hidden_states"][layer] if inside else output["last_hidden_state"], mask, plan.pooling)
     return applied(vectors, plan.dense)
+
+
+def _sparse_parts(loaded: LoadedModel, plan: SentencePlan) -> tuple[WordLogits, SparsePooling]:
+    if plan.head is None or plan.sparse is None:
+        raise UnsupportedModelError(
+            f"{loaded.name!r} is a sparse encoder, whose vectors have a weight for each word of its vocabulary; they "
+            "are computed for lists of sentences, and not here: choose the pooling mean, where there is a choice."
+        )
+    return plan.head, plan.sparse
+
+
+def _sparse_vectors(
+    head: WordLogits, pooling: SparsePooling, output: Mapping[str, Any], mask: "torch.Tensor"
+) -> "torch.Tensor":
+    """Compute the weights (batch, vocab) of a sparse encoder, row by row in bounded memory."""
+
+    def reduced(weights: "torch.Tensor") -> "torch.Tensor":
+        return weights.amax(dim=0) if pooling.strategy == "max" else weights.sum(dim=0)
+
+    rows = []
+    for whole, pooled_tokens in zip(head.states(output), mask, strict=True):
+        states = whole[pooled_tokens].float()
+        parts = [
+            reduced(term_values(head.logits_unlocked(output, states[chunk]), pooling))
+            for chunk in head.chunks(len(states))
+        ]
+        rows.append(reduced(torch.stack(parts)))
+    return torch.stack(rows)
 
 
 def model_states(
@@ -336,7 +380,7 @@ def model_states(
     """
     seq = max(lengths)
     reset_model_state(model or loaded.model, seq)
-    output = dict(forward(loaded, inputs, model, output_hidden_states=inside))
+    output = forward(loaded, inputs, model, output_hidden_states=inside)
     if "last_hidden_state" not in output:  # a class that returns only its pooled vector
         output = dict(forward(loaded, inputs, model, output_hidden_states=True))
         output.setdefault("last_hidden_state", hidden_states(loaded, output)[-1])
@@ -384,6 +428,8 @@ def sentence_vectors(
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
     texts = list(dict.fromkeys(sentences))
+    if plan.pooling == "splade":
+        _check_room(_sparse_parts(loaded, plan)[0].vocab_size, len(texts))
     stored = ListVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = stored.read()
     progress(len(texts) - len(missing), len(texts))
@@ -424,7 +470,16 @@ def sentence_vectors(
             )
         ),
         first_token=edge_tokens(tokenizer).first,
+        measure=plan.measure,
     )
+
+
+def _check_room(words: int, count: int) -> None:
+    if count * words > MOST_WEIGHTS:
+        raise TextError(
+            f"{count:,} sentences have {count * words:,} weights, one for each of the {words:,} words of a sparse "
+            f"encoder's vocabulary; give at most {MOST_WEIGHTS // words:,} sentences, or choose the pooling mean."
+        )
 
 
 def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePlan, dtype: SentenceDtype) -> bytes:
@@ -432,6 +487,7 @@ def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePla
     parts = (
         loaded.name, loaded.revision, loaded.model_type, dtype, plan.pooling, plan_layer(loaded, plan), plan.normalize,
         plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens, plan.lower_case, plan.truncate_dim,
+        *((plan.sparse,) if plan.sparse is not None else ()),
     )  # fmt: skip
     digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace"))
     for dense in plan.dense:

@@ -7,7 +7,7 @@ sentence-transformers writes). No class that it names is imported, and no pickle
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
@@ -19,11 +19,17 @@ from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.rerankers import LOGIT_SCORE, OF_HEAD, OF_TOKENS, OF_VECTORS, SCORES, module_config
 from bertviz_core.models.safetensors.folder import read_header, read_json
 from bertviz_core.models.safetensors.values import TensorReader
-from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, encoder_settings, foreign_module, listed_modules
+from bertviz_core.models.sentence_folder import (
+    LIBRARY_PREFIX,
+    class_end,
+    encoder_settings,
+    foreign_module,
+    listed_modules,
+)
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import check_width, dense_layer
-from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
+from bertviz_core.sentences.results import MEASURES, DenseLayer, Pooling, SentencePlan, SparsePooling
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -37,7 +43,8 @@ ENCODERS_ALONE = frozenset(
 """Encoder-decoder families for which sentence-transformers runs only the encoder; for others it pools the decoder's
 vectors of the text shifted by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
-OUTPUTS = {OF_VECTORS: "last_hidden_state", OF_HEAD: "logits", OF_TOKENS: "logits"}
+OF_WORDS = "fill-mask"
+OUTPUTS = {OF_VECTORS: "last_hidden_state", OF_HEAD: "logits", OF_TOKENS: "logits", OF_WORDS: "logits"}
 """What the encoder is run for -> the output of the model that is read."""
 TOKENIZER_SETTINGS = frozenset({"padding", "truncation", "max_length", "return_tensors"})
 """Settings of a chat template that are those of the tokenizer."""
@@ -47,6 +54,10 @@ MAX_NAMED_MODES = 12
 """Maximum number of poolings that a message names."""
 NO_PROMPT = "none"
 """Name that selects no prompt, unless a prompt of the checkpoint has this name."""
+SPARSE_POOLING = "SpladePooling"
+STRATEGIES: tuple[Literal["max", "sum"], ...] = ("max", "sum")
+LOGS: Mapping[str, int] = {"relu": 1, "log1p_relu": 2}
+"""Activation of a sparse encoder -> how often log(1 + x) is taken of the positive part of a logit."""
 SENTENCE_OUTPUT, TOKENS = "sentence_embedding", "token_embeddings"
 POOLING_SWITCHES: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
@@ -66,6 +77,7 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
     "weightedmean": "the mean of all tokens, each weighted by its position",
     "lasttoken": "the vector of the last token",
     "mean_sqrt_len_tokens": "the sum of all tokens over the square root of their count",
+    "splade": "a weight for each word of the vocabulary",
 }
 CROSS_ENCODER_NOTICE = (
     "The checkpoint is a cross-encoder, which scores two texts read together; it was not trained for vectors of texts."
@@ -108,7 +120,9 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         reason = NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}")
         return _with_convention(source, SentencePlan("mean", dense=projection, reason=reason))
     output = "pooler_output" if row.makes_vectors else ""
-    reader, config = _ModuleReader(folder, encoder), sentence_config(folder, encoder, output=output)
+    sparse = any(name.startswith(LIBRARY_PREFIX) and class_end(name) == SPARSE_POOLING for name, _ in modules)
+    reader = _ModuleReader(folder, encoder)
+    config = sentence_config(folder, encoder, OF_WORDS if sparse else OF_VECTORS, output=output)
     reader.dense = list(projection)
     if row.makes_vectors:
         reader.pooling = "pooler"
@@ -133,8 +147,12 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         dense=tuple(reader.dense),
         truncate_dim=config.truncate_dim,
         from_checkpoint=True,
-        notices=(*plan.notices, *own_similarity(config.similarity, reader.normalize)),
+        notices=plan.notices
+        if reader.sparse
+        else (*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
+    if reader.sparse is not None:
+        plan = dataclasses.replace(plan, sparse=reader.sparse, **_own_measure(plan, config.similarity))
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
 
@@ -147,6 +165,15 @@ def _projection(source: ModelSource, folder: Path, module: str) -> tuple[DenseLa
     check_width(f"The module {quoted(module)}", stored[0].shape)
     with TensorReader(folder) as reader:
         return (DenseLayer(reader.read(stored[0]), None, "identity"),)
+
+
+def _own_measure(plan: SentencePlan, name: object) -> dict[str, Any]:
+    """What compares the vectors of a sparse encoder, by default their dot product, and a notice of what is not here."""
+    measure = next((each for each in MEASURES if each == (name or "dot")), None)
+    if measure is not None:
+        return {"measure": measure}
+    what = f"The checkpoint compares its vectors by {quoted(str(name), 40)}, and here their dot product is computed."
+    return {"measure": "dot", "notices": (*plan.notices, what)}
 
 
 def _with_convention(source: ModelSource, plan: SentencePlan) -> SentencePlan:
@@ -185,7 +212,7 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     where = "of the last layer" if layer is None else "of the embeddings" if layer == 0 else state_name(layer)
     reason = f"As chosen: {POOLING_PHRASES[pooling]}, {where}.{_prompt_note(prompt)}"
     changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": (), "truncate_dim": None}
-    changes["from_checkpoint"] = False
+    changes |= {"from_checkpoint": False, "sparse": None, "head": None, "measure": "cosine"}
     return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
 
 
@@ -254,6 +281,7 @@ class _ModuleReader:
         self.folder, self.encoder = folder, encoder
         self.pooling: Pooling | None = None
         self.include_prompt, self.normalize = True, False
+        self.sparse: SparsePooling | None = None
         self.dense: list[DenseLayer] = []
         self.notices: list[str] = []
         self.first = True
@@ -266,7 +294,7 @@ class _ModuleReader:
         if name == LOGIT_SCORE or (name == "Dense" and _output(self.folder, module_folder) == SCORES):
             self.notices.append(CROSS_ENCODER_NOTICE)
             return
-        if first and name in ("Transformer", "CLIPModel"):
+        if first and name in ("Transformer", "MLMTransformer", "CLIPModel"):
             if module_folder != "." and self.encoder == self.folder:
                 self.notices.append(
                     f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside "
@@ -278,6 +306,8 @@ class _ModuleReader:
             return  # they were pooled before
         if name == "Pooling" and self.pooling is None:
             self._pooling(module_folder)
+        elif name == SPARSE_POOLING and self.pooling is None:
+            self.pooling, self.sparse = "splade", _sparse_pooling(self.folder, module_folder)
         elif name == "Dense" and self.pooling is not None and not self.normalize:
             layer, notice = dense_layer(self.folder, module_folder)
             self.broken = self.broken or layer is None
@@ -304,6 +334,24 @@ def pooling_of(config: Mapping[str, Any]) -> tuple[Pooling | None, str]:
     pooling = next((mode for mode in FOLLOWED_POOLINGS if modes == [mode]), None)
     names = " and ".join(quoted(str(mode)) for mode in modes[:MAX_NAMED_MODES])
     return pooling, "" if pooling else f"The checkpoint pools by {names}, which is not offered here."
+
+
+def _sparse_pooling(folder: Path, module_folder: str) -> SparsePooling:
+    """Read how a sparse encoder makes weights of logits."""
+    name = f"{module_folder}/config.json"
+    config = read_json(folder, name) if present(folder, name) else {}
+    values = {"pooling_strategy": "max", "activation_function": "relu", **config}
+    strategy: Literal["max", "sum"] | None = next(
+        (each for each in STRATEGIES if each == values["pooling_strategy"]), None
+    )
+    logs = next((count for each, count in LOGS.items() if each == values["activation_function"]), 0)
+    if strategy is None or not logs:
+        key, known = ("pooling_strategy", STRATEGIES) if strategy is None else ("activation_function", LOGS)
+        raise CheckpointError(
+            f"The checkpoint's {name} has the {key} {quoted(str(values[key]), 40)}, which sentence-transformers does "
+            f"not know; it is one of {', '.join(known)}."
+        )
+    return SparsePooling(strategy, logs)
 
 
 def _of_sentences(folder: Path, module_folder: str) -> bool:
@@ -372,6 +420,10 @@ def _prompt_note(prompt: str) -> str:
 
 def _steps(plan: SentencePlan) -> str:
     steps = [POOLING_PHRASES[plan.pooling]]
+    if plan.sparse is not None:
+        value = "log(1 + ReLU(logit))" if plan.sparse.logs == 1 else "log(1 + log(1 + ReLU(logit)))"
+        kind = "largest" if plan.sparse.strategy == "max" else "sum"
+        steps[0] += f", the {kind} of {value} over the tokens"
     if plan.dense:
         steps.append(f"{len(plan.dense)} dense layer{'' if len(plan.dense) == 1 else 's'}")
     if plan.normalize:

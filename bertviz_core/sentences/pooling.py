@@ -18,6 +18,7 @@ from bertviz_core.sentences.results import (
     DenseLayer,
     Pooling,
     SentencePlan,
+    SparsePooling,
     TokenPair,
     TokenPairShares,
 )
@@ -31,7 +32,6 @@ ACTIVATIONS: Mapping[str, str] = {
     "GELU": "gelu",
     "Sigmoid": "sigmoid",
 }
-WEIGHT = "linear.weight"
 SENTENCE_OUTPUT = "sentence_embedding"
 MAX_DIMENSIONS = 65_536
 """Most numbers of a vector that a projection makes: a small file may widen every token's."""
@@ -61,7 +61,8 @@ def dense_layer(
         return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
     if not present(folder, f"{module_folder}/{SINGLE_FILE}"):
         return None, pickled_dense(module_folder, SINGLE_FILE)
-    return _read(folder, module_folder, activation), ""
+    layer = f"The dense layer {quoted(module_folder)}"
+    return read_linear(folder, f"{module_folder}/{SINGLE_FILE}", layer, activation), ""
 
 
 def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Tensor":
@@ -98,28 +99,34 @@ def check_width(name: str, shape: Sequence[int]) -> None:
         raise CheckpointError(f"{name} makes vectors of {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are computed.")
 
 
-def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
+def read_linear(
+    folder: Path, file: str, layer: str, activation: str = "identity", prefix: str = "linear."
+) -> DenseLayer:
+    """Read the tensors `weight` and `bias` of a safetensors file beside a checkpoint.
+
+    Args:
+        layer: what it is, as the beginning of a sentence.
+        prefix: in front of the names of the tensors.
+    """
     from safetensors.torch import load
 
-    layer = f"The dense layer {quoted(module_folder)}"
-    path = own_file(folder, f"{module_folder}/{SINGLE_FILE}")  # that of a merged adapter is a link
+    path = own_file(folder, file)  # that of a merged adapter is a link
     try:
         listed, _ = read_file_header(path)
     except CheckpointError as error:
         raise CheckpointError(f"{layer} cannot be read: {error}") from error
     for tensor in listed:
-        if tensor.name == WEIGHT:
+        if tensor.name == f"{prefix}weight":
             check_width(layer, tensor.shape)
-    raw = read_file(
-        folder, f"{module_folder}/{SINGLE_FILE}", DENSE_NBYTES
-    )  # load_file would memory-map it, and the file may change
+    raw = read_file(folder, file, DENSE_NBYTES)  # load_file would memory-map it, and the file may change
     try:
         tensors = load(raw)
-        weight, bias = tensors[WEIGHT], tensors.get("linear.bias")
+        weight, bias = tensors[f"{prefix}weight"], tensors.get(f"{prefix}bias")
     except Exception as error:  # safetensors raises undocumented errors for damaged files
         raise CheckpointError(f"{layer} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise CheckpointError(f"{layer} has a weight of shape {tuple(weight.shape)}.")
+        besides = "" if bias is None else f" and a bias of shape {tuple(bias.shape)}"
+        raise CheckpointError(f"{layer} has a weight of shape {tuple(weight.shape)}{besides}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
 
 
@@ -152,8 +159,8 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     "lasttoken" takes the last token, "mean_sqrt_len_tokens" is the sum over the square root of the count (Pooling in
     sentence-transformers). Rows are padded on the right.
     """
-    if pooling == "pooler":
-        raise ValueError("the pooler is run by the model itself")
+    if pooling in ("pooler", "splade"):
+        raise ValueError(f"{pooling} is run by the model itself")
     if pooling == "cls":
         first = mask.int().argmax(dim=1)
         return hidden[range(len(hidden)), first].float()
@@ -169,6 +176,14 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
         weights = mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)
         return (states * weights[:, :, None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)
     return states.sum(dim=1) / (counts.sqrt() if pooling == "mean_sqrt_len_tokens" else counts)
+
+
+def term_values(logits: "torch.Tensor", pooling: SparsePooling) -> "torch.Tensor":
+    """Compute the weights of logits: log(1 + ReLU(logit)) (Formal et al. 2021), or log(1 + x) of that once more."""
+    values = logits.relu()
+    for _ in range(pooling.logs):
+        values = values.log1p()
+    return values
 
 
 TOP_PAIRS = 20
@@ -207,6 +222,11 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
         skipped: number of leading tokens of both that are not pooled (sentences.batches.prompt_tokens).
     """
     _check(first, second, plan)
+    if plan.pooling == "splade":
+        raise UnsupportedModelError(
+            f"The score of {first.model!r}, a sparse encoder, is a sum over words of its vocabulary, not over pairs of "
+            "tokens: look at the expanded terms of the two sentences, or choose the pooling mean."
+        )
     layer = first.num_hidden_layers if plan.layer is None else plan.layer
     score = _cosine(*(_sentence(trace, layer, plan, skipped) for trace in (first, second)))
     parts = [token_parts(trace.hidden_states[layer], plan, _first(trace, skipped)) for trace in (first, second)]

@@ -1,18 +1,20 @@
 """Results for sentences: their vectors, similarities, and the list they came from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.lazy_imports import torch
 from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
-Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
+Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens", "splade"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
-or sum over the square root of the count, for checkpoints that require them."""
+or sum over the square root of the count, for checkpoints that require them; weights of the words of the vocabulary, for
+a sparse encoder."""
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler", "lasttoken")
 """Poolings available for any model; the others are used if a checkpoint requires them."""
 ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
@@ -35,6 +37,38 @@ class DenseLayer:
     def linear(self) -> bool:
         """Whether the activation is the identity."""
         return self.activation == "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class SparsePooling:
+    """How a sparse encoder makes one weight for each word of the vocabulary of the logits of its tokens."""
+
+    strategy: Literal["max", "sum"] = "max"
+    """Whether the largest weight of all tokens counts, or their sum."""
+    logs: int = 1
+    """How often log(1 + x) is taken of the positive part of a logit."""
+
+
+@runtime_checkable
+class WordLogits(Protocol):
+    """A masked-LM head, as the pooling of a sparse encoder reads it."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of words."""
+
+    @property
+    def model(self) -> Any:
+        """The model to run."""
+
+    def states(self, output: Mapping[str, Any]) -> "torch.Tensor":
+        """The states (batch, seq, hidden) of its output that `logits_unlocked` reads."""
+
+    def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
+        """The logits (positions, vocab) of states."""
+
+    def chunks(self, count: int) -> Iterator[slice]:
+        """Slices of positions whose logits fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +126,12 @@ class SentencePlan:
     """Whether the checkpoint specifies this pooling."""
     convention: PromptPair | None = None
     """Prompts that the family of the model is used with, if the checkpoint names none; they are not applied."""
+    sparse: SparsePooling | None = None
+    """How logits become weights; None for every pooling but "splade"."""
+    head: WordLogits | None = None
+    """The head that makes the logits; None for a model that is not loaded."""
+    measure: "Measure" = "cosine"
+    """What compares two vectors, unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +219,8 @@ class SentenceVectors(Noticed):
     """Total duration in seconds."""
     first_token: str | None = None
     """Leading special token of every sentence, used by "cls"; None for none."""
+    measure: Measure = "cosine"
+    """What compares two of the vectors, unless another is asked for."""
 
     @property
     def dimensions(self) -> int:

@@ -31,6 +31,8 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 BLOCK_ROWS = 2048
 """Rows and columns of a block of scores: 16 MiB at a time, for any number of sentences."""
+WIDE = 4_096
+"""Dimensions up to which a matrix of all pairs of them is computed."""
 MAX_CLUSTERED_SENTENCES = 2000
 """Maximum number of individually clustered sentences; their distances alone take 16 MB."""
 MAX_OPTIMALLY_ORDERED_SENTENCES = 400
@@ -154,7 +156,7 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
     ordered by cluster_order. The mean cosine of two blocks is the dot product of their mean unit vectors, so no matrix
     of all sentences is built.
     """
-    units = unit(vectors)
+    units = narrow(unit(vectors))
     parts = _halved(units, min(blocks, max(len(units), 1)))
     means = np.stack([units[part].mean(axis=0) for part in parts]) if len(units) else units
     order = cluster_order(similarity_matrix(means)).order
@@ -174,6 +176,17 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
         np.clip(similarity, -1, 1).astype(np.float32),
         np.array(examples, dtype=np.int64),
     )
+
+
+def narrow(vectors: Float[np.ndarray, "sentences dimensions"]) -> Float[np.ndarray, "sentences _"]:
+    """Return vectors of one dimension a sentence with the same dot products, if there are more than WIDE dimensions.
+
+    A matrix of all dimensions of a sparse encoder would take gigabytes.
+    """
+    if vectors.shape[1] <= max(WIDE, len(vectors)):
+        return vectors
+    values, axes = np.linalg.eigh((vectors @ vectors.T).astype(np.float64))
+    return np.asarray(axes * np.sqrt(np.clip(values, 0, None)), dtype=np.float32)
 
 
 def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
@@ -256,6 +269,7 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
     count = len(vectors)
     points, explained = np.zeros((count, 2)), np.zeros(2)
     if count > 1:
+        vectors = narrow(vectors)
         centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
         axes, explained = principal_axes(centred.T @ centred)
         points = centred @ axes.T
@@ -353,7 +367,7 @@ def pooling_comparison(
 
     Args:
         sentences: at least two, at most 500.
-        own: the checkpoint's own pooling, an additional row if the model does not offer it.
+        own: the checkpoint's own pooling, an additional row if the model does not offer it and it pools states.
     """
     if not 2 <= len(sentences) <= MAX_SENTENCES:
         raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_SENTENCES}.")
@@ -361,7 +375,7 @@ def pooling_comparison(
     for layer in entries:
         plan_layer(loaded, SentencePlan("mean", layer))
     edges = edge_tokens(tokenizer)
-    poolings = offered_poolings(edges.first, loaded.has_pooler, own)
+    poolings = offered_poolings(edges.first, loaded.has_pooler, "mean" if own == "splade" else own)
     plan = SentencePlan("mean", max_seq_length=max_seq_length)
     rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
     encoder, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0

@@ -129,6 +129,9 @@ EXAMPLES: Mapping[str, Example] = {
     "ranking": Example(
         "models/my-cross-encoder", SENTENCES, needs="a cross-encoder, or another model that scores two texts"
     ).of(query_sentence="Where is the pet?"),
+    "three-heads": Example("models/my-bge-m3", SENTENCES, needs="a model with the heads of BGE-M3 in its folder").of(
+        query_sentence="Where is the pet?"
+    ),
     **dict.fromkeys(("surprise", "terms"), replace(WORDS, texts=(TEXT,))),
     "lens": replace(WORDS, texts=(TEXT,)).of(mask="2,5"),
     "term-score": replace(WORDS, texts=("Where is Paris?",), pair="Paris is in France."),

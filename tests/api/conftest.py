@@ -10,6 +10,7 @@ import pytest
 
 from bertviz_core.cli import app
 from tests.cli import conftest as commands
+from tests.helpers.multi_vector import save_heads
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
 from tests.helpers.written_adapters import write_adapter
@@ -41,10 +42,11 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier, models/my-adapter, runs/my-run and corpora/news."""
+    """A folder with models/my-classifier, models/my-adapter, models/my-bge-m3, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
     write_adapter(place / "models" / "my-adapter", "models/my-classifier", place / "models" / "my-classifier")
+    save_heads(place / "models" / "my-bge-m3")
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)

@@ -34,6 +34,7 @@ from bertviz_core.api.results.answers import (
     RankingResult,
     SentencesResult,
     SlicedAnswersResult,
+    ThreeHeadsResult,
     ThresholdsResult,
     VectorExplanationResult,
 )
@@ -124,6 +125,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     ParametersResult: lambda model: model.parameters(),
     PredictionResult: lambda model: model.predict(TEXT),
     LateInteractionResult: lambda model: model.late_interaction(TEXT, "c"),
+    ThreeHeadsResult: lambda _: open_model("models/my-bge-m3").three_heads(TEXT, [TEXT, "c"]),
     PromptsResult: lambda model: model.compare_prompts([TEXT, "c"]),
     PromptRanksResult: lambda model: model.compare_prompts([TEXT, "c"], queries=[TEXT, "d"]),
     RankingResult: lambda model: model.rank(TEXT, [TEXT, "c"], label="neutral"),

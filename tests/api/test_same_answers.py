@@ -28,7 +28,13 @@ from bertviz_core.questions.models.training import OpenedTraining, training_move
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import predictions
-from bertviz_core.questions.predictions.ranking import late_interaction, ranked, ranking_options
+from bertviz_core.questions.predictions.ranking import (
+    heads_options,
+    late_interaction,
+    ranked,
+    ranking_options,
+    three_heads,
+)
 from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
@@ -230,6 +236,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (CLASSIFIER, TEXT, PAIR, PET, "--label", "neutral"),
             lambda: open_model(CLASSIFIER).rank(TEXT, [PAIR, PET], label="neutral"),
             lambda opened: ranked(opened, ranking_options(TEXT, [PAIR, PET], "neutral", "", None)).result,
+        ),
+    ),
+    "three-heads": (
+        Face(
+            ("models/my-bge-m3", TEXT, PAIR, PET, "--weights", "1,2,3"),
+            lambda: open_model("models/my-bge-m3").three_heads(TEXT, [PAIR, PET], (1, 2, 3)),
+            lambda opened: three_heads(opened, heads_options(TEXT, [PAIR, PET], "1,2,3")).result,
         ),
     ),
     "late-interaction": (

@@ -22,6 +22,7 @@ from bertviz_core.questions.models.training import OpenedTraining
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
+from tests.helpers.multi_vector import save_heads as save_token_heads
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.training_runs import save_run
 from tests.pages.labels import LABELLED, QUESTION, save_heads
@@ -125,7 +126,7 @@ OTHER = dict.fromkeys(
 )
 NEEDED = {
     **OTHER,
-    **dict.fromkeys(("query", "ranking", "late-interaction"), ("query_sentence", "What is attention?")),
+    **dict.fromkeys(("query", "ranking", "late-interaction", "three-heads"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
@@ -149,6 +150,7 @@ LABEL_HEADS = {
     "classes-change": "classes",
     "next-sentence": "pretraining",
     "ranking": "classes",
+    "three-heads": "bge-m3",
     "scores-compared": "classes",
     "slices-compared": "classes",
     "tags": "tags",
@@ -198,7 +200,7 @@ def spec_of(name: str, model: str, options: Options) -> FigureSpec:
 def head_request(name: str, text: str) -> Request:
     """Model and options for figures of task heads; answers are searched in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
-    if name == "ranking":
+    if name in ("ranking", "three-heads"):
         return request(SENTENCES, (NEEDED[name],), model)
     if name == "accuracy":
         return request(LABELLED, (("count", "2"),), model)
@@ -260,6 +262,7 @@ def faults(board: Page, drawn: Iterable[tuple[str, int, str]]) -> dict[str, list
 def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tiny models of all task heads in the models folder, and a corpus and a training run for their figures."""
     folder = save_heads(tmp_path_factory.mktemp("heads"))
+    save_token_heads(folder / "bge-m3")
     corpus = make_corpus(tmp_path_factory.mktemp("corpora") / "made", 400, seeded_vectors(0))
     MODELS.update({name: str(corpus.path) for name in all_figures() if name.startswith("corpus-")})
     run = save_run(tmp_path_factory.mktemp("runs") / "a run of a rather long name, with many words in it")

@@ -1,4 +1,4 @@
-"""Tiny late-interaction models in the three formats: of sentence-transformers, of PyLate and of Stanford."""
+"""Tiny models for late interaction, in the formats of sentence-transformers, PyLate and Stanford; heads of BGE-M3."""
 
 import json
 from pathlib import Path
@@ -83,6 +83,27 @@ def save_stanford(folder: Path, **metadata: Any) -> Path:
     change(folder, "config.json", architectures=["HF_ColBERT"])
     made = {"query_maxlen": EXPANDED, "doc_maxlen": DOCUMENT, "mask_punctuation": True, "dim": DIMENSIONS}
     (folder / "artifact.metadata").write_text(json.dumps({**made, **metadata}))
+    return folder
+
+
+def save_heads(folder: Path, family: str = "xlm-roberta", ending: str = "safetensors", **wrong: Any) -> Path:
+    """Write a tiny encoder with the heads of BGE-M3 beside it.
+
+    Args:
+        wrong: other tensors of a head, by its name.
+    """
+    save_tiny(family, folder)
+    hidden = json.loads((folder / "config.json").read_text())["hidden_size"]
+    random = torch.Generator().manual_seed(2)
+    for name, rows in (("sparse_linear", 1), ("colbert_linear", DIMENSIONS)):
+        made = {"weight": torch.randn(rows, hidden, generator=random), "bias": torch.randn(rows, generator=random)}
+        if rows == 1:  # some weights above 0, and some below, in every family
+            made = {"weight": made["weight"] / 5, "bias": torch.full((1,), 0.4)}
+        made |= wrong.get(name, {})
+        if ending == "safetensors":
+            save_file(made, folder / f"{name}.safetensors")
+        else:
+            torch.save(made, folder / f"{name}.pt")
     return folder
 
 

@@ -122,7 +122,7 @@ def test_the_pairs_of_a_list_are_a_background(opened: OpenedModel) -> None:
         background(opened, replace(of_list, texts=(*LIST[:2], LIST[0])))
     defaults = {"pooling": "recommended", "layer": "6", "measure": "cosine", "query_prompt": "as the list"}
     typed = Options(LIST, values=defaults)
-    assert background_options(typed, vector_options(opened, typed)) == Options(), "one answer for every list"
+    assert background_options(opened, typed, vector_options(opened, typed)) == Options(), "one answer for every list"
 
 
 def test_other_measures_and_recipes_have_their_own(opened: OpenedModel) -> None:

@@ -38,6 +38,7 @@ from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
 from bertviz_core.questions.views.vectors import chunks as chunks_view
+from bertviz_core.questions.views.vectors import heads as heads_of_texts
 from bertviz_core.questions.views.vectors import prompts as prompt_views
 from bertviz_core.questions.views.vectors import thresholds as threshold_view
 from ui.components.frame import ARRIVE
@@ -193,8 +194,8 @@ ROWS: tuple[AddressName, ...] = (
         thresholds.PRECISION,
     ),
     *_on("sentences", sentence_views.FIRST_SENTENCE, sentence_views.SECOND_SENTENCE, linked="placed"),
-    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE),
-    *_on("sentences", sentence_views.RANKED_TEXT, linked="placed"),
+    *_on("sentences", ranking.RANKED_BY, ranking.LABEL, ranking.BESIDE, ranking.WEIGHTS),
+    *_on("sentences", heads_of_texts.RANKED_TEXT, linked="placed"),
     *_on(
         "sentences",
         _words("sentence_column", "the column of a file with the sentences"),

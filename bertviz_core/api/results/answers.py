@@ -18,6 +18,7 @@ from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAns
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
+    HeadScores,
     LateInteraction,
     LogitLens,
     PseudoLikelihood,
@@ -42,6 +43,7 @@ from bertviz_core.questions.tables.predictions import (
     INTERACTION,
     RANKING,
     SLICES,
+    THREE_HEADS,
     prediction_frame,
     prediction_json,
     prediction_lines,
@@ -231,6 +233,27 @@ class LateInteractionResult(Result[LateInteraction]):
         return self.data.largest
 
 
+class ThreeHeadsResult(Result[HeadScores]):
+    """Texts scored for a query by the three heads of BGE-M3, and the weighted mean of the scores.
+
+    Table: one row per text by descending mean and the columns rank, score (the mean), dense, sparse, multi-vector, by
+    dense, by sparse, by multi-vector (the ranks of each head alone), number (place in the list, from 1), text.
+    """
+
+    figures = ("three-heads",)
+    _faces = THREE_HEADS
+
+    @property
+    def scores(self) -> Float[np.ndarray, " texts"]:
+        """Weighted mean of the three scores of each text, in the order of the list."""
+        return self.data.scores
+
+    @property
+    def order(self) -> Int[np.ndarray, " texts"]:
+        """Indices of the texts by descending mean."""
+        return self.data.order
+
+
 class NearestResult(Result[Neighbours]):
     """The sentences nearest to a query, in descending order of their similarity."""
 
@@ -407,7 +430,7 @@ class BitsResult(Result[BitsComparison]):
 
 
 class SentencesResult(Result[SentenceVectors]):
-    """Embeddings of a list of sentences, and the cosine similarities of all pairs.
+    """Embeddings of a list of sentences, and the similarities of all pairs.
 
     Table: the similarities, with one row and one column per sentence.
     """
@@ -422,8 +445,8 @@ class SentencesResult(Result[SentenceVectors]):
 
     @cached_property
     def similarity(self) -> Float[np.ndarray, "sentences sentences"]:
-        """Cosine similarity of every pair, -1 to 1."""
-        return similarity_matrix(self.data.vectors)
+        """Cosine similarity of every pair, -1 to 1; of a sparse encoder the dot product, or what its folder names."""
+        return similarity_matrix(self.data.vectors, self.data.measure)
 
     @cached_property
     def percentile_ranks(self) -> Float[np.ndarray, "sentences sentences"]:
@@ -436,7 +459,7 @@ class SentencesResult(Result[SentenceVectors]):
 
     @checked
     def nearest(self, query: str, k: int = 5) -> NearestResult:
-        """Find the sentences with the largest cosine similarity to a query.
+        """Find the sentences with the largest similarity to a query.
 
         Args:
             query: the query.
@@ -451,7 +474,7 @@ class SentencesResult(Result[SentenceVectors]):
         current, model = self._source.options, self._source.model
         answer = encoded_sentences(model, current, (text,))
         options = replace(current, texts=self.data.sentences, values={**current.values, "query_sentence": text})
-        neighbours = nearest(answer.result.vectors[0], self.data.vectors, k)
+        neighbours = nearest(answer.result.vectors[0], self.data.vectors, k, self.data.measure)
         return NearestResult(neighbours, FigureSource(model, options, answer.notices), text)
 
     @checked

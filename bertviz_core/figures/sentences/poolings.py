@@ -26,6 +26,7 @@ POOLING_WORDS = {
     "weightedmean": "weighted mean",
     "lasttoken": "last token",
     "mean_sqrt_len_tokens": "sum over root of count",
+    "splade": "weights of words",
 }
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "x", "cross")

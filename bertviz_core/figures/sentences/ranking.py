@@ -14,7 +14,7 @@ from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
-from bertviz_core.predictions.results import LateInteraction, Ranking
+from bertviz_core.predictions.results import HEADS, HeadScores, LateInteraction, Ranking
 from bertviz_core.text import counted, decimals, shortened, tied
 
 ROW, ROWS = 34, 20
@@ -189,6 +189,74 @@ def ranking_figure(ranking: Ranking) -> FigureSpec:
     equal = equal_words(ranking)
     about = f"{moved_words(ranking)} {equal and f'{equal} '}Cosines of {ranking.sentence_model}."
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", ranking_bars, ranking)
+
+
+HEAD_ROW = 62
+"""Pixels of a text with a bar for each head."""
+HEAD_FIELDS = ("dense", "sparse", "multi_vector")
+
+
+def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
+    """Draw the highest texts with a bar for each head, and a diamond at the weighted mean."""
+    order = scores.order[:ROWS]
+    plot = HEAD_ROW * max(len(order), 2)
+    figure = go.Figure(layout=layout(theme, escape(title), height=150 + plot))
+    texts = [scores.texts[index] for index in order.tolist()]
+    named = [sentence_text(text, HOVERED) for text in texts]
+    every = [getattr(scores, field)[order].astype(np.float32) for field in HEAD_FIELDS]
+    mean = scores.scores[order]
+    for name, values, colour in zip(HEADS, every, HUES, strict=False):
+        words: dict[str, Any] = {"text": [decimals(each, 3) for each in values.tolist()], "textposition": "outside"}
+        words |= {"cliponaxis": False, "textfont": {"size": SIZE - 1, "color": theme.text}, "customdata": named}
+        add_bars(figure, values, f"%{{customdata}}<br>{name} %{{x:.4f}}", colour, name=name, **words)
+    rows = np.arange(len(order), dtype=np.int32)
+    look = {"marker": {"symbol": "diamond", "size": 9, "color": theme.text}, "mode": "markers", "customdata": named}
+    figure.add_scatter(
+        x=mean,
+        y=rows,
+        name="weighted mean",
+        hovertemplate="%{customdata}<br>weighted mean %{x:.4f}<extra></extra>",
+        **look,
+    )
+    names = sentence_names([int(index) + 1 for index in order], texts, theme, HEAD_ROW)
+    name_rows(figure, names, plot)
+    low, high = (
+        min(0.0, *(float(each.min()) for each in every)),
+        max(0.0, *(float(each.max()) for each in every)) or 1.0,
+    )
+    room = (high - low) * (0.35 if theme.slim else 0.14)
+    figure.update_xaxes(range=[low - (room if low < 0 else 0), high + room], title="score")
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    return figure.update_layout(barmode="group", bargap=0.25, legend=legend, margin={"b": 60, "r": MARGIN, "t": 96})
+
+
+def heads_frame(head_scores: HeadScores) -> pd.DataFrame:
+    """One row per text by descending weighted mean; `number` is the place in the list, from 1."""
+    order, ranks = head_scores.order, head_scores.ranks
+    columns = {name: getattr(head_scores, field)[order] for name, field in zip(HEADS, HEAD_FIELDS, strict=True)}
+    by = {f"by {name}": ranks[place, order] for place, name in enumerate(HEADS)}
+    texts = {"number": order + 1, "text": [head_scores.texts[index] for index in order.tolist()]}
+    return pd.DataFrame(
+        {"rank": np.arange(len(order)) + 1, "score": head_scores.scores[order], **columns, **by, **texts}
+    )
+
+
+def heads_words(scores: HeadScores) -> str:
+    """The text that each head puts first, in a sentence."""
+    firsts = [int(np.argmin(ranks)) + 1 for ranks in scores.ranks]
+    if len(set(firsts)) == 1:
+        return f"All three heads put text {firsts[0]} first."
+    named = [f"the {name} head text {first}" for name, first in zip(HEADS, firsts, strict=True)]
+    return f"{named[0][:1].upper()}{named[0][1:]}, {named[1]} and {named[2]} stands first."
+
+
+@figure("three-heads", "sentences_three_heads", table=heads_frame)
+def heads_figure(head_scores: HeadScores) -> FigureSpec:
+    """Texts for a query by the three heads of BGE-M3 (--set query_sentence=TEXT)."""
+    query = shortened(" ".join(head_scores.query.split()), LONGEST_QUERY)
+    title = f"Three heads for “{query}” — {head_scores.model}"
+    about = f"{heads_words(head_scores)} Weights: {', '.join(f'{each:g}' for each in head_scores.weights)}."
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", head_bars, head_scores)
 
 
 TOKEN_ROW, SMALLEST, LARGEST = 24, 330, 640

@@ -6,7 +6,6 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.masked_lm import HOVERED_WORDS, MEASURES
-from bertviz_core.predictions.classes import sparse_notices
 from bertviz_core.predictions.classes import term_ledger as ledger_of
 from bertviz_core.predictions.classes import term_weights as weights_of
 from bertviz_core.predictions.masked_lm import (
@@ -31,10 +30,12 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.predictions.run import HeadModel
 from bertviz_core.predictions.scoring import pseudo_likelihood
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
+from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
+from bertviz_core.sentences.encoding import sentence_tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Tokens
@@ -142,18 +143,20 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 
-def own_weights(opened: Opened, head: HeadModel, tokens: Tokens) -> TermWeights:
-    """Term weights of a text, with notices of what the checkpoint does otherwise."""
-    return weights_of(head, tokens, sparse_notices(opened.source, opened.settings, tokens))
+def own_weights(opened: Opened, head: HeadModel, text: str) -> TermWeights:
+    """Term weights of a text; of a sparse encoder as its folder says."""
+    plan = own_plan(opened)
+    if plan.sparse is None:
+        return weights_of(head, opened.tokens(text, None))
+    return weights_of(head, sentence_tokens(opened.tokenizer, text, plan), plan)
 
 
 @question()
 def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
     """Term weights of the text; may be empty."""
-    read = tokens(opened, options)
-    weights = own_weights(opened, opened.head(TASK), read.result)
-    answer = read.of(weights, weights.notices)
-    return replace(answer, texts=(weights.tokens.text,))
+    text = options.text()
+    weights = own_weights(opened, opened.head(TASK), text)
+    return replace(answered(opened, weights, weights.notices), texts=(text,))
 
 
 @question(figures=("terms",), params=(SHOWN,))

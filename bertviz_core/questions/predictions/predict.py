@@ -141,11 +141,11 @@ def _lens(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int]
 
 
 def _terms(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
-    first = own_weights(opened, head, opened.tokens(text, None))
+    first = own_weights(opened, head, text)
     drawn: dict[str, Any] = {"spelled": opened.tokenizer.spelled(first.ids[:top].tolist())}
     if pair is None:
         return _answer(opened, first, first.tokens, **drawn)
-    second = own_weights(opened, head, opened.tokens(pair, None))
+    second = own_weights(opened, head, pair)
     ledger = term_ledger(first, second)
     drawn |= {"first": first, "second": second, "pair_spelled": opened.tokenizer.spelled(second.ids[:top].tolist())}
     drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())

@@ -10,10 +10,12 @@ from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.classes import output_names
 from bertviz_core.predictions.late_interaction import InteractionEncoder, interaction_scores
 from bertviz_core.predictions.late_interaction import late_interaction as compared
+from bertviz_core.predictions.late_interaction_modules import own_heads, reading_plan
 from bertviz_core.predictions.late_interaction_plan import InteractionPlan, interaction_plan
-from bertviz_core.predictions.results import LATE_INTERACTION, LateInteraction, Ranking
+from bertviz_core.predictions.results import HEADS, LATE_INTERACTION, HeadScores, LateInteraction, Ranking
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
+from bertviz_core.predictions.three_heads import head_scores
 from bertviz_core.questions.models.checkpoints import names_of
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
@@ -21,7 +23,10 @@ from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, 
 from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
-from bertviz_core.text import counted, quoted, repair_surrogates
+from bertviz_core.text import counted, escape_controls, quoted, repair_surrogates
+
+MOST_WEIGHT = 1_000
+"""Largest weight of a score."""
 
 
 def interaction_options(query: str, document: str) -> Options:
@@ -54,6 +59,57 @@ def late_interaction(opened: Opened, options: Options) -> Answer[LateInteraction
     key = (__name__, "late_interaction", query, document)
     result = opened.get_or_compute(key, lambda: compared(interaction_encoder(opened), query, document))
     return replace(answered(opened, result, result.notices, interaction=result), texts=(query, document))
+
+
+WEIGHTS = Param(
+    "head_weights",
+    "text",
+    "weights of the dense, sparse and multi-vector score, after commas; 1,1,1 by default",
+    label="Weights: dense, sparse, multi-vector",
+)
+
+
+def heads_options(query: str, texts: Sequence[str], weights: str = "") -> Options:
+    """Options for the scores of the three heads of BGE-M3.
+
+    Args:
+        weights: of the dense, sparse and multi-vector score, after commas; "" for equal ones.
+    """
+    values = {QUERY.key: query, WEIGHTS.key: weights}
+    return Options(tuple(texts), values={key: value for key, value in values.items() if value})
+
+
+def _head_weights(options: Options) -> tuple[float, float, float]:
+    written = options.get(WEIGHTS.key) or "1,1,1"
+    try:
+        numbers = [float(each) for each in written.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(HEADS) or not all(0 <= each <= MOST_WEIGHT for each in numbers) or not sum(numbers):
+        raise TextError(
+            f"{quoted(escape_controls(written), 40)} is not three weights of the {', '.join(HEADS)} score, each from "
+            f"0 to {MOST_WEIGHT:,}, of which one is above 0; give ",
+            Named(WEIGHTS.key),
+            ", such as 0.4,0.2,0.4.",
+        )
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _heads_cost(opened: Opened, options: Options) -> AnswerCost:
+    _, texts = _query_and_texts(options)
+    _head_weights(options)
+    own_heads(opened.source, opened.settings)
+    return AnswerCost(len(texts), nbytes=retained_nbytes(texts))
+
+
+@long_question(_heads_cost, figures=("three-heads",), params=(QUERY, WEIGHTS), noun="texts")
+def three_heads(opened: Opened, options: Options, job: Job[HeadScores]) -> Answer[HeadScores]:
+    """Texts scored for a query by the dense, sparse and multi-vector head of BGE-M3, and their weighted mean."""
+    query, texts = _query_and_texts(options)
+    heads, plan = own_heads(opened.source, opened.settings), reading_plan(opened.source, opened.settings)
+    weights = _head_weights(options)
+    result = head_scores(opened.loaded, opened.tokenizer, heads, plan, query, texts, weights, job)
+    return replace(answered(opened, result, result.notices, head_scores=result), texts=texts)
 
 
 OWN_ENCODER = "own"

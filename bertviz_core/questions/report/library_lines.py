@@ -147,6 +147,10 @@ PRINTED: Mapping[str, str] = {
     ),
     "scores-compared": "print(result.gold.accuracy, result.gold.macro_f1, result.gold.mcnemar_p)",
     "sentence-vectors": "print(result.vectors)",
+    "three-heads": (
+        "print(result.dense, result.sparse, result.multi_vector)   # in the order of the list\n"
+        "print(result.scores, result.order, [each.tokens for each in result.shared])"
+    ),
     "sentences-compared": (
         "print(result.first_cosines, result.second_cosines)   # (sentences, sentences)\n"
         "print(result.first_range, result.second_range)\n"

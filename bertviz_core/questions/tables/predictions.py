@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.figures.checkpoints.comparison import slices_frame
-from bertviz_core.figures.sentences.ranking import answer_logits, equal_words, interaction_frame, ranking_frame
+from bertviz_core.figures.sentences.ranking import (
+    answer_logits,
+    equal_words,
+    heads_frame,
+    interaction_frame,
+    ranking_frame,
+)
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import AnswerComparison, ScorePair, SlicedAnswers
 from bertviz_core.predictions.results import (
+    HEADS,
     AnswerPrediction,
     ClassPrediction,
+    HeadScores,
     LateInteraction,
     LogitLens,
     PseudoLikelihood,
@@ -345,6 +353,52 @@ RANKING: Faces[Ranking] = Faces(
     above=_ranking_above,
     columns=lambda ranking: (("rank", "score", *_logit_columns(ranking), "by cosine", "cosine", "text")),
     below=lambda ranking: ["", sentence] if (sentence := equal_words(ranking)) else [],
+)
+
+
+def _text_scores(result: HeadScores) -> list[dict[str, Any]]:
+    """The texts by descending weighted mean; `row` is the place in the list, from 0."""
+    return [
+        {
+            "row": index,
+            "text": result.texts[index],
+            "score": result.scores[index],
+            "dense": result.dense[index],
+            "sparse": result.sparse[index],
+            "multi_vector": result.multi_vector[index],
+            "shared": [
+                {"token": token, "product": float(product)}
+                for token, product in zip(result.shared[index].tokens, result.shared[index].products, strict=True)
+            ],
+        }
+        for index in result.order.tolist()
+    ]
+
+
+def _heads_above(result: HeadScores) -> list[str]:
+    weights = ", ".join(f"{each:g}" for each in result.weights)
+    return [
+        f"{result.model}: texts for {printable_token(result.query)!r}; score: mean of the {', '.join(HEADS)} score "
+        f"with the weights {weights}"
+    ]
+
+
+def _heads_below(result: HeadScores) -> list[str]:
+    first = result.shared[int(result.order[0])]
+    parts = zip(first.tokens[:SHARED_SHOWN], first.products, strict=False)
+    listed = ", ".join(f"{printable_token(token)} {number_cell(float(product))}" for token, product in parts)
+    more = len(first.tokens) - SHARED_SHOWN
+    return ["", f"shared with the first: {listed or 'no token'}{f', {more:,} more' if more > 0 else ''}"]
+
+
+SHARED_SHOWN = 8
+THREE_HEADS: Faces[HeadScores] = Faces(
+    keys="model query weights scores notices",
+    made={"scores": _text_scores},
+    frame=heads_frame,
+    above=_heads_above,
+    columns=("rank", "score", *HEADS, "text"),
+    below=_heads_below,
 )
 
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from jaxtyping import Float
 
 from bertviz_core.attention.results import AttentionMap, Axis
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.results import CorpusHits
+from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
@@ -196,8 +198,12 @@ def heads_faces(weights: bool) -> Faces[HeadProjections]:
     return Faces(keys=keys, frame=_heads_frame, lines=lines)
 
 
+def _similarities(vectors: SentenceVectors) -> Float[np.ndarray, "sentences sentences"]:
+    return similarity_matrix(vectors.vectors, vectors.measure)
+
+
 def _similarity_frame(vectors: SentenceVectors) -> "pd.DataFrame":
-    return pd.DataFrame(similarity_matrix(vectors.vectors), index=vectors.sentences, columns=vectors.sentences)
+    return pd.DataFrame(_similarities(vectors), index=vectors.sentences, columns=vectors.sentences)
 
 
 def _similarity_lines(vectors: SentenceVectors) -> list[str]:
@@ -205,21 +211,19 @@ def _similarity_lines(vectors: SentenceVectors) -> list[str]:
     prompt = f", after the prompt {quoted(escape_controls(vectors.prompt), 60)}" if vectors.prompt else ""
     rows = [
         (number, printable_token(text), *map(number_cell, row))
-        for number, text, row in zip(
-            numbers, vectors.sentences, similarity_matrix(vectors.vectors).tolist(), strict=True
-        )
+        for number, text, row in zip(numbers, vectors.sentences, _similarities(vectors).tolist(), strict=True)
     ]
     return [
-        f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
-        f"{vectors.dimensions} dimensions{prompt})",
+        f"{vectors.model}: {MEASURE_WORDS[vectors.measure]} of sentence vectors ({vectors.pooling} of layer "
+        f"{vectors.layer}, {vectors.dimensions} dimensions{prompt})",
         "",
         *aligned([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
     ]
 
 
 SIMILARITY: Faces[SentenceVectors] = Faces(
-    keys="model sentences similarity pooling layer normalized prompt dimensions tokens=token_counts notices",
-    made={"similarity": lambda vectors: similarity_matrix(vectors.vectors)},
+    keys="model sentences similarity measure pooling layer normalized prompt dimensions tokens=token_counts notices",
+    made={"similarity": _similarities},
     frame=_similarity_frame,
     lines=_similarity_lines,
 )

@@ -22,6 +22,7 @@ from bertviz_core.questions.texts.sentences import (
     STATE,
     VECTORS,
     encoded_by,
+    own_measures,
     prompt_texts,
     query_prompt,
     sentence_plan,
@@ -32,7 +33,7 @@ from bertviz_core.sentences.analysis.background import background as background_
 from bertviz_core.sentences.analysis.background import known_texts, listed_pairs, listed_texts, unrelated_texts
 from bertviz_core.sentences.analysis.results import BACKGROUNDS, Background
 from bertviz_core.sentences.encoding import sentence_tokens
-from bertviz_core.sentences.results import MEASURES, SentenceDtype, SentencePlan, SentenceVectors
+from bertviz_core.sentences.results import SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.trace.cost import run_cost
 
 BACKGROUND = Param(
@@ -113,7 +114,7 @@ def background(opened: Opened, options: Options, job: Job[Background]) -> Answer
     if listed is None:
         return _compared(opened, options, *known_texts(opened.tokenizer, sentence_plan(opened, options)), job)
     made = background(opened, replace(options, texts=()), job)  # it does not depend on the list
-    drawn = listed_pairs(listed, options.choice(MEASURE, MEASURES))
+    drawn = listed_pairs(listed, options.choice(MEASURE, own_measures(opened, options)))
     shown = made.of(made.result, drawn.notices, background=made.result, listed=drawn)
     return replace(shown, texts=drawn.sentences)
 
@@ -133,7 +134,7 @@ def _compared(
     queries: SentenceVectors | None = None
     if prompt != plan.prompt:
         queries = vectors(replace(plan, prompt=prompt), after(job, len(texts), total)).result
-    of, measure = options.choice(BACKGROUND, BACKGROUNDS), options.choice(MEASURE, MEASURES)
+    of, measure = options.choice(BACKGROUND, BACKGROUNDS), options.choice(MEASURE, own_measures(opened, options))
     found = background_of(made.result, of, measure, queries, (*made.notices, *notices))
     shown = made.of(found, notices, background=found, listed=None)
     return shown if of != BACKGROUNDS[0] else replace(shown, texts=())
@@ -162,7 +163,7 @@ def two_backgrounds(
     return Answer((first.result, second.result), models, first.texts, notices)
 
 
-def background_options(options: Options, plain: Options) -> Options:
+def background_options(opened: Opened, options: Options, plain: Options) -> Options:
     """Options of the background that similarities of a list are compared with, which does not depend on the list.
 
     Args:
@@ -170,8 +171,6 @@ def background_options(options: Options, plain: Options) -> Options:
         plain: those of the vectors of the list.
     """
     values = {key: value for key in (MEASURE.key, QUERY_PROMPT.key) if (value := options.get(key))}
-    values = {key: value for key, value in values.items() if value != DEFAULTS[key]}
+    own = (own_measures(opened, plain)[0], AS_LIST)
+    values = {key: value for key, value in values.items() if value not in own}
     return Options(values={**plain.values, **values})
-
-
-DEFAULTS = {MEASURE.key: MEASURES[0], QUERY_PROMPT.key: AS_LIST}

@@ -15,6 +15,8 @@ from bertviz_core.questions.texts.sentences import (
     PROMPT,
     QUERY_PROMPT,
     VECTORS,
+    check_dense,
+    sentence_plan,
     sentence_vectors,
     vector_options,
 )
@@ -82,6 +84,7 @@ CALIBRATION = Param(
 )
 def fewer_bits(opened: Opened, options: Options) -> Answer[BitsComparison]:
     """Recall, rank correlation and bytes of vectors as float16, int8, uint8 and signs, also in fewer dimensions."""
+    check_dense(sentence_plan(opened, options), "Fewer bits and dimensions")
     made = sentence_vectors(opened, vector_options(opened, options))
     name, sentences, vectors = opened.source.name, made.result.sentences, made.result.vectors
     lines, chosen = query_lines(options), compared_queries(options)

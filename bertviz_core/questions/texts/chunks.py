@@ -6,7 +6,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Job, long_question, question
-from bertviz_core.questions.texts.sentences import PLAN, QUERY_PROMPT, encoded_query, sentence_plan
+from bertviz_core.questions.texts.sentences import PLAN, QUERY_PROMPT, check_dense, encoded_query, sentence_plan
 from bertviz_core.sentences.analysis.chunks import (
     CHUNK_TOKENS,
     Whole,
@@ -100,6 +100,7 @@ def _count(options: Options, param: Param, default: int) -> int:
 
 
 def _whole(opened: Opened, options: Options) -> Whole:
+    check_dense(sentence_plan(opened, options), "Chunks")
     text, plan = options.text(), chunk_plan(sentence_plan(opened, options))
     key = (__name__, "whole", text, plan.prompt)
     return opened.get_or_compute(key, lambda: whole_text(opened.tokenizer, text, plan))
@@ -113,6 +114,7 @@ def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
 def position_shares(opened: Opened, options: Options, job: Job[PositionShares]) -> Answer[PositionShares]:
     """The vector of a long text as a sum over its tokens: the share of each position."""
     plan = sentence_plan(opened, options)
+    check_dense(plan, "Shares of positions")
     shares = shares_of_positions(opened.loaded, opened.tokenizer, options.text(), plan)
     answer = answered(opened, shares, (plan.reason, shares.note, *shares.notices), position_shares=shares)
     return replace(answer, texts=options.texts)

@@ -7,7 +7,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, question
-from bertviz_core.questions.texts.sentences import VECTORS, sentence_vectors, vector_options
+from bertviz_core.questions.texts.sentences import VECTORS, check_dense, sentence_plan, sentence_vectors, vector_options
 from bertviz_core.sentences.dimensions import dimension_curve, trained_dimensions
 from bertviz_core.sentences.results import DimensionCurve
 from bertviz_core.text import escape_controls
@@ -23,6 +23,7 @@ TRAINED = "The settings of {model} name these Matryoshka dimensions, which are m
 @question(figures=("dimensions",), params=(*VECTORS, DIMENSIONS))
 def fewer_dimensions(opened: Opened, options: Options) -> Answer[DimensionCurve]:
     """Neighbours kept and rank correlation of the cosines for vectors of fewer dimensions, with their bytes."""
+    check_dense(sentence_plan(opened, options), "Fewer dimensions")
     made = sentence_vectors(opened, vector_options(opened, options))
     name, sentences, vectors = opened.source.name, made.result.sentences, made.result.vectors
     trained = trained_dimensions(opened.source, opened.settings)

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import Named, Progress, TextError, no_progress
+from bertviz_core.errors import Named, Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.figures.sentences.poolings import Unit, pooling_word
 from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
 from bertviz_core.models.loading import fast_formats
+from bertviz_core.predictions.run import with_word_head
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
@@ -24,6 +25,7 @@ from bertviz_core.sentences.results import (
     POOLINGS,
     BlockSummary,
     MapMethod,
+    Measure,
     Neighbours,
     PoolingComparison,
     ScoredPairs,
@@ -64,9 +66,9 @@ def pooling_names(opened: Opened, options: Options) -> Mapping[str, str]:
 
 
 def state_names(opened: Opened, options: Options) -> Sequence[str]:
-    """Entries of the hidden states that can be pooled, the last first; none for a pooler, which reads the last."""
+    """Entries of the hidden states that can be pooled, the last first; none for what reads the last only."""
     pooling = options.get(POOLING.key, OWN)
-    pooler = (own_plan(opened).pooling if pooling == OWN else pooling) == "pooler"
+    pooler = (own_plan(opened).pooling if pooling == OWN else pooling) in ("pooler", "splade")
     return () if pooler else [str(state) for state in range(opened.loaded.num_hidden_layers, -1, -1)]
 
 
@@ -101,7 +103,7 @@ MEASURE = Param(
     "what alike means",
     MEASURES,
     "Measure",
-    lambda *_: MEASURES,
+    lambda opened, options: own_measures(opened, options),
     shown=lambda each: {"dot": "dot product", "euclidean": "Euclidean"}.get(each, each),
 )
 ORDERS = ("as typed", "clustered")
@@ -216,7 +218,7 @@ def encoded_by(
 @question(figures=("sentences",), params=(*VECTORS, MEASURE, ORDER))
 def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "sentences sentences"]]:
     """Similarities of all pairs of sentences."""
-    made, measure = _vectors(opened, options), options.choice(MEASURE, MEASURES)
+    made, measure = _vectors(opened, options), options.choice(MEASURE, own_measures(opened, options))
     matrix, clusters = similarity_matrix(made.result.vectors, measure), None
     if options.choice(ORDER) == ORDERS[1] and len(matrix) > 1:  # similar ones are grouped by their cosine
         clusters = cluster_order(matrix if measure == "cosine" else similarity_matrix(made.result.vectors))
@@ -237,7 +239,7 @@ def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
 )
 def closest_pairs(opened: Opened, options: Options, job: Job[ScoredPairs]) -> Answer[ScoredPairs]:
     """The most similar pairs of sentences, in descending order."""
-    made, measure = _vectors(opened, options), options.choice(MEASURE, MEASURES)
+    made, measure = _vectors(opened, options), options.choice(MEASURE, own_measures(opened, options))
     return made.of(most_alike(made.result.vectors, LISTED_PAIRS, measure, job))
 
 
@@ -250,7 +252,7 @@ def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
         raise TextError(what, Named(QUERY.key), "=TEXT.")
     made, vector = _vectors(opened, options), encoded_query(opened, options, query)
     count = min(NEIGHBOURS, len(made.result.sentences))
-    found = nearest(vector, made.result.vectors, count, options.choice(MEASURE, MEASURES))
+    found = nearest(vector, made.result.vectors, count, options.choice(MEASURE, own_measures(opened, options)))
     return made.of(found, neighbours=found, vectors=made.result, query=query)
 
 
@@ -330,7 +332,23 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
 
 def own_plan(opened: Opened) -> SentencePlan:
     """The embedding plan that the checkpoint specifies."""
-    return opened.get_or_compute((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
+    plan = opened.get_or_compute((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
+    return plan if plan.sparse is None else with_word_head(plan, lambda: opened.head("masked-lm"))
+
+
+def own_measures(opened: Opened, options: Options) -> Sequence[Measure]:
+    """What may compare two vectors, what the model was made for first."""
+    own = sentence_plan(opened, options).measure
+    return sorted(MEASURES, key=lambda each: each != own)
+
+
+def check_dense(plan: SentencePlan, what: str) -> None:
+    """Refuse what has no meaning for vectors over the words of a vocabulary."""
+    if plan.pooling == "splade":
+        raise UnsupportedModelError(
+            f"{what} are not computed of the vectors of a sparse encoder, which have a number for each word of its "
+            "vocabulary; choose the pooling mean."
+        )
 
 
 def sentence_plan(opened: Opened, options: Options) -> SentencePlan:

@@ -14,7 +14,7 @@ from bertviz_core.models.sources import OWN_TOKENIZER
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
-from bertviz_core.questions.texts.sentences import option_sentences, own_plan
+from bertviz_core.questions.texts.sentences import check_dense, option_sentences, own_plan
 from bertviz_core.sentences.analysis.recipes import check_vectors, explain_vectors
 from bertviz_core.sentences.analysis.results import TokenizerName, VectorExplanation
 from bertviz_core.sentences.encoding import sentence_vectors
@@ -83,6 +83,7 @@ def explained_vectors(
 ) -> Answer[VectorExplanation]:
     """The recipe that makes vectors of another program: pooling, layer, prompt, length, padding and the rest."""
     texts, plan = option_sentences(options), own_plan(opened)
+    check_dense(plan, "Recipes of vectors of other programs")
     notices = () if plan.from_checkpoint else (plan.reason,)
     if options.get(OUTSIDE.key):
         vectors = _decoded(options, len(texts))

@@ -48,6 +48,7 @@ from bertviz_core.questions.predictions.ranking import (
     BY_TOKENS,
     LABEL,
     RANKED_BY,
+    WEIGHTS,
     interaction_options,
     late_interaction,
     own_interaction,
@@ -78,6 +79,7 @@ from bertviz_core.questions.texts.sentences import (
     STATE,
     blocks,
     neighbours,
+    own_measures,
     own_plan,
     poolings,
     query_prompt,
@@ -113,12 +115,12 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
+from bertviz_core.questions.views.vectors.heads import RANKED_TEXT, THREE_HEADS, heads_view, shared_terms_parts
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
 from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.results import (
-    MEASURES,
     BlockSummary,
     SentencePlan,
 )
@@ -156,13 +158,6 @@ SECOND_SENTENCE = Param(
     bounds=lambda _, options: (0, len(options.texts) - 1, min(1, len(options.texts) - 1)),
 )
 DOCUMENT = replace(SECOND_SENTENCE, label="Text")
-RANKED_TEXT = Param(
-    "ranked_text",
-    "position",
-    "the open ranked text by its place, from 1",
-    label="Open text",
-    bounds=lambda _, options: (1, len(options.texts), 1),
-)
 COMPARED_SENTENCES, WORST, LEAST_FOR_LAYERS = 64, 20, 4
 """Most sentences whose poolings are compared, most of the worst pairs, least sentences whose layers are compared."""
 FEW, HEIGHT, SMALL = 8, 330, 240
@@ -228,7 +223,8 @@ def _every_pair(
 
 
 def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    answer, measure = ask(blocks, vector_options(opened, options)), options.choice(MEASURE, MEASURES)
+    answer = ask(blocks, vector_options(opened, options))
+    measure = options.choice(MEASURE, own_measures(opened, options))
     summary, sentences = answer.result, answer.drawn["vectors"].sentences
     plan = sentence_plan(opened, options)
     yield Text(
@@ -338,10 +334,13 @@ def poolings_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The cosine of two sentences as a sum over pairs of their tokens."""
+    """The cosine of two sentences as a sum over pairs of their tokens; of a sparse encoder their score by words."""
     yield from vectors_used(opened, ask, options)
     places = [int(options.get(each.key)) for each in (FIRST_SENTENCE, SECOND_SENTENCE)]
     both = tuple(options.texts[place] for place in places)
+    if sentence_plan(opened, options).sparse is not None:
+        yield from shared_terms_parts(opened, ask, both)
+        return
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
     answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
     shares, scale = answer.result, scaling.scale_of(opened, ask, options, plain)
@@ -556,13 +555,14 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 MADE = (POOLING, STATE)
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
+OF_TOKENS = replace(CELLS, applies=lambda opened, options: sentence_plan(opened, options).sparse is None)
 QUERIES_HAVE_PROMPT = replace(QUERY_PROMPT, label="Prompt of the queries", applies=own_queries)
 SMALLER = (*MADE, PROMPT, QUERIES_HAVE_PROMPT, OVERSAMPLING, CALIBRATION, BFLOAT16)
 VIEWS = (
     View("Similarity", (*MADE, ORDERED), similarity_view, (MEASURE, PROMPT, SCALED, BFLOAT16)),
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
-    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, CELLS), pair_view, (*MADE, PROMPT, SCALED)),
+    View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, OF_TOKENS), pair_view, (*MADE, PROMPT, SCALED)),
     View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
@@ -571,5 +571,6 @@ VIEWS = (
     View(THRESHOLD, CONTROLS, None, FOLDED),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
+    View(THREE_HEADS, (QUERY, WEIGHTS), heads_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
 )

@@ -24,6 +24,7 @@ from bertviz_core.questions.report.library_lines import LINE, METHODS, PRINTED, 
 from bertviz_core.settings import Settings
 from tests.cli.conftest import models_in_memory
 from tests.helpers.made_corpora import made_corpus
+from tests.helpers.multi_vector import save_heads
 from tests.helpers.same_results import assert_same
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
@@ -137,6 +138,7 @@ CASES: Mapping[str, Case] = {
     "tags-change": Case("tags", values={"edited": EDITED}),
     "shared-terms": Case(pair=SECOND),
     "term-score": Case(pair=SECOND),
+    "three-heads": Case("heads", LISTED, values={"query_sentence": "a pet", "head_weights": "1,2,3"}),
     "text-answers": Case("classes", (TEXT, SECOND, TEXT, "the river"), values={"paired": "true"}),
     "training-cka": Case(texts=(*LISTED, "a bank")),
     "training-entropy": Case(texts=(*LISTED, "a bank"), values={"entropy_drawn": "change from the first checkpoint"}),
@@ -165,6 +167,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (task, changes) in FOLDERS.items():
         save_tiny_head("bert", task, folder / name, **changes)
     write_adapter(folder / "adapter", "words", folder / "words")
+    save_heads(folder / "heads")
     fit = fitted_probes(model_in(folder / "words"), Options(CASES["fitted-probes"].texts))
     (folder / "probe.zip").write_bytes(probe_bytes(fit.result.probes[-1]))
     return folder

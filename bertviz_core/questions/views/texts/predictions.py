@@ -8,7 +8,9 @@ from bertviz_core.predictions.results import AnswerPrediction, ClassPrediction, 
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.model_lines import model_lines
+from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
+from bertviz_core.sentences.results import SparsePooling
 from bertviz_core.text import decimals, escape_controls, escape_markdown, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.two_tokenizers import word_edits
@@ -172,12 +174,20 @@ def _listed(positions: list[int]) -> str:
     return f"range({first}, {last + 1})" if positions == list(range(first, last + 1)) else str(positions)
 
 
+def _sparse_code(opened: Opened) -> tuple[str, bool]:
+    """Code that makes weights of logits, and whether those of all tokens are added."""
+    pooling = own_plan(opened).sparse or SparsePooling()
+    return ".relu()" + ".log1p()" * pooling.logs, pooling.strategy == "sum"
+
+
 def terms_code(opened: Opened, tokens: Tokens, count: int) -> str:
     """Lines that give the heaviest terms."""
+    values, added = _sparse_code(opened)
+    made = f"logits{values}.sum(dim=0), logits.argmax(dim=0)" if added else f"logits{values}.max(dim=0)"
     return f"""{model_lines(opened, tokens, WORD_CLASS)}
 with torch.no_grad():
     logits = model(**inputs).logits[0]   # (tokens, vocab)
-weights, positions = logits.relu().log1p().max(dim=0)
+weights, positions = {made}
 best = weights.topk({count})
 print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values, positions[best.indices])
 """
@@ -185,10 +195,12 @@ print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values, posit
 
 def score_code(opened: Opened, first: Tokens, second: Tokens, count: int) -> str:
     """Lines that give the score and its largest shares."""
+    values, added = _sparse_code(opened)
+    reduced = "sum" if added else "amax"
     return f"""{model_lines(opened, first, WORD_CLASS)}
 second = tokenizer({second.text!r}, return_tensors="pt")
 with torch.no_grad():
-    one, other = (model(**each).logits[0].relu().log1p().amax(dim=0) for each in (inputs, second))
+    one, other = (model(**each).logits[0]{values}.{reduced}(dim=0) for each in (inputs, second))
 best = (one * other).topk({count})
 print(one @ other)
 print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values)

@@ -68,6 +68,11 @@ PAIR = (
     "them. Max pooling takes each dimension from one token, so its share goes to that pair of tokens. A cell says "
     "what enters this sum, not what the model looked at: every vector already holds its context."
 )
+SHARED_TERMS = (
+    "A sparse encoder gives a text one weight for each word of its vocabulary, 0 for almost all, from the logits of "
+    "its masked-LM head (Formal et al. 2021). The dot product of two texts is `sum over words v of w_v(a) w_v(b)`: "
+    "only words with a weight in both add to it, and a word need not stand in either text."
+)
 VECTORS = (
     "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what the "
     "checkpoint's own modules add. Where vectors are normalised to unit length, the squares of a row add up to 1."
@@ -115,6 +120,16 @@ LATE_INTERACTION = (
     "of sentence-transformers. Any other encoder is compared by its last hidden states. A framed cell says where a row "
     "finds its largest cosine, not that the two tokens mean the same: every vector already holds its context. Scores "
     "of two queries cannot be compared, since a query with more tokens has a larger sum."
+)
+THREE_HEADS = (
+    "One run of the encoder gives three scores of a query and a text (BGE-M3, Chen et al. 2024), as FlagEmbedding "
+    "computes them. Dense: the cosine of the states of the first token. Sparse: each token has the weight "
+    "`ReLU(w · h + b)`, of a token that occurs several times the largest counts, special tokens have none, and "
+    "the products of the weights of the tokens that both have are added up. Multi-vector: every token but the first is "
+    "projected to a vector of length 1, and the score is the mean, over the tokens of the query, of the largest cosine "
+    "with a token of the text. The weighted mean is `(a · dense + b · sparse + c · multi-vector) / (a + b + c)`; the "
+    "three have different ranges, so that equal weights do not mean equal influence. Texts are read to the length of "
+    "the model's files; FlagEmbedding cuts them at 512 tokens unless it is told otherwise."
 )
 RANKED_BY_HEAD = (
     "The head reads the query and each text together, as one input, and gives a logit. A head with one output is a "
@@ -221,7 +236,7 @@ def vector_code(opened: Opened, plan: SentencePlan, sentences: Sequence[str], qu
 
 
 def _needs_library(plan: SentencePlan, query_prompt: str) -> bool:
-    return bool(plan.dense or ((plan.prompt or query_prompt) and not plan.include_prompt))
+    return bool(plan.sparse or plan.dense or ((plan.prompt or query_prompt) and not plan.include_prompt))
 
 
 def _vectors_by_library(opened: Opened, plan: SentencePlan, sentences: Sequence[str]) -> str:
@@ -239,7 +254,8 @@ def _vectors_by_library(opened: Opened, plan: SentencePlan, sentences: Sequence[
 
 def _plan_values(plan: SentencePlan) -> dict[str, str]:
     layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
-    return {POOLING.key: plan.pooling, **layer, PROMPT.key: prompt_name(plan, plan.prompt)}
+    pooling = {} if plan.sparse is not None else {POOLING.key: plan.pooling}
+    return {**pooling, **layer, PROMPT.key: prompt_name(plan, plan.prompt)}
 
 
 def prompt_name(plan: SentencePlan, prompt: str) -> str:

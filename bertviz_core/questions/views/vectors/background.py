@@ -87,7 +87,7 @@ def scale_of(opened: Opened, ask: Ask, options: Options, plain: Options) -> Scal
     """
     if not is_quick(opened, options) and not options.flag(SCALED):
         return Scale(None)
-    return Scale(lambda: ask(background, background_options(options, plain)).result)
+    return Scale(lambda: ask(background, background_options(opened, options, plain)).result)
 
 
 def rank_line(scale: Scale[Background], similarity: float) -> Part:
@@ -97,7 +97,7 @@ def rank_line(scale: Scale[Background], similarity: float) -> Part:
 
 def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     plan = sentence_plan(opened, options)
-    plain = background_options(options, vector_options(opened, options, plan))
+    plain = background_options(opened, options, vector_options(opened, options, plan))
     values = {BACKGROUND.key: options.get(BACKGROUND.key)} if options.get(BACKGROUND.key) == BACKGROUNDS[1] else {}
     answer = ask(background, Options(options.texts, values={**plain.values, **values}))
     computed = Options(options.texts if values else (), values={**plain.values, **values})
