@@ -342,7 +342,7 @@ def term_weights(head: HeadModel, tokens: Tokens, notices: tuple[str, ...] = ())
 def sparse_notices(source: ModelSource, settings: Settings, tokens: Tokens) -> tuple[str, ...]:
     """What a folder of a sparse encoder says of its weights and is not followed, one sentence each."""
     folder = modules_folder(source, settings)
-    places = [place for name, place in listed_modules(folder) or () if class_end(name) == SPARSE_POOLING]
+    places = [place for name, place in listed_modules(folder, source.way) or () if class_end(name) == SPARSE_POOLING]
     if not places:
         return ()
     name = f"{places[0]}/config.json"

@@ -16,7 +16,13 @@ from bertviz_core.models.catalog import BUNDLED, verify_bundled
 from bertviz_core.models.local_files import modules_folder, weights_folder
 from bertviz_core.models.receipt import PROMPTS_FILE, of_model
 from bertviz_core.models.safetensors.folder import read_json
-from bertviz_core.models.sentence_folder import LIBRARY_PREFIX, foreign_module, listed_modules
+from bertviz_core.models.sentence_folder import (
+    LIBRARY_PREFIX,
+    STATIC_CLASS,
+    STATIC_TYPE,
+    foreign_module,
+    listed_modules,
+)
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import dense_layer
@@ -68,6 +74,10 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
 CROSS_ENCODER_NOTICE = (
     "The checkpoint is a cross-encoder, which scores two texts read together; it was not trained for vectors of texts."
 )
+MODEL2VEC_NOTICE = (
+    "The whole text is read, as sentence-transformers reads it; the library model2vec leaves out unknown tokens, and "
+    "what is behind the first 512."
+)
 NO_PLAN_REASON = (
     "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
     "a model that was not trained to compare sentences does so poorly."
@@ -94,7 +104,11 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     folder = modules_folder(source, settings)
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
-    modules = listed_modules(folder)
+    modules = listed_modules(folder, source.way)
+    if modules is None and source.model_type == STATIC_TYPE:
+        plan = SentencePlan("mean", normalize=source.config.get("normalize") is True, from_checkpoint=True)
+        notices = (MODEL2VEC_NOTICE,) if "normalize" in source.config else ()
+        return dataclasses.replace(plan, reason=f"The table's own rule: {_steps(plan)}.", notices=notices)
     if modules is None:
         reason = NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}")
         return _with_convention(source, SentencePlan("mean", reason=reason))
@@ -233,6 +247,9 @@ class _ModuleReader:
         """Read the next module, by its class name."""
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         first, self.first = self.first, False
+        if first and name == STATIC_CLASS:
+            self.pooling = "mean"
+            return
         if first and name == "Transformer":
             if module_folder != "." and self.encoder == self.folder:
                 self.notices.append(

@@ -15,6 +15,7 @@ from bertviz_core.questions.texts.sentences import (
     PROMPT,
     QUERY_PROMPT,
     VECTORS,
+    query_model,
     sentence_vectors,
     vector_options,
 )
@@ -127,7 +128,8 @@ def _encoded(
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "queries dimensions"]] | None:
     if not queries:
         return None
-    return queries, sentence_vectors(opened, query_options(opened, options, queries)).result.vectors
+    reader = query_model(opened)
+    return queries, sentence_vectors(reader, query_options(reader, options, queries)).result.vectors
 
 
 def _sizes(options: Options) -> Sizes:
