@@ -158,7 +158,7 @@ class _Path:
                 f"{nbytes / 1e6:,.0f} MB; {max_gradient_bytes / 1e6:,.0f} MB are allowed "
                 "(INSIDE_BERT_MAX_GRADIENT_BYTES). Give a shorter text, or measure by leave-one-out instead."
             )
-        self._target, self._step, self.runs = target, max(1, max_gradient_bytes // nbytes), 0
+        self._target, self._step, self.runs = target, max(1, max_gradient_bytes // max(nbytes, 1)), 0
         self._places = sorted(place for unit in text_units(tokens, False) for place in unit.positions)
         table = input_table(target.loaded.model)
         if table is None or "inputs_embeds" not in inspect.signature(target.loaded.model.forward).parameters:

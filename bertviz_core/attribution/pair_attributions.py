@@ -69,6 +69,11 @@ def pair_attributions(
         layer: entry of the hidden states to attribute the cosine to; 0 is the embedding output.
     """
     started = perf_counter()
+    if not loaded.num_hidden_layers:
+        raise UnsupportedModelError(
+            f"{family(loaded.model_type).no_maps} What each pair of tokens adds to a cosine is exact there: see the "
+            "page Sentences, view Token contributions."
+        )
     if not 0 <= layer < loaded.num_hidden_layers:
         raise TextError(
             f"There is no layer {layer} of {loaded.name!r} to start from; the last is {loaded.num_hidden_layers - 1}."

@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -29,6 +29,7 @@ from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.store.vectors import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -315,17 +316,23 @@ def query_vector(
     source: ModelSource,
     settings: Settings,
     text: str,
+    reader: ModelSource | None = None,
 ) -> Float[np.ndarray, " dimensions"]:
-    """Encode a text by the corpus' model, pooling, layer and prompt.
+    """Encode a text by the corpus' model, pooling, layer and prompt, or by the plan of the model that reads queries.
 
     Args:
-        loaded: the model of the corpus, in float32.
+        loaded: the model that reads queries, in float32; that of the corpus for most.
+        source: the model of the corpus.
         settings: limits of the instance.
+        reader: the model that reads queries; None for that of the corpus.
     """
     if not text.strip():
         raise CorpusError("There is nothing to look for; give a text.")
     check_weights(corpus, source.name, _weights_of(weights_folder(source, settings), source.revision))
-    plan = sentence_plan(corpus.manifest, source, settings, loaded.num_hidden_layers)
+    if reader is None or reader.name == source.name:
+        plan = sentence_plan(corpus.manifest, source, settings, loaded.num_hidden_layers)
+    else:
+        plan = replace(recommended(reader, settings), prompt=corpus.manifest.prompt)
     vector: np.ndarray = sentence_vectors(loaded, tokenizer, (text,), plan).vectors[0]
     if len(vector) != corpus.dimensions:
         raise CorpusError(

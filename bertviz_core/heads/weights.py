@@ -6,9 +6,11 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.projections import LayerProjections, Projection, capture_layer_io, layer_projections
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadParameters, HeadProjections, ProductTimes
 from bertviz_core.lazy_imports import torch
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import one_thread, shortest
 from bertviz_core.trace.results import Tokens, Trace
@@ -90,6 +92,8 @@ def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]
     heads are NaN.
     """
     rows: dict[int, Float[np.ndarray, "heads blocks"]] = {}
+    if not loaded.num_hidden_layers:
+        raise UnsupportedModelError(family(loaded.model_type).no_maps)
     for layer in range(loaded.num_hidden_layers):
         if layer not in rows:
             projections = layer_projections(loaded, layer)

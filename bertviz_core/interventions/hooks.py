@@ -52,6 +52,8 @@ def model_parts(loaded: LoadedModel, heads_needed: bool = True) -> Parts:
         heads_needed: whether heads are to be changed; without them layers can be changed in more families.
     """
     if heads_needed and loaded.attention_source == "none":
+        if not loaded.num_hidden_layers:
+            raise UnsupportedModelError(family(loaded.model_type).no_maps)
         title = family(loaded.model_type).title
         raise UnsupportedModelError(
             f"{title} has no attention heads whose output could be changed; choose another model."

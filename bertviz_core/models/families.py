@@ -71,6 +71,8 @@ class Family:
     comparison for a checkpoint may run after its first picture is shown."""
 
 
+STATIC_TYPE = "static_embedding"
+"""Type of a static model, which transformers has none for."""
 LAYOUT_TERMS = tuple(
     (f"embeddings.{axis}_position_embeddings", times) for axis, times in zip("xyhw", (2, 2, 1, 1), strict=True)
 )
@@ -215,6 +217,12 @@ FAMILIES: Mapping[str, Family] = {
     "siglip_text_model": Family("SigLIP text", makes_vectors=True, pads=True),
     "splinter": Family("Splinter", own_softmax=True),
     "squeezebert": Family("SqueezeBERT", attention_maps="scores", own_softmax=True),
+    STATIC_TYPE: Family(
+        "StaticEmbedding",
+        has_attention=False,
+        attention_maps="none",
+        no_maps="A static model is a table with one vector for each token, without layers, heads or attention.",
+    ),
     "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),
     "umt5": Family("umt5", own_softmax=True),
     "xlm": Family("XLM", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),

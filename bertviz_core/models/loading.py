@@ -22,6 +22,7 @@ from bertviz_core.models.recording import AttentionSource, RecordingCheck, regis
 from bertviz_core.models.safetensors.folder import REAL_NUMBERS, read_header
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.models.safetensors.values import raw_values
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
     ENCODER,
@@ -356,7 +357,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     then has none.
     """
     folder = weights_folder(source, settings)
-    stored = _stored_numbers(folder)
+    stored = _stored_numbers(source, folder)
     _check_size(source.name, stored * DTYPE_NBYTES[dtype], dtype, settings)
     device = chosen_device(settings.device)
     base = source if source.adapter is None else source.adapter.base
@@ -379,6 +380,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         missing = info["missing_keys"]
         check_weights_complete(source.name, whole, missing, info["unexpected_keys"], model, source.config)
         drop_missing_pooler(model, missing)
+        if source.model_type == STATIC_TYPE:
+            static: Any = model
+            static.spread(source.name)
         notices = (
             *source.notices,
             *encoder_only_notice(config),
@@ -424,10 +428,12 @@ def _text_encoder(
 
 def needed_nbytes(source: ModelSource, settings: Settings) -> int:
     """Bytes that the weights of a checkpoint take in memory in float32, from its headers."""
-    return _stored_numbers(weights_folder(source, settings)) * DTYPE_NBYTES["float32"]
+    return _stored_numbers(source, weights_folder(source, settings)) * DTYPE_NBYTES["float32"]
 
 
-def _stored_numbers(folder: Path) -> int:
+def _stored_numbers(source: ModelSource, folder: Path) -> int:
+    if source.model_type == STATIC_TYPE:  # tokens may share a row of the file
+        return int(source.config["vocab_size"]) * int(source.config["hidden_size"])
     return sum(math.prod(tensor.shape) for tensor in read_header(folder).tensors)
 
 

@@ -15,14 +15,18 @@ from bertviz_core.models.authors_code import IMPLEMENTED
 from bertviz_core.models.gliner import NOTICE, is_gliner
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.models.sentence_folder import (
+    DOCUMENT,
+    QUERY,
     Modules,
     class_end,
     foreign_modules,
     further_modules,
     listed_modules,
     pickled_dense,
+    route,
+    routes,
 )
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import escape_controls, quoted, shortened
 
 TOKENIZER_CONFIG, PROMPTS_FILE = "tokenizer_config.json", "config_sentence_transformers.json"
 STANFORD_CLASS = "HF_ColBERT"
@@ -83,6 +87,7 @@ def folder_notices(
     folder: Path | None,
     modules_folder: Path | None = None,
     adapter: bool = False,
+    way: str = "",
 ) -> tuple[str, ...]:
     """Sentences about what decides numbers of a model and is not followed, each at most once.
 
@@ -90,9 +95,10 @@ def folder_notices(
         folder: the folder of its encoder; None for a model of which only the config is known.
         modules_folder: the folder with modules.json above it; None where that is the same.
         adapter: whether the folder holds an adapter, whose weights are followed.
+        way: kind of text that the model reads, of a folder with a way of modules for each.
     """
     above = modules_folder or folder
-    modules = _modules(above)
+    modules = _modules(above, way)
     sentences = [
         *_code(config, folder, above),
         *_values(config),
@@ -104,7 +110,7 @@ def folder_notices(
         sentences.append(NOTICE)
     if folder is not None and above is not None:
         sentences += [*_settings_code(folder, above), *foreign_modules(modules), *_adapter(folder, adapter)]
-        sentences += _heads(above, modules, folder)
+        sentences += [*_ways(name, above, way), *_heads(above, modules, folder)]
         if modules_folder is None:
             sentences += further_modules(folder)
     return tuple(dict.fromkeys(of_model(name, each) for each in sentences))
@@ -245,9 +251,25 @@ def _adapter(folder: Path, followed: bool) -> Iterator[str]:
         yield f"The adapter was trained on its author's own code ({_name(name)}), which is not run."
 
 
+def _ways(name: str, folder: Path, way: str) -> Iterator[str]:
+    """Which way of a router the model is, where there are several."""
+    if not (ways := _routes(folder)):
+        return
+    taken = route(folder, way)
+    own = name.removesuffix(f"+{way}") if way else name
+    other = next((each for each in (QUERY, DOCUMENT, *ways) if ways.get(each, ways.get(taken)) != ways.get(taken)), "")
+    if other:
+        read = ", which reads the queries of a search" if other == QUERY and not way else ""
+        yield (
+            f"It is the way {quoted(taken, 40)} of a router, which reads each kind of text by modules of its own; "
+            f"{_name(own if other == DOCUMENT else f'{own}+{other}')} is its way {quoted(other, 40)}{read}."
+        )
+
+
 def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str]:
     """Weights beside those of the encoder that no page follows."""
-    paths = {parts[0]: (path, name) for name, path in modules or () if (parts := PurePosixPath(path).parts)}
+    every = [*(modules or ()), *(each for way in _routes(folder).values() for each in way)]
+    paths = {parts[0]: (path, name) for name, path in every if (parts := PurePosixPath(path).parts)}
     own = {path.name for path in (encoder, *encoder.parents) if path.is_relative_to(folder) and path != folder}
     files = [path.name for path in _entries(folder) if _is_weights(path.name) and path.is_file()]
     if heads := [name for name in TOKEN_HEADS if f"{name}.pt" in files and f"{name}.safetensors" not in files]:
@@ -287,9 +309,16 @@ def _is_weights(name: str) -> bool:
     return WEIGHTS.fullmatch(name) is not None and SAME_WEIGHTS.fullmatch(name) is None
 
 
-def _modules(folder: Path | None) -> Modules | None:
+def _routes(folder: Path) -> Mapping[str, Modules]:
     try:
-        return None if folder is None else listed_modules(folder)
+        return routes(folder)
+    except CheckpointError:
+        return {}
+
+
+def _modules(folder: Path | None, way: str) -> Modules | None:
+    try:
+        return None if folder is None else listed_modules(folder, way)
     except CheckpointError:
         return None  # refused where sentences are encoded
 

@@ -3,7 +3,7 @@
 No class that it names is imported.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +19,7 @@ from bertviz_core.isolation.regular_files import (
     present,
     read_file,
 )
+from bertviz_core.models import families
 from bertviz_core.text import counted, quoted
 
 MAX_MODULES, MAX_MODULE_VALUES, MAX_NAMED, MOST_LEVELS = 100, 2_000, 5, 8
@@ -30,29 +31,53 @@ LIBRARIES = (LIBRARY_PREFIX, "pylate.")
 LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
 """Settings of the Transformer module, beside the encoder."""
-ENCODER_CLASS = "Transformer"
-"""End of the name of a module's class that runs an encoder of transformers."""
+ENCODER_CLASS, STATIC_CLASS = "Transformer", "StaticEmbedding"
+"""End of the name of a module's class that runs an encoder of transformers, and of one that reads a table."""
 Modules = Sequence[tuple[str, str]]
 """Class and subfolder of every module, in order."""
 STATIC = "a static model, a table with one vector for each token, without layers or attention"
+STATIC_TYPE = families.STATIC_TYPE
+"""Type under which a table with one vector for each token is opened, which is none of transformers."""
+STATIC_TYPES = (STATIC_TYPE, "static", "model2vec")
+"""Types that a config.json of such a model names."""
+STATIC_NAMES = {
+    "^embeddings$": "embedding.weight",
+    "^weights$": "embedding.weights",
+    "^mapping$": "embedding.mapping",
+}
+"""Names in a file of Model2Vec, as patterns -> those of the class."""
 WORD_VECTORS = "a table of word vectors, without layers or attention"
-ROUTES = "a model with an encoder for each kind of text"
+ROUTERS = ("Router", "Asym")
+"""Ends of the names of the classes that have a way of modules for each kind of text."""
+ROUTER_FILES = ("router_config.json", CONFIG_FILE)
+"""Settings of a router, as its newer and its older class write them."""
+DOCUMENT, QUERY = "document", "query"
+"""Kinds of text, which a router has a way for."""
 NO_ENCODER = {
-    "StaticEmbedding": STATIC,
-    "SparseStaticEmbedding": STATIC,
+    "SparseStaticEmbedding": "a table with one weight for each token, without vectors, layers or attention",
     "WordEmbeddings": WORD_VECTORS,
     "BoW": "a count of words, without layers or attention",
     "CNN": "a convolution over word vectors, without attention",
     "LSTM": "a recurrent network over word vectors, without attention",
     "CLIPModel": "a model of images and texts",
-    "Router": ROUTES,
-    "Asym": ROUTES,
 }
 """First module of a folder without an encoder of its own -> what such a model is."""
 
 
-def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
-    """Return (class, subfolder) of every module in order; None without a modules.json."""
+def listed_modules(folder: Path, way: str = "") -> list[tuple[str, str]] | None:
+    """Return (class, subfolder) of every module in order; None without a modules.json.
+
+    Args:
+        way: kind of text whose modules of a router are listed; "" for that of documents.
+    """
+    modules = _modules(folder)
+    if not modules or class_end(modules[0][0]) not in ROUTERS:
+        return modules
+    ways = routes(folder)
+    return [*ways[route(folder, way)], *modules[1:]]
+
+
+def _modules(folder: Path) -> list[tuple[str, str]] | None:
     if not present(folder, MODULES_FILE):
         return None
     listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
@@ -67,13 +92,77 @@ def listed_modules(folder: Path) -> list[tuple[str, str]] | None:
     entries = [(entry["type"], entry["path"]) for entry in listed]
     if len(entries) > MAX_MODULES:
         raise CheckpointError(f"{MODULES_FILE} lists {len(entries):,} modules; at most {MAX_MODULES} are read.")
-    for _, module_folder in entries:
+    _check_inside(MODULES_FILE, (path for _, path in entries))
+    return [(class_name, module_folder or ".") for class_name, module_folder in entries]
+
+
+def _check_inside(file: str, paths: Iterable[str]) -> None:
+    for module_folder in paths:
         path = PurePosixPath(module_folder)
         if "\\" in module_folder or path.is_absolute() or ".." in path.parts:
-            raise CheckpointError(
-                f"{MODULES_FILE} names {quoted(module_folder)}, which leads out of the checkpoint's folder."
-            )
-    return [(class_name, module_folder or ".") for class_name, module_folder in entries]
+            raise CheckpointError(f"{file} names {quoted(module_folder)}, which leads out of the checkpoint's folder.")
+
+
+def routes(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Name -> (class, subfolder) of the modules of every way of a router; {} for a folder without one."""
+    modules = _modules(folder)
+    if not modules or class_end(modules[0][0]) not in ROUTERS:
+        return {}
+    place, settings = modules[0][1], _router(folder, modules[0][1])
+    types, ways = settings.get("types"), settings.get("structure")
+    if (
+        not isinstance(types, dict)
+        or not isinstance(ways, dict)
+        or not 0 < len(ways) <= MAX_MODULES
+        or not all(
+            isinstance(ids, list) and ids and all(isinstance(types.get(str(each)), str) for each in ids)
+            for ids in ways.values()
+        )
+    ):
+        raise CheckpointError(
+            f"The settings of the router of {folder.name!r} should name ways (structure) and the class of every module "
+            "in them (types), and do not; put in the files that sentence-transformers writes."
+        )
+    _check_inside(ROUTER_FILES[0], types)
+    return {
+        name: [(types[str(each)], PurePosixPath(place, str(each)).as_posix()) for each in ids]
+        for name, ids in ways.items()
+    }
+
+
+def _router(folder: Path, place: str) -> dict[str, Any]:
+    names = [PurePosixPath(place, name).as_posix() for name in ROUTER_FILES]
+    name = next((each for each in names if present(folder, each)), None)
+    if name is None:
+        raise CheckpointError(
+            f"{folder.name!r} is a router of sentence-transformers, and has no {names[0]}; put it in."
+        )
+    settings = parsed_json(name, read_file(folder, name, CONFIG_NBYTES), MAX_MODULE_VALUES)
+    return settings if isinstance(settings, dict) else {}
+
+
+def route(folder: Path, way: str = "") -> str:
+    """Name of the way that a router takes for a kind of text, by the rules of sentence-transformers; "" for documents.
+
+    These are: what it maps the kind to, the way of its name, that of texts, its default, and the first.
+    """
+    ways, settings = routes(folder), _router(folder, (_modules(folder) or [("", ".")])[0][1])
+    named = settings.get("parameters")
+    chosen = named if isinstance(named, dict) else {}
+    mapped = chosen.get("route_mappings")
+    by_kind = mapped if isinstance(mapped, dict) else {}
+    kind = way or DOCUMENT
+    first = next(iter(ways)) if chosen.get("allow_empty_key", True) else None
+    choices = [by_kind.get(str(each)) for each in ((kind, "text"), (kind, None), (None, "text"), (None, None))]
+    if found := next((each for each in (*choices, kind, "text") if isinstance(each, str) and each in ways), ""):
+        return found
+    default = chosen.get("default_route") or first
+    if way in ("", QUERY, DOCUMENT) and isinstance(default, str) and default in ways:
+        return default
+    raise CheckpointError(
+        f"{folder.name!r} has ways for {', '.join(quoted(each, 40) for each in ways)}, and none for "
+        f"{quoted(kind, 40)} or by default; open one of them, such as {folder.name}+{next(iter(ways))}."
+    )
 
 
 def encoder_settings(encoder: Path) -> dict[str, Any]:
@@ -91,49 +180,32 @@ def class_end(class_name: str) -> str:
     return class_name.rpartition(".")[2]
 
 
-def encoder_folder(folder: Path) -> Path:
-    """The folder of the encoder in a folder of sentence-transformers: the folder itself, or the one that it names."""
-    modules = listed_modules(folder)
+def encoder_folder(folder: Path, way: str = "") -> Path:
+    """The folder of the encoder in a folder of sentence-transformers: the folder itself, or the one that it names.
+
+    Args:
+        way: kind of text whose way of a router is taken; "" for that of documents.
+    """
+    modules = listed_modules(folder, way)
     if not modules:
         return folder
     class_name, path = modules[0]
     end = class_end(class_name)
-    if present(folder, CONFIG_FILE):
+    if not routes(folder) and present(folder, CONFIG_FILE):
         return folder
     if end in NO_ENCODER and class_name.startswith(LIBRARIES):
-        raise CheckpointError(_without_encoder(folder, end))
-    if not end.endswith(ENCODER_CLASS) or path == ".":
+        raise CheckpointError(
+            f"{folder.name!r} is {NO_ENCODER[end]} (it begins with {end} by its {MODULES_FILE}), so there is no "
+            "encoder to look into; open a model with one."
+        )
+    if not end.endswith((ENCODER_CLASS, STATIC_CLASS)) or path == ".":
         return folder
-    if not is_own_file(folder, f"{path}/{CONFIG_FILE}"):
+    if end.endswith(ENCODER_CLASS) and not is_own_file(folder, f"{path}/{CONFIG_FILE}"):
         raise CheckpointError(
             f"{MODULES_FILE} of {folder.name!r} names {quoted(path)} as the folder of its encoder, and there is no "
             f"{CONFIG_FILE} in it; put in all folders of the model."
         )
     return folder / path
-
-
-def _without_encoder(folder: Path, first: str) -> str:
-    encoders = [path.name for path in _subfolders(folder) if b"model_type" in _config(path)]
-    routes = encoders if NO_ENCODER[first] == ROUTES else []
-    advice = f"open one of them, such as {folder.name}/{routes[0]}" if routes else "open a model with an encoder"
-    return (
-        f"{folder.name!r} is {NO_ENCODER[first]} (it begins with {first} by its {MODULES_FILE}), so there is no single "
-        f"encoder to look into; {advice}."
-    )
-
-
-def _config(folder: Path) -> bytes:
-    try:
-        return read_file(folder, CONFIG_FILE, CONFIG_NBYTES)
-    except CheckpointError:
-        return b""
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
-    except OSError:
-        return []
 
 
 def further_modules(folder: Path) -> tuple[str, ...]:

@@ -17,8 +17,10 @@ from bertviz_core.isolation.offline import unplugged
 from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries, described
 from bertviz_core.lazy_imports import torch, transformers
+from bertviz_core.models import static_model
 from bertviz_core.models.own import own_classes, own_configs
 from bertviz_core.models.recording import remove_hooks
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.settings import changed, terms_of
 from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
 
@@ -190,6 +192,8 @@ def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrain
     own_configs()
 
     check_entries(name, config, terms_of(config))
+    if config["model_type"] == STATIC_TYPE:
+        static_model.register()
     if config["model_type"] not in transformers.CONFIG_MAPPING:
         raise CheckpointError(
             f"{name!r} is of the family {config['model_type']!r}, which transformers {transformers.__version__} lacks; "

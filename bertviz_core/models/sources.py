@@ -71,7 +71,8 @@ from bertviz_core.models.safetensors.folder import (
     weight_files,
 )
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
-from bertviz_core.models.sentence_folder import encoder_folder
+from bertviz_core.models.sentence_folder import DOCUMENT, QUERY, encoder_folder, route, routes
+from bertviz_core.models.static_folder import is_static, static_config
 from bertviz_core.settings import DEFAULT_MODEL, OpenedConfig, Settings, Terms, config_digest
 from bertviz_core.text import quoted
 
@@ -235,6 +236,10 @@ class ModelSource:
     """What makes it an adapter that changes another model; None for a whole model."""
     modules_folder: Path | None = None
     """Folder with modules.json, if the encoder is in a folder inside it."""
+    way: str = ""
+    """Kind of text that it reads, if its folder has a way of modules for each kind; "" for documents."""
+    query_name: str = ""
+    """Name of the model of queries in the same folder, if that is another; "" for the same."""
     own_tokenizer: bool = False
     """Whether its tokenizer.json is read as it is, where transformers may build another tokenizer from it."""
 
@@ -244,7 +249,7 @@ class ModelSource:
         if self.kind in ("bundled", "example"):
             return ()
         if self.adapter is None:
-            return folder_notices(self.name, self.config, self.folder, self.modules_folder)
+            return folder_notices(self.name, self.config, self.folder, self.modules_folder, way=self.way)
         own = folder_notices(self.name, {}, self.folder, adapter=True)
         return tuple(dict.fromkeys((*own, *self.adapter.base.notices)))
 
@@ -264,9 +269,15 @@ class ModelSource:
 
     @property
     def path(self) -> str:
-        """The folder of a local model; "" for others, and for an adapter on another base than the one it names."""
+        """The name by its folder of a local model; "" for others, and for an adapter on another base than its own."""
         is_local = self.kind == "local" and (self.adapter is None or JOIN not in self.name)
-        return str(self.folder) if is_local and self.folder is not None else ""
+        if not is_local or self.folder is None:
+            return ""
+        return (
+            f"{self.modules_folder or self.folder}{JOIN}{self.way}"
+            if self.way
+            else str(self.modules_folder or self.folder)
+        )
 
     @property
     def tokenizer_class(self) -> str:
@@ -300,7 +311,10 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         source = resolve(name.removesuffix(OWN_TOKENIZER), settings)
         is_checked = source.kind in ("bundled", "example")  # a test compares both tokenizers
         return source if is_checked else replace(source, name=name, own_tokenizer=True)
-    _check_allowed(name, settings)
+    whole, way = _split_way(name, settings)
+    _check_allowed(whole, settings)
+    if way:
+        return _found(whole, settings, way=way)
     adapter, base = split_name(name, settings)
     if base is not None:
         source = _found(adapter, settings, base)
@@ -308,6 +322,19 @@ def resolve(name: str, settings: Settings) -> ModelSource:
             raise ModelNotFoundError(f"{quoted(adapter)} is no adapter, so it takes no base; write ADAPTER{JOIN}BASE.")
         return replace(source, name=name)
     return _found(name, settings)
+
+
+def _split_way(name: str, settings: Settings) -> tuple[str, str]:
+    """NAME and the kind of text in NAME+KIND, for a folder with a router; the whole name and "" for any other."""
+    whole, _, way = name.rpartition(JOIN)
+    hub_id, _, revision = whole.partition("@")
+    with suppress(BertvizError):  # refused where the model is opened
+        folder = local_folder(whole, settings) if whole else None
+        if folder is None and HUB_NAME.fullmatch(whole):
+            folder = cached_folder(hub_id, revision or None, (MODULES_FILE,))
+        if folder is not None and (ways := routes(folder)) and way in (*ways, DOCUMENT, QUERY):
+            return whole, way
+    return name, ""
 
 
 def _check_allowed(name: str, settings: Settings) -> None:
@@ -323,7 +350,9 @@ def _base_name(own: AdapterSettings, settings: Settings) -> str:
     return own.base if known or own.revision in ("", "main") else f"{own.base}@{own.revision}"
 
 
-def _found(name: str, settings: Settings, base: str | None = None, whole_only: bool = False) -> ModelSource:
+def _found(
+    name: str, settings: Settings, base: str | None = None, whole_only: bool = False, way: str = ""
+) -> ModelSource:
     """The model with a name; an adapter with a base, by default the one that it names, or refused."""
     bundled = find_bundled(name)
     if bundled is not None:
@@ -332,7 +361,7 @@ def _found(name: str, settings: Settings, base: str | None = None, whole_only: b
     local = local_folder(name, settings) or example_folder(name, settings)
     if local is not None:
         _check_whole(name, whole_only and is_adapter(local))
-        return folder_source(name, local, settings, base)
+        return folder_source(name, local, settings, base, way)
     entry = catalog.find(name)
     if entry is not None:
         shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
@@ -343,7 +372,7 @@ def _found(name: str, settings: Settings, base: str | None = None, whole_only: b
         return ModelSource(shown_name, "catalogue", opened_config, None, entry.hub_id, "catalogue", cached is not None)
     if not HUB_NAME.fullmatch(name):
         raise not_found(name, settings, local_names(settings))
-    return _hub_source(name, settings, base, whole_only)
+    return _hub_source(name, settings, base, whole_only, way)
 
 
 def _check_whole(name: str, is_refused: bool) -> None:
@@ -351,16 +380,21 @@ def _check_whole(name: str, is_refused: bool) -> None:
         raise CheckpointError(f"{quoted(name)} is an adapter itself; an adapter is opened on a whole model.")
 
 
-def folder_source(name: str, folder: Path, settings: Settings | None = None, base: str | None = None) -> ModelSource:
+def folder_source(
+    name: str, folder: Path, settings: Settings | None = None, base: str | None = None, way: str = ""
+) -> ModelSource:
     """The model in a folder.
 
     Args:
         base: name of the model that an adapter changes; None for the one that it names.
+        way: kind of text that it reads, where the folder has a way of modules for each; "" for documents.
     """
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
-    inside = encoder_folder(folder)
-    if is_gliner(inside):
+    inside = encoder_folder(folder, way)
+    if is_static(folder, inside, way):
+        config = static_config(name, inside)
+    elif is_gliner(inside):
         config = dict(encoder_config(name, inside))
     elif present(inside, CONFIG_FILE):
         config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
@@ -373,7 +407,16 @@ def folder_source(name: str, folder: Path, settings: Settings | None = None, bas
     )
     if inside == folder:
         return source
-    return replace(source, modules_folder=folder, revision=f"{_digest(folder)[:6]}{source.revision[:6]}")
+    source = replace(source, modules_folder=folder, revision=f"{_digest(folder)[:6]}{source.revision[:6]}")
+    if not (ways := routes(folder)):
+        return source
+    is_one = not way and ways[route(folder, QUERY)] == ways[route(folder)]
+    return replace(
+        source,
+        name=f"{name}{JOIN}{way}" if way else name,
+        way=way,
+        query_name="" if way or is_one else f"{name}{JOIN}{QUERY}",
+    )
 
 
 def _adapter_source(name: str, folder: Path, settings: Settings, base: str | None) -> ModelSource:
@@ -454,13 +497,13 @@ def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**config, **{key: own[key] for key in ("id2label", "label2id") if key in own}}
 
 
-def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool) -> ModelSource:
+def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool, way: str = "") -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
     cached = cached or _with_encoder_inside(cached_folder(hub_id, revision or None, (MODULES_FILE,)))
     if cached is not None:
         _check_whole(name, whole_only and is_adapter(cached))
-        source = folder_source(name, cached, settings, base)
+        source = folder_source(name, cached, settings, base, way)
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         state = cached.name if source.adapter is None else source.revision
         return replace(source, kind=kind, hub_id=hub_id, revision=state)

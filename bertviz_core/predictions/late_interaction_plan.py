@@ -130,7 +130,7 @@ class InteractionPlan:
 def interaction_plan(source: ModelSource, settings: Settings) -> InteractionPlan:
     """Return how a checkpoint compares a query with a document."""
     folder, encoder = modules_folder(source, settings), weights_folder(source, settings)
-    listed = listed_modules(folder)
+    listed = listed_modules(folder, source.way)
     saved = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     kind, masked = saved.get("model_type"), any(name.endswith(f".{MASK_MODULE}") for name, _ in listed or ())
     if listed is not None and (kind in (OWN_TYPE, PYLATE_TYPE) or "query_prefix" in saved or masked):

@@ -50,7 +50,7 @@ from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
-from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.questions.texts.sentences import own_plan, query_model
 from bertviz_core.sentences.encoding import edge_tokens, sentence_vectors
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import POOLINGS, MapMethod, Pooling
@@ -228,7 +228,8 @@ def searched(
     text, model, corpus = repair_surrogates(text), opened.model, opened.corpus
 
     def vector_of() -> Float[np.ndarray, " dimensions"]:
-        return query_vector(corpus, model.loaded, model.tokenizer, model.source, opened.settings, text)
+        reader = query_model(model)
+        return query_vector(corpus, reader.loaded, reader.tokenizer, model.source, opened.settings, text, reader.source)
 
     vector = model.get_or_compute((__name__, "query", corpus.fingerprint, text), vector_of)
     hits = search(corpus, text, vector, count, where, index)

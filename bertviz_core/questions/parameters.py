@@ -27,6 +27,7 @@ MOST_NAMED = 100_000
 """Maximum length of a comma-separated list of names; csv would accept a third more."""
 
 
+NONE_OF = "{!r} has no {}s, so there is none to show."
 EMBEDDING_OUTPUT = " (the embedding output)"
 """Explanation of index 0 in error messages about the hidden states."""
 
@@ -146,6 +147,8 @@ class Options:
             default: value if none is given.
         """
         value = self.get(key).strip()
+        if not count:
+            raise TextError(NONE_OF.format(model, key.removeprefix("other_")))
         if not value:
             return default
         if value not in map(str, range(count)):
@@ -190,6 +193,8 @@ def numbered(key: str, typed: str, count: int, model: str, first: str = "") -> i
     """
     if typed.strip() in map(str, range(count)):
         return int(typed)
+    if not count:
+        raise TextError(NONE_OF.format(model, key))
     reason = f"There is no {key} {escape_controls(typed[:20])!r} in {model!r}" if typed else f"No {key} was named"
     most = f" to {count - 1}" if count > 1 else ", the only one"
     raise TextError(f"{reason}; give ", Named(key), f" 0{first}{most}.")

@@ -97,7 +97,10 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
 
 def edge_tokens(tokenizer: TextTokenizer) -> EdgeTokens:
     """Return the special tokens that the tokenizer adds before and after a sentence."""
-    tokens = tokenize(tokenizer, "a")
+    try:
+        tokens = tokenize(tokenizer, "a")
+    except TextError:  # a static model's adds none, and may not know the letter
+        return EdgeTokens(None, None)
     first, last = (tokens.tokens[at] if tokens.special[at] else None for at in (0, -1))
     return EdgeTokens(first, last)
 

@@ -21,6 +21,8 @@ from bertviz_core.models.safetensors.folder import read_header, read_json
 from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sentence_folder import (
     LIBRARY_PREFIX,
+    STATIC_CLASS,
+    STATIC_TYPE,
     class_end,
     encoder_settings,
     foreign_module,
@@ -82,6 +84,10 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
 CROSS_ENCODER_NOTICE = (
     "The checkpoint is a cross-encoder, which scores two texts read together; it was not trained for vectors of texts."
 )
+MODEL2VEC_NOTICE = (
+    "The whole text is read, as sentence-transformers reads it; the library model2vec leaves out unknown tokens, and "
+    "what is behind the first 512."
+)
 NO_PLAN_REASON = (
     "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
     "a model that was not trained to compare sentences does so poorly."
@@ -108,7 +114,11 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     folder = modules_folder(source, settings)
     if source.kind == "bundled":
         verify_bundled(source.name, BUNDLED[source.name].small_files)
-    modules = listed_modules(folder)
+    modules = listed_modules(folder, source.way)
+    if modules is None and source.model_type == STATIC_TYPE:
+        plan = SentencePlan("mean", normalize=source.config.get("normalize") is True, from_checkpoint=True)
+        notices = (MODEL2VEC_NOTICE,) if "normalize" in source.config else ()
+        return dataclasses.replace(plan, reason=f"The table's own rule: {_steps(plan)}.", notices=notices)
     encoder = weights_folder(source, settings)
     row = family(source.model_type)
     projection = _projection(source, encoder, row.projection) if row.projection else ()
@@ -294,12 +304,8 @@ class _ModuleReader:
         if name == LOGIT_SCORE or (name == "Dense" and _output(self.folder, module_folder) == SCORES):
             self.notices.append(CROSS_ENCODER_NOTICE)
             return
-        if first and name in ("Transformer", "MLMTransformer", "CLIPModel"):
-            if module_folder != "." and self.encoder == self.folder:
-                self.notices.append(
-                    f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside "
-                    f"{MODULES_FILE} is run here; its vectors differ."
-                )
+        if first and name in (STATIC_CLASS, "Transformer", "MLMTransformer", "CLIPModel"):
+            self._encoder(name, module_folder)
             return
         of_tokens = name in ("Dense", "Normalize") and _output(self.folder, module_folder) == TOKENS
         if of_tokens and self.pooling is not None:
@@ -318,6 +324,15 @@ class _ModuleReader:
         elif first or name != "Dropout":  # dropout is only for training
             self.broken = True
             self.notices.append(foreign_module(class_name))
+
+    def _encoder(self, name: str, module_folder: str) -> None:
+        if name == STATIC_CLASS:
+            self.pooling = "mean"
+        elif module_folder != "." and self.encoder == self.folder:
+            self.notices.append(
+                f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside {MODULES_FILE} "
+                "is run here; its vectors differ."
+            )
 
     def _pooling(self, module_folder: str) -> None:
         config = read_json(self.folder, f"{module_folder}/config.json")

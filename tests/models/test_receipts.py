@@ -268,12 +268,12 @@ def test_a_model_with_its_encoder_inside_is_offered_and_opened_below_the_models_
 @pytest.mark.parametrize(
     ("first", "words"),
     [
-        ("StaticEmbedding", "a static model"),
+        ("StaticEmbedding", "a static model without model.safetensors"),
+        ("SparseStaticEmbedding", "one weight for each token"),
         ("WordEmbeddings", "word vectors"),
         ("BoW", "count of words"),
         ("CLIPModel", "images"),
-        ("Router", "an encoder for each kind of text"),
-        ("Asym", "open one of them, such as tiny/query_0_Transformer"),
+        ("Router", "is a router of sentence-transformers, and has no router_config.json"),
     ],
 )
 def test_a_folder_without_an_encoder_says_what_it_is(tmp_path: Path, first: str, words: str) -> None:
@@ -286,7 +286,7 @@ def test_a_folder_without_an_encoder_says_what_it_is(tmp_path: Path, first: str,
 
 def test_model2vec_says_what_it_is(tmp_path: Path) -> None:
     write(tmp_path / "tiny", {"config.json": {"model_type": "model2vec", "architectures": ["StaticModel"]}})
-    with pytest.raises(CheckpointError, match="a static model"):
+    with pytest.raises(CheckpointError, match="a static model without model.safetensors"):
         folder_source("tiny", tmp_path / "tiny", SETTINGS)
 
 

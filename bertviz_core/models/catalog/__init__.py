@@ -15,7 +15,7 @@ import orjson
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
 from bertviz_core.isolation.regular_files import CONFIG_FILE, local_folder, opened
 from bertviz_core.isolation.sanitized.entries import check_entries
-from bertviz_core.models.sentence_folder import STATIC
+from bertviz_core.models.sentence_folder import STATIC, STATIC_NAMES, STATIC_TYPE, STATIC_TYPES
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
@@ -154,6 +154,7 @@ def type_facts(model_type: str) -> TypeFacts | None:
         return None
     library = _library()
     row, by_class = library["types"].get(model_type), library["classes"]
+    row = STATIC_ROW if model_type == STATIC_TYPE else row
     if row is None:
         from bertviz_core.models.catalog.generate import model_type_classes, model_type_row
 
@@ -194,7 +195,7 @@ def type_tensors(model_type: str) -> Mapping[str, Any]:
 def is_known(model_type: str) -> bool:
     """Whether transformers knows a model type; transformers is not imported."""
     library = _library()
-    return model_type in library["types"] or model_type in library["other_types"]
+    return model_type == STATIC_TYPE or model_type in library["types"] or model_type in library["other_types"]
 
 
 @cache
@@ -214,6 +215,14 @@ def _names() -> Mapping[str, CatalogueEntry]:
     return {name.lower(): entry for entry in entries().values() for name in (*entry.aliases, entry.hub_id, entry.name)}
 
 
+STATIC_ROW: Mapping[str, Any] = {
+    "class": "StaticModel",
+    "prefix": "static",
+    "tasks": ["base"],
+    "classes": ["StaticModel"],
+    "renames": [{"from": [name], "to": [own]} for name, own in STATIC_NAMES.items()],
+}
+"""Facts about the class of static models, which is none of transformers (static_model)."""
 WEIGHTS = "model.safetensors"
 SPLADE = "splade-tiny"
 FINE_TUNED = "sre-embedding-model"
@@ -343,8 +352,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
 JOIN = "+"
 """Sign between the name of an adapter and that of a base that is not the one it names."""
 NAME_LIMIT = 300
-STATIC_TYPES = ("model2vec", "static")
-"""Types of models that have no encoder."""
 NEAR = 0.75
 """Similarity of two names, 0 to 1, above which one is suggested for the other."""
 
@@ -407,7 +414,9 @@ def check_config(name: str, config: Mapping[str, Any], settings: Settings | None
         )
     if not is_known(model_type):
         if model_type in STATIC_TYPES:
-            raise CheckpointError(f"{quoted(name)} is {STATIC}, so there is nothing to look into; open an encoder.")
+            raise CheckpointError(
+                f"{quoted(name)} is {STATIC}, whose sizes only its weights tell: fetch it first (hf download {name})."
+            )
         custom = " It needs custom code from the Hub, which is never run here." if "auto_map" in config else ""
         raise CheckpointError(
             f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "

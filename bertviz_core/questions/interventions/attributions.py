@@ -222,7 +222,7 @@ def pair_attributions(opened: Opened, options: Options, job: Job[PairAttribution
 
 def _state(opened: Opened, options: Options) -> int:
     """Index of the hidden states whose tokens are attributed to."""
-    last = opened.loaded.num_hidden_layers - 1
+    last = max(opened.loaded.num_hidden_layers - 1, 0)  # a model without layers is refused where it is computed
     return options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
 
 

@@ -20,7 +20,7 @@ from bertviz_core.questions.models.checkpoints import names_of
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question, question
-from bertviz_core.questions.texts.sentences import QUERY, encoded_by, own_plan
+from bertviz_core.questions.texts.sentences import QUERY, check_width, encoded_by, own_plan, query_model
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import counted, escape_controls, quoted, repair_surrogates
@@ -267,12 +267,14 @@ def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Rankin
     query, texts = _query_and_texts(options)
     beside, total = sentence_model(opened, options), 2 * len(texts) + 1
     scored = _scores(opened, options, query, texts, after(job, 0, total))
-    vectors = encoded_by(beside, own_plan(beside), (query, *texts), progress=after(job, len(texts), total)).result
-    directions = unit(vectors.vectors)
-    cosines = np.clip(directions[1:] @ directions[0], -1, 1).astype(np.float32)
+    reader = query_model(beside)
+    vectors = encoded_by(beside, own_plan(beside), texts, progress=after(job, len(texts), total)).result
+    asked = encoded_by(reader, own_plan(reader), (query,), progress=after(job, 2 * len(texts), total)).result
+    check_width(beside, asked.vectors[0], vectors.vectors.shape[1])
+    cosines = np.clip(unit(vectors.vectors) @ unit(asked.vectors)[0], -1, 1).astype(np.float32)
     cosines.setflags(write=False)
     named = f"{beside.source.name}: "
-    notices = [*scored.notices, *(f"{named}{each.removeprefix(named)}" for each in vectors.notices)]
+    notices = [*scored.notices, *(f"{named}{each.removeprefix(named)}" for each in (*vectors.notices, *asked.notices))]
     if scored.truncated:
         notices.insert(0, f"{counted(scored.truncated, 'text')} cut to the length that the model reads.")
     result = Ranking(

@@ -3,6 +3,8 @@
 from inspect import signature
 from typing import Any
 
+from bertviz_core.models.sentence_folder import STATIC_TYPE
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.opened import Opened
 from bertviz_core.trace.results import Tokens
 
@@ -27,8 +29,33 @@ def reader_lines(opened: Opened) -> str:
     return _loading(opened, reads=True)
 
 
+def static_lines(source: ModelSource, model: bool = True, tokenizer: bool = False, built: bool = False) -> str:
+    """Lines that load a static model, for which transformers has no class.
+
+    Args:
+        built: whether it is built without values, as its file has it.
+    """
+    made = "build_skeleton(source.name, source.config)" if built else "load_model(source, settings).model"
+    module = "skeleton import build_skeleton" if built else "loading import load_model"
+    lines = [
+        "import torch",
+        *([f"from bertviz_core.models.{module}"] if model else []),
+        "from bertviz_core.models.sources import resolve",
+        "from bertviz_core.settings import Settings",
+        *(["from bertviz_core.trace.tokenization import load_tokenizer"] if tokenizer else []),
+        "",
+        "settings = Settings.from_environment(any_folder=True)",
+        f"source = resolve({source.path or source.name!r}, settings)",
+        *([f"model = {made}"] if model else []),
+        *(["tokenizer = load_tokenizer(source, settings).tokenizer"] if tokenizer else []),
+    ]
+    return "\n".join([*lines, ""])
+
+
 def _loading(opened: Opened, reads: bool = False, with_head: str = "") -> str:
     source = opened.source
+    if source.model_type == STATIC_TYPE:
+        return static_lines(source, tokenizer=reads)
     kind = type(opened.loaded.model).__name__
     # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
     auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")

@@ -16,6 +16,7 @@ from bertviz_core.questions.texts.sentences import (
     QUERY_PROMPT,
     VECTORS,
     check_dense,
+    query_model,
     sentence_plan,
     sentence_vectors,
     vector_options,
@@ -130,7 +131,8 @@ def _encoded(
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "queries dimensions"]] | None:
     if not queries:
         return None
-    return queries, sentence_vectors(opened, query_options(opened, options, queries)).result.vectors
+    reader = query_model(opened)
+    return queries, sentence_vectors(reader, query_options(reader, options, queries)).result.vectors
 
 
 def _sizes(options: Options) -> Sizes:

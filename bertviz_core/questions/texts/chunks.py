@@ -6,7 +6,14 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import MOST_DIGITS, Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Job, long_question, question
-from bertviz_core.questions.texts.sentences import PLAN, QUERY_PROMPT, check_dense, encoded_query, sentence_plan
+from bertviz_core.questions.texts.sentences import (
+    PLAN,
+    QUERY_PROMPT,
+    check_dense,
+    check_width,
+    encoded_query,
+    sentence_plan,
+)
 from bertviz_core.sentences.analysis.chunks import (
     CHUNK_TOKENS,
     Whole,
@@ -144,5 +151,6 @@ def late_chunks(opened: Opened, options: Options) -> Answer[LateChunks]:
     shares = position_shares(opened, options.only(*PLAN)).result
     query = repair_surrogates(options.get(QUERY.key)).strip() or usual_query(options)
     vector = encoded_query(opened, options, query, chunk_plan(sentence_plan(opened, options)))
+    check_width(opened, vector, made.result.alone.shape[1])
     compared = compared_chunks(made.result, shares, query, vector)
     return made.of(compared, late_chunks=compared)

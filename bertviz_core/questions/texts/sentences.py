@@ -251,6 +251,7 @@ def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
         what = "This figure shows what is nearest to a query and none was given; give "
         raise TextError(what, Named(QUERY.key), "=TEXT.")
     made, vector = _vectors(opened, options), encoded_query(opened, options, query)
+    check_width(opened, vector, made.result.vectors.shape[1])
     count = min(NEIGHBOURS, len(made.result.sentences))
     found = nearest(vector, made.result.vectors, count, options.choice(MEASURE, own_measures(opened, options)))
     return made.of(found, neighbours=found, vectors=made.result, query=query)
@@ -260,9 +261,25 @@ def encoded_query(
     opened: Opened, options: Options, query: str, plan: SentencePlan | None = None
 ) -> Float[np.ndarray, " dimensions"]:
     """The vector of a query, which may have a prompt of its own; by default under the plan of the options."""
-    plan = replace(plan or sentence_plan(opened, options), prompt=query_prompt(opened, options))
-    vector: Float[np.ndarray, " dimensions"] = encoded(opened.loaded, opened.tokenizer, (query,), plan).vectors[0]
+    reader = query_model(opened)
+    own = None if reader is not opened else plan
+    plan = replace(own or sentence_plan(reader, options), prompt=query_prompt(opened, options))
+    vector: Float[np.ndarray, " dimensions"] = encoded(reader.loaded, reader.tokenizer, (query,), plan).vectors[0]
     return vector
+
+
+def query_model(opened: Opened) -> Opened:
+    """The model that reads queries: that of its folder for them, where there is another, or the model itself."""
+    return opened.other(opened.source.query_name) if opened.source.query_name else opened
+
+
+def check_width(opened: Opened, query: Float[np.ndarray, " dimensions"], width: int) -> None:
+    """Check that the vector of a query has as many numbers as those of the texts."""
+    if len(query) != width:
+        raise TextError(
+            f"{query_model(opened).name!r} makes vectors of {len(query):,} numbers of queries, and {opened.name!r} of "
+            f"{width:,} of texts, so they cannot be compared."
+        )
 
 
 def query_prompt(opened: Opened, options: Options) -> str:

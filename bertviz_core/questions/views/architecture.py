@@ -22,6 +22,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layers import layer_figure, unused_words
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import (
     HOLDING,
@@ -41,6 +42,7 @@ from bertviz_core.questions.models.architecture import (
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.questions.view import Ask, Figure, Metric, Metrics, Part, Section, Text, View
 from bertviz_core.text import bytes_text, escape_markdown, short_count
 
@@ -508,6 +510,8 @@ def _design_lines(opened: Opened, model_class: str) -> str:
 
 def _model_lines(opened: Opened, model_class: str, way: DryWay | None = None, options: str = "") -> str:
     """Lines that build the class, without values if it can be run that way."""
+    if opened.source.model_type == STATIC_TYPE:
+        return static_lines(opened.source, built=True)
     line = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"

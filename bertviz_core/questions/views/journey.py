@@ -88,7 +88,7 @@ def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequ
 
 def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
     """Three things to try with this text."""
-    if way.tokens is None or way.turn is None:
+    if way.tokens is None or way.turn is None or not len(way.turn):
         return ()
     token = longest_piece(way.tokens)
     layer = int(way.turn[:, token].argmax())

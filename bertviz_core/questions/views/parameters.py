@@ -16,6 +16,7 @@ from bertviz_core.figures.parameters import (
 )
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.results import Ledger, Parameter
@@ -25,6 +26,7 @@ from bertviz_core.parameters.tree import tree_depth
 from bertviz_core.questions.models.architecture import DEPTH, FORM, parameter_tree, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.questions.view import (
     Ask,
     Beside,
@@ -290,6 +292,8 @@ def layers_text(ledger: Ledger) -> str:
 
 def _model_lines(opened: Opened, ledger: Ledger) -> str:
     """The lines that build the model: with its weights, or from its config if only that was used for counting."""
+    if opened.source.model_type == STATIC_TYPE:
+        return static_lines(opened.source, built=True)
     name = f"name = {opened.source.pretrained_name!r}\n"
     if ledger.source != "config":
         imports = f"from transformers import {ledger.architecture}\n\n"

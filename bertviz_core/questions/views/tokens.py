@@ -8,10 +8,12 @@ import numpy as np
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.tokens import DRAWN, SPELLED, nearest_figure, tokenizers_figure, tokens_figure, tokens_frame
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.questions.texts.tokens import (
     BELOW_TOKENS,
     TOKEN,
@@ -253,20 +255,27 @@ def tokenizer_lines(source: ModelSource, read: Tokens) -> str:
     arguments = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
     cut = f", truncation=True, max_length={read.limit}" if any(read.tokens_cut) else ""
     cut += ", add_special_tokens=False" if read.filled is not None else ""
-    return (
+    loading = (
         f"from transformers import {source.tokenizer_class}\n"
         f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"
-        f'print(tokenizer({arguments}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(read)})'
     )
+    if source.model_type == STATIC_TYPE:
+        loading = static_lines(source, model=False, tokenizer=True)
+    return f'{loading}print(tokenizer({arguments}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(read)})'
 
 
 def nearest_code(source: ModelSource, token_id: int) -> str:
     """Code for the rows of the embedding table nearest to one of them, with their cosines."""
-    return (
+    loading = (
         "import torch\n"
         f"from transformers import AutoModel, {source.tokenizer_class}\n"
         f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"
         f"model = AutoModel.from_pretrained({source.pretrained_name!r})\n"
+    )
+    if source.model_type == STATIC_TYPE:
+        loading = static_lines(source, tokenizer=True)
+    return (
+        f"{loading}"
         "E = model.get_input_embeddings().weight.detach()   # (vocab, width)\n"
         f"token_id = {token_id}\n"
         "print(E[token_id].norm())\n"

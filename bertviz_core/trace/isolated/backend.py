@@ -10,6 +10,7 @@ from bertviz_core.isolation.regular_files import present
 from bertviz_core.isolation.sanitized.entries import described
 from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED, sanitized_tokenizer_folder
 from bertviz_core.lazy_imports import transformers
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, names_a_tokenizer, quietly, set_base_name
 from bertviz_core.text import first_line, quoted
 
@@ -27,12 +28,14 @@ def read_backend(
     Args:
         own: whether tokenizer.json is read as it is, where AutoTokenizer may build another tokenizer from it.
     """
-    if own and not present(folder, SERIALIZED):
-        raise CheckpointError(f"{name!r} has no {SERIALIZED}; leave out the end of its name, which asks for that file.")
+    static = raw_config.get("model_type") == STATIC_TYPE
+    if (own or static) and not present(folder, SERIALIZED):
+        advice = "put in" if static else "leave out the end of its name, which asks for"
+        raise CheckpointError(f"{name!r} has no {SERIALIZED}; {advice} that file.")
     config = model_config(name, raw_config)
     with BUILD_LOCK, quietly(), sanitized_tokenizer_folder(folder, raw_config) as copies:
-        backend = _from_pretrained(name, raw_config, copies, config, own)
-        backend = _of_file(copies, backend) if own else backend
+        backend = _from_pretrained(name, raw_config, copies, config, own or static)
+        backend = _of_file(copies, backend, static) if own or static else backend
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(copies, file) for file in {*vocabulary, "tokenizer.json"}):
             # transformers 5 would create an empty tokenizer, whose every token is [UNK].
@@ -45,14 +48,22 @@ def read_backend(
     return backend
 
 
-def _of_file(folder: Path, backend: Any) -> "transformers.PreTrainedTokenizerBase":
-    """The tokenizer of tokenizer.json alone, with the limits of another and its special tokens that are in the file."""
+def _of_file(folder: Path, backend: Any, static: bool) -> "transformers.PreTrainedTokenizerBase":
+    """The tokenizer of tokenizer.json alone, with the limits of another and its special tokens that are in the file.
+
+    That of a static model adds no tokens to a text, and has the length of the file, as sentence-transformers reads it.
+    """
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / SERIALIZED))
+    if static:
+        cut = tokenizer.truncation or {"max_length": NO_LIMIT, "direction": "right"}
+        backend.model_max_length, backend.truncation_side = cut["max_length"], cut["direction"]
+        backend.unk_token = getattr(tokenizer.model, "unk_token", None)
+        tokenizer.post_processor = None
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    roles = {role.removesuffix("_id"): str(getattr(backend, role.removesuffix("_id"))) for role in ID_NAMES}
+    roles = {role.removesuffix("_id"): str(getattr(backend, role.removesuffix("_id")) or "") for role in ID_NAMES}
     own: transformers.PreTrainedTokenizerBase = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=backend.model_max_length,

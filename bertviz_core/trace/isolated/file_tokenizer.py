@@ -12,6 +12,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES, present, read_file
 from bertviz_core.isolation.sanitized.tokenizer import SERIALIZED, harmless_bytes
 from bertviz_core.lazy_imports import transformers
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.text import counted, quoted, shortened
 from bertviz_core.trace.isolated.backend import read_backend
 from bertviz_core.trace.isolated.messages import TokenizerReceipt
@@ -190,8 +191,10 @@ def read_tokenizer(name: str, folder: Path, raw_config: Mapping[str, Any], own: 
     Args:
         own: whether tokenizer.json is read as it is, and not by AutoTokenizer.
     """
-    backend, by_file = read_backend(name, folder, raw_config, own), file_tokenizer(folder)
-    compared = backend
+    backend = read_backend(name, folder, raw_config, own)
+    if raw_config.get("model_type") == STATIC_TYPE:  # read from the file, and without the tokens that it adds
+        return ReadTokenizer(backend, None, None)
+    compared, by_file = backend, file_tokenizer(folder)
     if own:
         try:
             compared = read_backend(name, folder, raw_config)

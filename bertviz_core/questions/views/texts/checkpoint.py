@@ -7,10 +7,12 @@ from bertviz_core.checkpoints.results import LayerSimilarity, TensorChange
 from bertviz_core.checkpoints.rounding import Rounding
 from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import PIECE_NUMBERS, Checkpoint
+from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.text import counted, decimals, digits, escape_markdown
 from bertviz_core.trace.results import Tokens
 
@@ -304,6 +306,8 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
 
 
 def _model(source: ModelSource, ledger: Ledger) -> str:
+    if source.model_type == STATIC_TYPE:
+        return static_lines(source)
     return (
         f"from transformers import {ledger.architecture}\n\n"
         f"name = {source.pretrained_name!r}\n"

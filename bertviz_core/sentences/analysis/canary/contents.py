@@ -178,7 +178,7 @@ def _files(source: ModelSource, settings: Settings) -> Iterator[tuple[str, _Row]
     yield from _there("config", encoder, (CONFIG_FILE,), inside)
     yield from _there("recipe", encoder, LENGTH_FILES, inside)
     yield from _there("recipe", folder, (MODULES_FILE, PROMPTS_FILE))
-    after_encoder = [module for _, module in (listed_modules(folder) or ())[1:] if module != "."]
+    after_encoder = [module for _, module in (listed_modules(folder, source.way) or ())[1:] if module != "."]
     yield from _there("recipe", folder, [f"{module}/{CONFIG_FILE}" for module in after_encoder])
     yield from _there("weights", folder, [f"{module}/{SINGLE_FILE}" for module in after_encoder])
     yield from _there("tokenizer", tokenizer_folder(source, settings), TOKENIZER_FILES, inside)
