@@ -393,7 +393,7 @@ def folder_source(
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     inside = encoder_folder(folder, way)
     if is_static(folder, inside, way):
-        config = static_config(name, inside)
+        config = dict(static_config(name, inside))
     elif is_gliner(inside):
         config = dict(encoder_config(name, inside))
     elif present(inside, CONFIG_FILE):
