@@ -393,9 +393,9 @@ def folder_source(
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     inside = encoder_folder(folder, way)
     if is_static(folder, inside, way):
-        config = dict(static_config(name, inside))
+        config: Mapping[str, Any] = static_config(name, inside)
     elif is_gliner(inside):
-        config = dict(encoder_config(name, inside))
+        config = encoder_config(name, inside)
     elif present(inside, CONFIG_FILE):
         config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
     else:
