@@ -9,6 +9,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import changing
+from bertviz_core.models.skeleton import text_config
 from bertviz_core.settings import MAX_BATCH_BYTES
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
@@ -89,7 +90,7 @@ class _ZeroedValues:
 
 
 def _hidden_size(loaded: LoadedModel) -> int:
-    config = loaded.model.config.get_text_config()
+    config = text_config(loaded.model.config)
     return int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0) or 1)
 
 

@@ -34,6 +34,7 @@ from bertviz_core.models.skeleton import (
     set_attention,
     takes_attention_function,
     task_class,
+    text_config,
 )
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
@@ -346,7 +347,7 @@ class LoadedModel:
     @property
     def num_hidden_layers(self) -> int:
         """Layers of a forward pass; an ALBERT layer counts once for each layer of its group."""
-        config = self.model.config.get_text_config()
+        config = text_config(self.model.config)
         return int(getattr(config, "num_hidden_layers", 1)) * int(getattr(config, "inner_group_num", 1))
 
 
@@ -499,8 +500,8 @@ def with_weights(
         config.is_encoder_decoder = False  # required by T5Gemma's encoder class; the others set it themselves
     try:
         model_class = class_for(auto_class, config)
-        if model_class.config_class is type(config.get_text_config()):
-            config = config.get_text_config()
+        if model_class.config_class is type(text_config(config)):
+            config = text_config(config)
         model, info = model_class.from_pretrained(
             None,
             config=config,

@@ -216,6 +216,12 @@ def model_config(name: str, config: Mapping[str, Any]) -> "transformers.PreTrain
     return configured
 
 
+def text_config(config: "transformers.PreTrainedConfig") -> Any:
+    """The config of the part that reads texts, or the config itself; a file may name something else so."""
+    part = config.get_text_config()
+    return part if isinstance(part, transformers.PreTrainedConfig) else config
+
+
 def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> "transformers.PreTrainedModel":
     """Build the model of a config on the meta device, with the head of a task."""
     auto_class = task_class(task)

@@ -68,7 +68,7 @@ from bertviz_core.models.safetensors.folder import (
     no_model_folder,
     read_header,
     read_json,
-    weight_files,
+    readable_weights,
 )
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sentence_folder import DOCUMENT, QUERY, encoder_folder, route, routes
@@ -403,7 +403,7 @@ def folder_source(
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)
     source = ModelSource(
-        name, "local", _opened(config, settings), inside, None, _digest(inside), _readable_weights(inside)
+        name, "local", _opened(config, settings), inside, None, _digest(inside), readable_weights(inside)
     )
     if inside == folder:
         return source
@@ -546,15 +546,7 @@ def _digest(folder: Path) -> str:
 
 
 def _tensor_names(folder: Path) -> tuple[str, ...]:
-    return tuple(tensor.name for tensor in read_header(folder).tensors) if _readable_weights(folder) else ()
-
-
-def _readable_weights(folder: Path) -> bool:
-    try:
-        weight_files(folder)
-    except CheckpointError:
-        return False
-    return True
+    return tuple(tensor.name for tensor in read_header(folder).tensors) if readable_weights(folder) else ()
 
 
 Readiness = Literal["ready", "hub", "hub off", "structure"]

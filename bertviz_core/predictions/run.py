@@ -37,6 +37,7 @@ from bertviz_core.models.skeleton import (
     quietly,
     set_attention,
     task_class,
+    text_config,
 )
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.rerankers import TOKEN_LOGITS, token_scores, vector_scores
@@ -465,7 +466,7 @@ def _finite(head: HeadModel, logits: "torch.Tensor") -> "torch.Tensor":
 
 def word_count(head: HeadModel) -> int:
     """Return the vocabulary size of a masked-LM head from its config."""
-    return int(head.model.config.get_text_config().vocab_size)
+    return int(text_config(head.model.config).vocab_size)
 
 
 def _with_fixed_states(head: HeadModel, output: Any) -> Any:

@@ -14,7 +14,7 @@ from bertviz_core.lazy_imports import transformers
 from bertviz_core.models.catalog import verify_bundled
 from bertviz_core.models.families import family
 from bertviz_core.models.local_files import tokenizer_folder
-from bertviz_core.models.skeleton import model_config
+from bertviz_core.models.skeleton import model_config, text_config
 from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
@@ -464,7 +464,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     owner = source.adapter.base if source.kind == "example" and source.adapter is not None else source
     if owner.kind == "bundled":
         verify_bundled(owner.name, TOKENIZER_NAMES)
-    config = model_config(source.name, source.config).get_text_config()
+    config = text_config(model_config(source.name, source.config))
     backend: Any
     by_file: Callable[[str, str | None], Sequence[str]] | None
     if settings.isolate_models and owner.kind not in ("bundled", "catalogue"):

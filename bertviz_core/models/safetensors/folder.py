@@ -410,3 +410,12 @@ def _refuse_repeats(tensors: list[StoredTensor]) -> None:
                 "remove the one that does not belong to this checkpoint."
             )
         file_of[tensor.name] = tensor.file
+
+
+def readable_weights(folder: Path) -> bool:
+    """Whether a folder has weights that are read here."""
+    try:
+        weight_files(folder)
+    except CheckpointError:
+        return False
+    return True

@@ -20,6 +20,7 @@ from bertviz_core.errors import CheckpointError, Progress, TextError, Unsupporte
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.skeleton import text_config
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.probing.reading import MAX_CLASSES
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
@@ -427,7 +428,7 @@ def check_model(probe: Probe, loaded: LoadedModel) -> None:
         same = probe.model == loaded.name
         what = f"another revision of {loaded.name!r}" if same else f"{quoted(probe.model)}, not on {loaded.name!r}"
         raise UnsupportedModelError(f"This probe was fitted on {what}; its weights mean nothing there. Fit it again.")
-    width = loaded.model.config.get_text_config().hidden_size
+    width = text_config(loaded.model.config).hidden_size
     if probe.hidden_size != width or probe.layer > loaded.num_hidden_layers:
         raise UnsupportedModelError(
             f"This probe reads {probe.hidden_size:,} numbers of layer {probe.layer - 1}; {loaded.name!r} has "
