@@ -40,8 +40,8 @@ def encoder_header(folder: Path) -> CheckpointHeader:
 
 def encoder_config(name: str, folder: Path) -> Mapping[str, Any]:
     """The config of the encoder, with as many words as its table has, to which GLiNER adds its own tokens."""
-    given = read_json(folder, GLINER_CONFIG)
-    config, base = given.get("encoder_config"), given.get("model_name")
+    config_file = read_json(folder, GLINER_CONFIG)
+    config, base = config_file.get("encoder_config"), config_file.get("model_name")
     if not isinstance(config, dict) or "model_type" not in config:
         known = catalog.find(base) if isinstance(base, str) else None
         if known is None:

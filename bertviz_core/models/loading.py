@@ -203,15 +203,15 @@ def _cause(config: Mapping[str, Any], whole: "transformers.PreTrainedModel") -> 
 
 def unread_sizes(config: "transformers.PreTrainedConfig") -> str:
     """A sentence about sizes under names that the config class does not read; "" if there are none."""
-    given = config.to_dict()
+    entries = config.to_dict()
     unread = {
         name: own
         for name, own in AUTHORS_SIZES.items()
-        if isinstance(given.get(name), int) and getattr(config, own, given[name]) != given[name]
+        if isinstance(entries.get(name), int) and getattr(config, own, entries[name]) != entries[name]
     }
     if not unread:
         return ""
-    found = ", ".join(f"{name} = {given[name]:,}" for name in unread)
+    found = ", ".join(f"{name} = {entries[name]:,}" for name in unread)
     return (
         f"Its config.json has sizes under the names of its author's code ({found}), which {type(config).__name__} of "
         f"transformers does not read; write them as {', '.join(unread.values())}."

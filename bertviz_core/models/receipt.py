@@ -255,13 +255,15 @@ def _ways(name: str, folder: Path, way: str) -> Iterator[str]:
     """Which way of a router the model is, where there are several."""
     if not (ways := _routes(folder)):
         return
-    taken = route(folder, way)
+    chosen_way = route(folder, way)
     own = name.removesuffix(f"+{way}") if way else name
-    other = next((each for each in (QUERY, DOCUMENT, *ways) if ways.get(each, ways.get(taken)) != ways.get(taken)), "")
+    other = next(
+        (each for each in (QUERY, DOCUMENT, *ways) if ways.get(each, ways.get(chosen_way)) != ways.get(chosen_way)), ""
+    )
     if other:
         read = ", which reads the queries of a search" if other == QUERY and not way else ""
         yield (
-            f"It is the way {quoted(taken, 40)} of a router, which reads each kind of text by modules of its own; "
+            f"It is the way {quoted(chosen_way, 40)} of a router, which reads each kind of text by modules of its own; "
             f"{_name(own if other == DOCUMENT else f'{own}+{other}')} is its way {quoted(other, 40)}{read}."
         )
 

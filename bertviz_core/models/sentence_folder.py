@@ -154,8 +154,8 @@ def route(folder: Path, way: str = "") -> str:
     kind = way or DOCUMENT
     first = next(iter(ways)) if chosen.get("allow_empty_key", True) else None
     choices = [by_kind.get(str(each)) for each in ((kind, "text"), (kind, None), (None, "text"), (None, None))]
-    if found := next((each for each in (*choices, kind, "text") if isinstance(each, str) and each in ways), ""):
-        return found
+    if name := next((each for each in (*choices, kind, "text") if isinstance(each, str) and each in ways), ""):
+        return name
     default = chosen.get("default_route") or first
     if way in ("", QUERY, DOCUMENT) and isinstance(default, str) and default in ways:
         return default

@@ -50,10 +50,10 @@ def static_config(name: str, folder: Path) -> dict[str, Any]:
     tensors = {each.name: each for each in read_header(folder).tensors}
     table = next((tensors[each] for each in TABLES if each in tensors), None)
     if table is None or len(table.shape) != 2 or 0 in table.shape:
-        found = f"shape {table.shape}" if table else f"only {quoted(next(iter(tensors), 'nothing'))}"
+        content = f"shape {table.shape}" if table else f"only {quoted(next(iter(tensors), 'nothing'))}"
         raise CheckpointError(
             f"{quoted(name)} is a static model whose {SINGLE_FILE} should hold a table {' or '.join(TABLES)} of tokens "
-            f"by dimensions, and has {found}; save the model again."
+            f"by dimensions, and has {content}; save the model again."
         )
     rows = tensors[MAPPING].shape[0] if _is_list(tensors.get(MAPPING)) else table.shape[0]
     for kind, listed, dtypes in ((MAPPING, tensors.get(MAPPING), WHOLE_NUMBERS), (WEIGHTS, tensors.get(WEIGHTS), ())):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from secrets import token_urlsafe
+from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -340,8 +341,6 @@ class PageReport:
     def _make(self, view: ShownView) -> None:
         if not self.requested or self.slot is None or self.below is None:
             return
-        from ui.cache.report import NOTHING, report_work
-
         self.requested = False  # since the button's fragment runs again with this object
         contents, form, *_ = session.stored(MADE)
         named = f"{self.title}: {view.name}" if view.name else self.title
@@ -352,21 +351,25 @@ class PageReport:
         self.below.empty()
         with self.below.container(), shown_in_place():
             if not view.figures and not view.tables:
-                st.caption(NOTHING)
+                st.caption(_reports().NOTHING)
             file = _file(token, contents.name, form)
-            start_drawing(file, *report_work(contents, WIDE, form == SLIDES, view, facts))
+            start_drawing(file, *_reports().report_work(contents, WIDE, form == SLIDES, view, facts))
             session.store(FILE, token)
             with self.slot.container():
                 show_drawing(file)
 
 
-def _panel(report: PageReport) -> None:
-    # Imported here, since it imports every figure, for which the first page must not wait.
-    from ui.cache.report import ReportContents, offered, report_key, report_work
+def _reports() -> Any:
+    """The module of reports, imported late, since it imports every figure, for which the first page must not wait."""
+    from ui.cache import report
 
-    about = st.empty()
+    return report
+
+
+def _panel(report: PageReport) -> None:
+    about, reports = st.empty(), _reports()
     name, text, pair = model_name(), page_text(), page_pair()
-    titles = offered(name, text, pair)
+    titles = reports.offered(name, text, pair)
     with_view = st.checkbox("This view", value=True, key=VIEW)
     usual = st.checkbox(
         "The usual figures of this model and text",
@@ -383,9 +386,9 @@ def _panel(report: PageReport) -> None:
     )
     about.markdown(ABOUT[form])
     theme = chosen_theme() or session.theme_name()
-    contents = ReportContents(name, text, pair, usual, tuple(figures), theme)
+    contents = reports.ReportContents(name, text, pair, usual, tuple(figures), theme)
     key = (contents, form, *((report.page, _settings(report.typed)) if with_view else ()))
-    file = _file(session.stored(FILE, "") if with_view else report_key(contents, form == SLIDES), name, form)
+    file = _file(session.stored(FILE, "") if with_view else reports.report_key(contents, form == SLIDES), name, form)
     # The panel has no room to spare: what the button starts is shown in its place.
     slot = report.slot = row.empty()
     report.below = st.empty()
@@ -410,7 +413,7 @@ def _panel(report: PageReport) -> None:
     if with_view:
         st.rerun()
     with report.below.container(), shown_in_place():
-        start_drawing(file, *report_work(contents, WIDE, form == SLIDES))
+        start_drawing(file, *reports.report_work(contents, WIDE, form == SLIDES))
         _shown(file, slot, report.below)
 
 

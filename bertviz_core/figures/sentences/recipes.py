@@ -100,11 +100,11 @@ def matches_frame(vector_explanation: VectorExplanation) -> pd.DataFrame:
 @figure("vector-recipes", "sentences_recipes", table=matches_frame)
 def recipes_figure(vector_explanation: VectorExplanation) -> FigureSpec:
     """Recipes by the mean cosine of their vectors with those from another program."""
-    found, matches = vector_explanation, vector_explanation.matches
-    what = "The recipe" if found.reproduced else "The nearest recipes"
-    title = f"{what} of {counted(found.texts, 'vector')} — {found.model}"
+    explanation, matches = vector_explanation, vector_explanation.matches
+    what = "The recipe" if explanation.reproduced else "The nearest recipes"
+    title = f"{what} of {counted(explanation.texts, 'vector')} — {explanation.model}"
     names = list(range(1, len(matches) + 1)), [difference_words(match) for match in matches]
     bars = np.array([match.mean_cosine for match in matches])
-    about = f"{title}. {explanation_words(found)}"
+    about = f"{title}. {explanation_words(explanation)}"
     draw = partial(sentence_bars, bars, *names, "mean cosine", title, row=TWO_LINES)
     return FigureSpec(title, about, draw, about)

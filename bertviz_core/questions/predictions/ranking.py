@@ -269,12 +269,15 @@ def ranked(opened: Opened, options: Options, job: Job[Ranking]) -> Answer[Rankin
     scored = _scores(opened, options, query, texts, after(job, 0, total))
     reader = query_model(beside)
     vectors = encoded_by(beside, own_plan(beside), texts, progress=after(job, len(texts), total)).result
-    asked = encoded_by(reader, own_plan(reader), (query,), progress=after(job, 2 * len(texts), total)).result
-    check_width(beside, asked.vectors[0], vectors.vectors.shape[1])
-    cosines = np.clip(unit(vectors.vectors) @ unit(asked.vectors)[0], -1, 1).astype(np.float32)
+    query_vectors = encoded_by(reader, own_plan(reader), (query,), progress=after(job, 2 * len(texts), total)).result
+    check_width(beside, query_vectors.vectors[0], vectors.vectors.shape[1])
+    cosines = np.clip(unit(vectors.vectors) @ unit(query_vectors.vectors)[0], -1, 1).astype(np.float32)
     cosines.setflags(write=False)
     named = f"{beside.source.name}: "
-    notices = [*scored.notices, *(f"{named}{each.removeprefix(named)}" for each in (*vectors.notices, *asked.notices))]
+    notices = [
+        *scored.notices,
+        *(f"{named}{each.removeprefix(named)}" for each in (*vectors.notices, *query_vectors.notices)),
+    ]
     if scored.truncated:
         notices.insert(0, f"{counted(scored.truncated, 'text')} cut to the length that the model reads.")
     result = Ranking(

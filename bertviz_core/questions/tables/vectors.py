@@ -19,18 +19,18 @@ def match_json(match: RecipeMatch | None) -> dict[str, Any] | None:
     return None if match is None else {**fields(match.recipe, RECIPE), **fields(match, AGREEMENT)}
 
 
-def _lines(found: VectorExplanation) -> list[str]:
-    own = found.own
-    differing = [] if own is None or not found.matches[0].differences else table(
-        [(name, *field_words(name, found.matches[0].recipe, own.recipe)) for name in found.matches[0].differences],
+def _lines(made: VectorExplanation) -> list[str]:
+    own = made.own
+    differing = [] if own is None or not made.matches[0].differences else table(
+        [(name, *field_words(name, made.matches[0].recipe, own.recipe)) for name in made.matches[0].differences],
         ("field", "these vectors", "the folder"),
     )  # fmt: skip
     return [
-        escape_controls(f"{found.model}: {counted(found.texts, 'vector')} of {counted(found.dimensions, 'dimension')}"),
-        escape_controls(explanation_words(found)),
+        escape_controls(f"{made.model}: {counted(made.texts, 'vector')} of {counted(made.dimensions, 'dimension')}"),
+        escape_controls(explanation_words(made)),
         *(["", *differing] if differing else []),
         "",
-        *table(matches_frame(found)[["recipe", "mean cosine", "worst cosine"]], cell=_cell),
+        *table(matches_frame(made)[["recipe", "mean cosine", "worst cosine"]], cell=_cell),
     ]
 
 
@@ -42,9 +42,9 @@ EXPLANATION: Faces[VectorExplanation] = Faces(
     keys="model texts dimensions reproduced summary matches equal own from_checkpoint recipes runs notices",
     made={
         "summary": explanation_words,
-        "matches": lambda found: [match_json(each) for each in found.matches],
-        "equal": lambda found: [match_json(each) for each in found.equal],
-        "own": lambda found: match_json(found.own),
+        "matches": lambda made: [match_json(each) for each in made.matches],
+        "equal": lambda made: [match_json(each) for each in made.equal],
+        "own": lambda made: match_json(made.own),
     },
     frame=matches_frame,
     lines=_lines,

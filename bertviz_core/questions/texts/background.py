@@ -135,8 +135,8 @@ def _compared(
     if prompt != plan.prompt:
         queries = vectors(replace(plan, prompt=prompt), after(job, len(texts), total)).result
     of, measure = options.choice(BACKGROUND, BACKGROUNDS), options.choice(MEASURE, own_measures(opened, options))
-    found = background_of(made.result, of, measure, queries, (*made.notices, *notices))
-    shown = made.of(found, notices, background=found, listed=None)
+    of_unrelated = background_of(made.result, of, measure, queries, (*made.notices, *notices))
+    shown = made.of(of_unrelated, notices, background=of_unrelated, listed=None)
     return shown if of != BACKGROUNDS[0] else replace(shown, texts=())
 
 

@@ -96,9 +96,9 @@ def explained_vectors(
             *notices,
         )
     prompts = [each for each in options.get(TRIED_PROMPTS.key).splitlines() if each]
-    found = explain_vectors(opened.loaded, plan, tokenizers(opened), texts, vectors, prompts, job)
-    found = replace(found, notices=(*notices, *plan.notices))
-    return replace(answered(opened, found, found.notices, vector_explanation=found), texts=texts)
+    explanation = explain_vectors(opened.loaded, plan, tokenizers(opened), texts, vectors, prompts, job)
+    explanation = replace(explanation, notices=(*notices, *plan.notices))
+    return replace(answered(opened, explanation, explanation.notices, vector_explanation=explanation), texts=texts)
 
 
 def tokenizers(opened: Opened) -> dict[TokenizerName, TextTokenizer]:

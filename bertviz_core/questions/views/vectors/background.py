@@ -101,12 +101,12 @@ def _figure(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     values = {BACKGROUND.key: options.get(BACKGROUND.key)} if options.get(BACKGROUND.key) == BACKGROUNDS[1] else {}
     answer = ask(background, Options(options.texts, values={**plain.values, **values}))
     computed = Options(options.texts if values else (), values={**plain.values, **values})
-    found = answer.result
-    yield Text(summary_words(found))
+    unrelated = answer.result
+    yield Text(summary_words(unrelated))
     yield Figure.of(
         background_figure,
         answer,
-        f"background {found.pooling} {found.model}",
+        f"background {unrelated.pooling} {unrelated.model}",
         below=[Notices([each for each in answer.notices if each != plan.reason], "caption")],
         **explained(EXPLANATION, background, opened, computed),
     )
@@ -123,19 +123,19 @@ def closest_parts(
     pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
     frame, alt = texts.closest_frame(pairs, sentences), "The closest pairs, the most alike first"
 
-    def ranked(found: Background) -> Iterator[Part]:
+    def ranked(unrelated: Background) -> Iterator[Part]:
         score, word = float(pairs.score[0]), MEASURE_WORDS[pairs.measure]
         both = f"{int(pairs.first[0]) + 1} and {int(pairs.second[0]) + 1}"
-        yield Text(f"The closest pair, {both}, has the {word} **{decimals(score)}**, {rank_words(found, score)}.")
-        yield Table(_with_ranks(frame, pairs.score, found), alt, SMALL, formats=RANKED)
+        yield Text(f"The closest pair, {both}, has the {word} **{decimals(score)}**, {rank_words(unrelated, score)}.")
+        yield Table(_with_ranks(frame, pairs.score, unrelated), alt, SMALL, formats=RANKED)
         yield Folded(LABEL, "sentences_background_figure", lambda: [Section((LISTED,), _figure)])
 
     yield scale.later(ranked, [Table(frame, alt, SMALL), *_on_demand(scale)])
 
 
-def _with_ranks(frame: "pd.DataFrame", scores: np.ndarray, found: Background) -> "pd.DataFrame":
+def _with_ranks(frame: "pd.DataFrame", scores: np.ndarray, unrelated: Background) -> "pd.DataFrame":
     """A table with the percentile ranks of its scores beside them, its first column."""
-    frame.insert(1, RANK, found.percentile_ranks(scores))
+    frame.insert(1, RANK, unrelated.percentile_ranks(scores))
     return frame
 
 
@@ -146,10 +146,10 @@ def _on_demand(scale: Scale[T]) -> Sequence[Part]:
 def ranked_neighbours(neighbours: Neighbours, scale: Scale[Background]) -> Part:
     """How high the scores of the sentences nearest to a query are: the nearest in words, and all of them."""
 
-    def ranked(found: Background) -> Iterator[Part]:
+    def ranked(unrelated: Background) -> Iterator[Part]:
         score, word = float(neighbours.score[0]), MEASURE_WORDS[neighbours.measure]
-        ranks = ranks_words(found.percentile_ranks(neighbours.score))
-        yield Text(f"The nearest sentence has the {word} **{decimals(score)}**, {rank_words(found, score)}.")
+        ranks = ranks_words(unrelated.percentile_ranks(neighbours.score))
+        yield Text(f"The nearest sentence has the {word} **{decimals(score)}**, {rank_words(unrelated, score)}.")
         yield Text(f"Percentile ranks of the sentences, in this order: {ranks}.", "caption")
 
     return scale.later(ranked, _on_demand(scale))

@@ -29,22 +29,24 @@ UNIT = "torch.nn.functional.normalize(vector, dim=-1)"
 def outside_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The recipe that makes the vectors, what the folder says otherwise, and the nearest ones."""
     answer = ask(explained_vectors, options)
-    found, best = answer.result, answer.result.matches[0]
+    explanation, best = answer.result, answer.result.matches[0]
     yield Notices(answer.notices, "caption")
-    yield Text(f"**{escape_markdown(explanation_words(found))}**")
-    if found.own is not None and best.differences:
-        if found.reproduced:
+    yield Text(f"**{escape_markdown(explanation_words(explanation))}**")
+    if explanation.own is not None and best.differences:
+        if explanation.reproduced:
             yield Text(f"The model's folder says otherwise ({len(best.differences)}):")
-        yield Table(_differences(best, found.own), "What the model's folder says otherwise")
-    if found.equal:
-        others = "; ".join(escape_markdown(recipe_words(each)) for each in found.equal)
-        yield Text(f"These texts do not tell it from {counted(len(found.equal), 'other recipe')}: {others}.", "caption")
+        yield Table(_differences(best, explanation.own), "What the model's folder says otherwise")
+    if explanation.equal:
+        others = "; ".join(escape_markdown(recipe_words(each)) for each in explanation.equal)
+        yield Text(
+            f"These texts do not tell it from {counted(len(explanation.equal), 'other recipe')}: {others}.", "caption"
+        )
     yield Figure.of(
         recipes_figure,
         answer,
-        f"recipes of vectors {found.model}",
+        f"recipes of vectors {explanation.model}",
         explanation=EXPLANATION,
-        code=recipe_code(opened, found),
+        code=recipe_code(opened, explanation),
     )
 
 
@@ -53,9 +55,9 @@ def _differences(best: RecipeMatch, own: RecipeMatch) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["", "these vectors", "the model's folder"])
 
 
-def recipe_code(opened: Opened, found: VectorExplanation) -> str:
+def recipe_code(opened: Opened, explanation: VectorExplanation) -> str:
     """Lines of Python that compute a vector by the nearest recipe."""
-    recipe, plan = found.matches[0].recipe, own_plan(opened)
+    recipe, plan = explanation.matches[0].recipe, own_plan(opened)
     reads = ["prompt + text" if recipe.prompt else "text"]
     reads[0] = f"({reads[0]}).lower()" if recipe.lower_case else reads[0]
     reads += [] if recipe.max_length is None else ["truncation=True", f"max_length={recipe.max_length}"]
@@ -76,7 +78,9 @@ def recipe_code(opened: Opened, found: VectorExplanation) -> str:
         )
         lines.append(f"    vector = {name.format(mapped)}")
     lines += [f"    vector = {UNIT}"] if recipe.lengths == "unit, then cut" else []
-    lines += [f"    vector = vector[:{recipe.dimensions}]"] if "dimensions" in found.matches[0].differences else []
+    lines += (
+        [f"    vector = vector[:{recipe.dimensions}]"] if "dimensions" in explanation.matches[0].differences else []
+    )
     lines += [f"    vector = {UNIT}"] if recipe.lengths == "unit" else []
     return f"{_beginning(opened, recipe)}\n\ndef vector_of(text):\n" + "\n".join([*lines, "    return vector"])
 
