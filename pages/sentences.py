@@ -1,6 +1,6 @@
 """Sentences: how does the model compare sentences?"""
 
-from bertviz_core.questions.views.sentences import VIEWS, about_sentences
+from bertviz_core.questions.views.sentences import VIEWS, about_sentences, offered
 from ui.cache.shared_model import SentenceModel
 from ui.engine import show_page
 from ui.views.prompts import compared_prompts_view
@@ -21,4 +21,4 @@ SPECIAL = {
     "Threshold": labelled_view,
     "Map": map_view,
 }
-show_page("sentences", VIEWS, about_sentences, (), SPECIAL, sentence_input, SentenceModel)
+show_page("sentences", VIEWS, about_sentences, (), SPECIAL, sentence_input, SentenceModel, views_of=offered)

@@ -273,11 +273,8 @@ class ModelSource:
         is_local = self.kind == "local" and (self.adapter is None or JOIN not in self.name)
         if not is_local or self.folder is None:
             return ""
-        return (
-            f"{self.modules_folder or self.folder}{JOIN}{self.way}"
-            if self.way
-            else str(self.modules_folder or self.folder)
-        )
+        place = str(self.modules_folder or self.folder)
+        return f"{place}{JOIN}{self.way}" if self.way else place
 
     @property
     def tokenizer_class(self) -> str:
@@ -592,7 +589,10 @@ def _offer(name: str, is_local: bool, is_example: bool, settings: Settings) -> O
     entry = None if is_local else catalog.find(name)
     parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)
     if is_local:
-        ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE, ADAPTER_WEIGHTS))
+        inside = folder = settings.models_dir / name
+        with suppress(BertvizError):  # said where the model is opened
+            inside = encoder_folder(folder)
+        ready = any(present(at, file) for at in (inside, folder) for file in (SINGLE_FILE, INDEX_FILE, ADAPTER_WEIGHTS))
         return Offer(name, "ready" if ready else "structure", None)
     hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
     if HUB_NAME.fullmatch(hub_id) and cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):

@@ -15,6 +15,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.questions.predictions.labelled_texts import TRAIN
+from bertviz_core.questions.views.vectors.heads import THREE_HEADS
 
 SHELL = Path(__file__).parents[2] / "ui" / "shell.py"
 
@@ -55,10 +56,10 @@ def views(at: AppTest) -> list[str]:
 
 
 def views_of(page: str) -> tuple[str, ...]:
-    """Names of the views that a page can have, in order; ("",) for a page of a single one."""
+    """Names of the views that a page has of the default model, in order; ("",) for a page of a single one."""
     declared = f"bertviz_core.questions.views.{page}"
     if find_spec(declared):
-        return tuple(view.title for view in import_module(declared).VIEWS)
+        return tuple(view.title for view in import_module(declared).VIEWS if view.title != THREE_HEADS)
     module = f"ui.views.{page}.views"
     views = getattr(import_module(module), "VIEWS", {}) if find_spec(f"ui.views.{page}") and find_spec(module) else {}
     return tuple(views) or ("",)

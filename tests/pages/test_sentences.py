@@ -29,14 +29,14 @@ from bertviz_core.trace.pieces import BYTES, reference_tokenizer
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, _decoded, opened, visible_text
+from tests.pages.opened import SHELL, _decoded, opened, views_of, visible_text
 from ui.cache import figures as decorator
 from ui.cache import shared_model as sentence_model
 from ui.cache.jobs import Job, JobBoard, board
 from ui.examples import EXAMPLES
 from ui.widgets import uploads as files
 
-TITLES = [view.title for view in views.VIEWS]
+TITLES = views_of("sentences")
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
 

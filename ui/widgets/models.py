@@ -439,7 +439,9 @@ def layer_select(layers: int, default: int = 0, help_text: str | None = None) ->
 
 
 def state_select(layers: int, help_text: str | None = None) -> int:
-    """An entry of `hidden_states`: 0 for the embeddings, then one after each layer."""
+    """An entry of `hidden_states`: 0 for the embeddings, then one after each layer; no widget where there is none."""
+    if not layers:
+        return 0
     options = [EMBEDDINGS, *(str(layer) for layer in range(layers))]
     return options.index(_select(f"After layer, 0 to {layers - 1}", options, options[-1], help_text))
 

@@ -191,33 +191,23 @@ def ranking_figure(ranking: Ranking) -> FigureSpec:
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", ranking_bars, ranking)
 
 
-HEAD_ROW = 62
+HEAD_ROW = 70
 """Pixels of a text with a bar for each head."""
 HEAD_FIELDS = ("dense", "sparse", "multi_vector")
 
 
 def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
-    """Draw the highest texts with a bar for each head, and a diamond at the weighted mean."""
+    """Draw the highest texts with a bar for each head, and one for the weighted mean."""
     order = scores.order[:ROWS]
     plot = HEAD_ROW * max(len(order), 2)
     figure = go.Figure(layout=layout(theme, escape(title), height=150 + plot))
     texts = [scores.texts[index] for index in order.tolist()]
     named = [sentence_text(text, HOVERED) for text in texts]
-    every = [getattr(scores, field)[order].astype(np.float32) for field in HEAD_FIELDS]
-    mean = scores.scores[order]
-    for name, values, colour in zip(HEADS, every, HUES, strict=False):
+    every = [getattr(scores, field)[order].astype(np.float32) for field in (*HEAD_FIELDS, "scores")]
+    for name, values, colour in zip((*HEADS, "weighted mean"), every, (*HUES[: len(HEADS)], theme.muted), strict=True):
         words: dict[str, Any] = {"text": [decimals(each, 3) for each in values.tolist()], "textposition": "outside"}
         words |= {"cliponaxis": False, "textfont": {"size": SIZE - 1, "color": theme.text}, "customdata": named}
         add_bars(figure, values, f"%{{customdata}}<br>{name} %{{x:.4f}}", colour, name=name, **words)
-    rows = np.arange(len(order), dtype=np.int32)
-    look = {"marker": {"symbol": "diamond", "size": 9, "color": theme.text}, "mode": "markers", "customdata": named}
-    figure.add_scatter(
-        x=mean,
-        y=rows,
-        name="weighted mean",
-        hovertemplate="%{customdata}<br>weighted mean %{x:.4f}<extra></extra>",
-        **look,
-    )
     names = sentence_names([int(index) + 1 for index in order], texts, theme, HEAD_ROW)
     name_rows(figure, names, plot)
     low, high = (
@@ -226,8 +216,9 @@ def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
     )
     room = (high - low) * (0.35 if theme.slim else 0.14)
     figure.update_xaxes(range=[low - (room if low < 0 else 0), high + room], title="score")
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
-    return figure.update_layout(barmode="group", bargap=0.25, legend=legend, margin={"b": 60, "r": MARGIN, "t": 96})
+    return figure.update_layout(
+        barmode="group", bargap=0.25, legend={"traceorder": "normal"}, margin={"b": 60, "r": MARGIN}
+    )
 
 
 def heads_frame(head_scores: HeadScores) -> pd.DataFrame:

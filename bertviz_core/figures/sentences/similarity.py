@@ -49,7 +49,8 @@ BESIDE = 16
 """Pixels between a sentence and the plot."""
 LINE, APART = 17, 6
 """Line height of a sentence, and distance between the sentences of two rows, in pixels."""
-TWO_LINES = 2 * LINE + APART
+TWO_LINES = 44
+"""Height of a row from which on a phone, too, has two lines in it."""
 COLUMN = 15
 """Maximum length of a sentence below a column, in characters."""
 WORDED = 12

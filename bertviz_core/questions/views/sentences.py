@@ -115,7 +115,13 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
-from bertviz_core.questions.views.vectors.heads import RANKED_TEXT, THREE_HEADS, heads_view, shared_terms_parts
+from bertviz_core.questions.views.vectors.heads import (
+    RANKED_TEXT,
+    THREE_HEADS,
+    has_heads,
+    heads_view,
+    shared_terms_parts,
+)
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
@@ -574,3 +580,8 @@ VIEWS = (
     View(THREE_HEADS, (QUERY, WEIGHTS), heads_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
 )
+
+
+def offered(opened: Opened) -> list[View]:
+    """The views of a model: its three heads are shown where its folder has them."""
+    return [view for view in VIEWS if view.title != THREE_HEADS or has_heads(opened)]

@@ -48,7 +48,7 @@ function sentence(view) {
   if (header.missing) return header.missing;
   const word = quoted(header, path.token);
   if (view.back && header.ending) return restsOn(header);
-  if (!measure) return "";
+  if (!measure || !header.layers) return "";
   if (view.now) return changedSentence(view);
   if (isNew(view, path.token)) return "";
   const own = Array.from({ length: header.layers }, (_, layer) => measure.values[layer * seq + path.token]);
