@@ -404,7 +404,8 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     if plan.pooling in SPARSE_POOLINGS:
         yield from query_terms_parts(opened, ask, options)
-    yield scaling.ranked_neighbours(answer.result, scale)
+    if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
+        yield scaling.ranked_neighbours(answer.result, scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -570,6 +571,9 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 MADE = (POOLING, STATE)
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
+SCALED_QUERY = replace(
+    SCALED, applies=lambda opened, options: not opened.source.query_name and SCALED.applies(opened, options)
+)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
 OF_TOKENS = replace(
     CELLS, applies=lambda opened, options: sentence_plan(opened, options).pooling not in SPARSE_POOLINGS
@@ -581,7 +585,7 @@ VIEWS = (
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, OF_TOKENS), pair_view, (*MADE, PROMPT, SCALED)),
-    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED_QUERY, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Prompts", (PROMPTED, PAIR), None, MADE),

@@ -124,7 +124,9 @@ def query_terms_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Pa
         "product": weights.weights * np.array(found, np.float32),
     }
     count = f"{counted(len(ledger.ids), 'word')} that both have"
-    yield Text(f"The dot product of the query and its nearest sentence, **{decimals(ledger.score)}**, is over {count}:")
+    yield Text(
+        f"The dot product of the query and its nearest sentence, **{decimals(ledger.score)}**, sums over {count}:"
+    )
     yield Table(pd.DataFrame(columns), "Words of the query with their weights", SMALL)
 
 
