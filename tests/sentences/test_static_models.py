@@ -29,6 +29,8 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.model_lines import model_lines, static_lines
 from bertviz_core.questions.texts.sentences import encoded_by, neighbours, own_plan
+from bertviz_core.questions.views.parameters import compare_lines
+from bertviz_core.questions.views.texts.checkpoint import report_code
 from bertviz_core.sentences.encoding import sentence_tokens
 from bertviz_core.sentences.pooling import token_pair_shares
 from bertviz_core.settings import Settings
@@ -169,14 +171,19 @@ def test_what_needs_layers_is_refused_in_one_sentence(tmp_path: Path) -> None:
         model_parts(OpenedModel(str(tmp_path), SETTINGS).loaded)
 
 
-def test_the_lines_of_python_load_it(tmp_path: Path) -> None:
+def test_the_lines_of_python_load_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model2vec(tmp_path)
     opened = OpenedModel(str(tmp_path), SETTINGS)
     tokens, run = opened.tokens("the bank", None), {}
     exec(model_lines(opened, tokens) + "states = model(**inputs, output_hidden_states=True).hidden_states", run)  # noqa: S102
     assert np.allclose(run["states"][0][0].detach().numpy(), opened.trace(tokens).hidden_states[0])
     exec(static_lines(opened.source, built=True), run)  # noqa: S102
-    assert sum(each.numel() for each in run["model"].parameters()) == source_ledger(opened.source, SETTINGS).total
+    ledger, source = source_ledger(opened.source, SETTINGS), opened.source
+    assert sum(each.numel() for each in run["model"].parameters()) == ledger.total
+    report = source_load_report(source, "base", SETTINGS)
+    for lines in (report_code(report, source), compare_lines((source,), (ledger,))):
+        exec(lines, {})  # noqa: S102
+    assert capsys.readouterr().out.split() == ["()"] * 3 + [str(tmp_path), str(ledger.total)]
 
 
 def broken(folder: Path, tensors: Mapping[str, torch.Tensor]) -> None:
