@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
-from bertviz_core.isolation.regular_files import present
+from bertviz_core.isolation.regular_files import VOCABULARY_NBYTES, json_object, present, read_file
 from bertviz_core.models import catalog, sources
 from bertviz_core.models.gliner import ENCODER, is_gliner
 from bertviz_core.models.safetensors.adapters.contents import fitted, read_adapter, trained_class
 from bertviz_core.models.safetensors.adapters.results import BaseClass, FittedAdapter
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header, read_json
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_header
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import counted, quoted
@@ -118,7 +118,7 @@ def _added_ids(folder: Path) -> list[int]:
     file = next((name for name in ("tokenizer.json", "added_tokens.json") if present(folder, name)), None)
     if file is None:
         return []
-    content = read_json(folder, file)
+    content = json_object(file, read_file(folder, file, VOCABULARY_NBYTES))
     listed = content.get("added_tokens") if file == "tokenizer.json" else [{"id": each} for each in content.values()]
     rows = listed if isinstance(listed, list) else []
     return [each["id"] for each in rows if isinstance(each, dict) and isinstance(each.get("id"), int)]

@@ -31,8 +31,9 @@ LIBRARIES = (LIBRARY_PREFIX, "pylate.")
 LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
 """Settings of the Transformer module, beside the encoder."""
-ENCODER_CLASS, STATIC_CLASS = "Transformer", "StaticEmbedding"
-"""End of the name of a module's class that runs an encoder of transformers, and of one that reads a table."""
+ENCODER_CLASS, STATIC_CLASS, WEIGHTS_CLASS = "Transformer", "StaticEmbedding", "SparseStaticEmbedding"
+"""End of the name of a module's class that runs an encoder of transformers, of one that reads a table of vectors, and
+of one that reads a table with one weight for each token, such as its inverse document frequency."""
 Modules = Sequence[tuple[str, str]]
 """Class and subfolder of every module, in order."""
 STATIC = "a static model, a table with one vector for each token, without layers or attention"
@@ -44,8 +45,9 @@ STATIC_NAMES = {
     "^embeddings$": "embedding.weight",
     "^weights$": "embedding.weights",
     "^mapping$": "embedding.mapping",
+    "^weight$": "embedding.weight",
 }
-"""Names in a file of Model2Vec, as patterns -> those of the class."""
+"""Names in a file of Model2Vec, or of a table of weights, as patterns -> those of the class."""
 WORD_VECTORS = "a table of word vectors, without layers or attention"
 ROUTERS = ("Router", "Asym")
 """Ends of the names of the classes that have a way of modules for each kind of text."""
@@ -54,7 +56,6 @@ ROUTER_FILES = ("router_config.json", CONFIG_FILE)
 DOCUMENT, QUERY = "document", "query"
 """Kinds of text, which a router has a way for."""
 NO_ENCODER = {
-    "SparseStaticEmbedding": "a table with one weight for each token, without vectors, layers or attention",
     "WordEmbeddings": WORD_VECTORS,
     "BoW": "a count of words, without layers or attention",
     "CNN": "a convolution over word vectors, without attention",

@@ -18,7 +18,7 @@ from bertviz_core.isolation.sanitized.config import harmless_config
 from bertviz_core.isolation.sanitized.entries import check_entries, described
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models import static_model
-from bertviz_core.models.own import own_classes, own_configs
+from bertviz_core.models.own import own_classes, own_configs, own_tower
 from bertviz_core.models.recording import remove_hooks
 from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.settings import changed, terms_of
@@ -225,6 +225,7 @@ def text_config(config: "transformers.PreTrainedConfig") -> Any:
 def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> "transformers.PreTrainedModel":
     """Build the model of a config on the meta device, with the head of a task."""
     auto_class = task_class(task)
+    own_tower(config["model_type"])
     configured = model_config(name, config)
     if task == ENCODER:
         configured.is_encoder_decoder = False  # required by T5Gemma's encoder class

@@ -72,7 +72,7 @@ from bertviz_core.models.safetensors.folder import (
 )
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sentence_folder import DOCUMENT, QUERY, encoder_folder, route, routes
-from bertviz_core.models.static_folder import is_static, static_config
+from bertviz_core.models.static_folder import static_class, static_config
 from bertviz_core.settings import DEFAULT_MODEL, OpenedConfig, Settings, Terms, config_digest
 from bertviz_core.text import quoted
 
@@ -389,8 +389,8 @@ def folder_source(
     if is_adapter(folder):
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     inside = encoder_folder(folder, way)
-    if is_static(folder, inside, way):
-        config: Mapping[str, Any] = static_config(name, inside)
+    if static := static_class(folder, inside, way):
+        config: Mapping[str, Any] = static_config(name, inside, static)
     elif is_gliner(inside):
         config = encoder_config(name, inside)
     elif present(inside, CONFIG_FILE):

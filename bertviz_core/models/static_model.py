@@ -1,4 +1,4 @@
-"""A static model as a class of transformers: a table with one vector for each token, and no layer.
+"""A static model as a class of transformers: a table with one vector, or weight, for each token, and no layer.
 
 transformers knows it once it is registered, which needs torch for the class only, not for its config.
 """
@@ -26,6 +26,7 @@ def register() -> None:
         table_rows: int = 1
         mapping: bool = False
         weights: bool = False
+        one_weight: bool = False
         num_hidden_layers: int = 0
         pad_token_id: int | None = None
 
@@ -39,6 +40,8 @@ def register() -> None:
             """Create the table as it is in a file."""
             super().__init__(config)
             self.embedding = torch.nn.Embedding(config.table_rows, config.hidden_size)
+            if config.one_weight:
+                self.embedding.weight = torch.nn.Parameter(torch.ones(config.table_rows))
             if config.mapping:
                 self.embedding.register_buffer("mapping", torch.zeros(config.vocab_size, dtype=torch.int64))
             if config.weights:
@@ -81,6 +84,7 @@ def register() -> None:
 def _token_rows(name: str, embedding: "torch.nn.Module") -> "torch.Tensor":
     tensors = {**dict(embedding.named_buffers()), **dict(embedding.named_parameters())}
     table = tensors["weight"].detach()
+    table = table[:, None] if table.ndim == 1 else table
     if "mapping" in tensors:
         mapping = tensors["mapping"].long()
         wrong = mapping[(mapping < 0) | (mapping >= len(table))]

@@ -9,6 +9,7 @@ import numpy as np
 from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.lazy_imports import torch
+from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.results import (
     ClassPrediction,
     Entity,
@@ -350,6 +351,17 @@ def term_weights(head: HeadModel, tokens: Tokens, plan: SentencePlan | None = No
     own = () if plan is None else (*((SUMMED,) if pooling.strategy == "sum" else ()), *plan.notices)
     notices = tuple(dict.fromkeys((*tokens.notices, *head.notices, *own)))
     return TermWeights(head.name, tokens, order, weights[order], positions[order], notices=notices)
+
+
+def table_weights(loaded: LoadedModel, tokens: Tokens, plan: SentencePlan) -> TermWeights:
+    """The weight of each token of a text in the table of a static sparse encoder, which is no sum over tokens."""
+    ids, positions = np.unique(tokens.input_ids, return_index=True)
+    weights = loaded.model.get_input_embeddings().weight.detach()[ids, 0].float().cpu().numpy()
+    weights = unit(weights[None])[0] if plan.normalize else weights
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] != 0]
+    notices = tuple(dict.fromkeys((*tokens.notices, *plan.notices)))
+    return TermWeights(loaded.name, tokens, ids[order], weights[order], positions[order], notices=notices)
 
 
 def term_ledger(first: TermWeights, second: TermWeights) -> TermLedger:

@@ -281,7 +281,7 @@ class TermWeights(OfText):
     """A text as a bag of weighted words, computed by a SPLADE head (Formal et al. 2021)."""
 
     ids: Int[np.ndarray, " terms"]
-    """Ids of the words with a weight above 0, heaviest first."""
+    """Ids of the words with a weight, heaviest first."""
     weights: Float[np.ndarray, " terms"]
     """Weight of each word: max over the tokens of log(1 + ReLU(logit)), or as the folder of a sparse encoder says."""
     positions: Int[np.ndarray, " terms"]

@@ -28,6 +28,7 @@ from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel, device_kind
 from bertviz_core.sentences.pooling import applied, pooled, term_values, token_mask
 from bertviz_core.sentences.results import (
+    SPARSE_POOLINGS,
     EdgeTokens,
     Pooling,
     SentenceDtype,
@@ -329,6 +330,8 @@ def plan_vectors(
     """
     layer = plan_layer(loaded, plan)
     inside = layer < loaded.num_hidden_layers
+    if plan.pooling == "idf":
+        return applied(_table_vectors(loaded, inputs["input_ids"], lengths), plan.dense)
     if plan.pooling == "splade":
         head, pooling = _sparse_parts(loaded, plan)
         output, mask = model_states(loaded, inputs, lengths, skipped, model or head.model, inside)
@@ -348,6 +351,14 @@ def _sparse_parts(loaded: LoadedModel, plan: SentencePlan) -> tuple[WordLogits, 
             "are computed for lists of sentences, and not here: choose the pooling mean, where there is a choice."
         )
     return plan.head, plan.sparse
+
+
+def _table_vectors(loaded: LoadedModel, ids: "torch.Tensor", lengths: Sequence[int]) -> "torch.Tensor":
+    """Compute the weights (batch, vocab) of the tokens that occur, 0 for all others."""
+    table = loaded.model.get_input_embeddings().weight[:, 0].float()
+    mask = token_mask(torch.tensor(lengths, device=ids.device), ids.shape[1], 0).expand(ids.shape)
+    occurs = torch.zeros(len(ids), len(table), device=ids.device)
+    return occurs.scatter_reduce(1, ids, mask.float(), "amax") * table
 
 
 def _sparse_vectors(
@@ -431,8 +442,9 @@ def sentence_vectors(
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
     texts = list(dict.fromkeys(sentences))
-    if plan.pooling == "splade":
-        _check_room(_sparse_parts(loaded, plan)[0].vocab_size, len(texts))
+    if plan.pooling in SPARSE_POOLINGS:
+        words = loaded.model.config.vocab_size if plan.sparse is None else _sparse_parts(loaded, plan)[0].vocab_size
+        _check_room(words, len(texts))
     stored = ListVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = stored.read()
     progress(len(texts) - len(missing), len(texts))

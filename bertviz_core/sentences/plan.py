@@ -23,6 +23,7 @@ from bertviz_core.models.sentence_folder import (
     LIBRARY_PREFIX,
     STATIC_CLASS,
     STATIC_TYPE,
+    WEIGHTS_CLASS,
     class_end,
     encoder_settings,
     foreign_module,
@@ -31,7 +32,14 @@ from bertviz_core.models.sentence_folder import (
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import check_width, dense_layer
-from bertviz_core.sentences.results import MEASURES, DenseLayer, Pooling, SentencePlan, SparsePooling
+from bertviz_core.sentences.results import (
+    MEASURES,
+    SPARSE_POOLINGS,
+    DenseLayer,
+    Pooling,
+    SentencePlan,
+    SparsePooling,
+)
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -80,6 +88,7 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
     "lasttoken": "the vector of the last token",
     "mean_sqrt_len_tokens": "the sum of all tokens over the square root of their count",
     "splade": "a weight for each word of the vocabulary",
+    "idf": "the weight of each token that occurs, from a table for all tokens",
 }
 CROSS_ENCODER_NOTICE = (
     "The checkpoint is a cross-encoder, which scores two texts read together; it was not trained for vectors of texts."
@@ -158,10 +167,10 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         truncate_dim=config.truncate_dim,
         from_checkpoint=True,
         notices=plan.notices
-        if reader.sparse
+        if plan.pooling in SPARSE_POOLINGS
         else (*plan.notices, *own_similarity(config.similarity, reader.normalize)),
     )
-    if reader.sparse is not None:
+    if plan.pooling in SPARSE_POOLINGS:
         plan = dataclasses.replace(plan, sparse=reader.sparse, **_own_measure(plan, config.similarity))
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
@@ -304,7 +313,7 @@ class _ModuleReader:
         if name == LOGIT_SCORE or (name == "Dense" and _output(self.folder, module_folder) == SCORES):
             self.notices.append(CROSS_ENCODER_NOTICE)
             return
-        if first and name in (STATIC_CLASS, "Transformer", "MLMTransformer", "CLIPModel"):
+        if first and name in (STATIC_CLASS, WEIGHTS_CLASS, "Transformer", "MLMTransformer", "CLIPModel"):
             self._encoder(name, module_folder)
             return
         of_tokens = name in ("Dense", "Normalize") and _output(self.folder, module_folder) == TOKENS
@@ -326,8 +335,8 @@ class _ModuleReader:
             self.notices.append(foreign_module(class_name))
 
     def _encoder(self, name: str, module_folder: str) -> None:
-        if name == STATIC_CLASS:
-            self.pooling = "mean"
+        if name in (STATIC_CLASS, WEIGHTS_CLASS):
+            self.pooling = "mean" if name == STATIC_CLASS else "idf"
         elif module_folder != "." and self.encoder == self.folder:
             self.notices.append(
                 f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside {MODULES_FILE} "

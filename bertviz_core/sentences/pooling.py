@@ -15,6 +15,7 @@ from bertviz_core.models.sentence_folder import pickled_dense
 from bertviz_core.sentences.results import (
     ADDITIVE_POOLINGS,
     POOLINGS,
+    SPARSE_POOLINGS,
     DenseLayer,
     Pooling,
     SentencePlan,
@@ -159,7 +160,7 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     "lasttoken" takes the last token, "mean_sqrt_len_tokens" is the sum over the square root of the count (Pooling in
     sentence-transformers). Rows are padded on the right.
     """
-    if pooling in ("pooler", "splade"):
+    if pooling in ("pooler", *SPARSE_POOLINGS):
         raise ValueError(f"{pooling} is run by the model itself")
     if pooling == "cls":
         first = mask.int().argmax(dim=1)
@@ -222,7 +223,7 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
         skipped: number of leading tokens of both that are not pooled (sentences.batches.prompt_tokens).
     """
     _check(first, second, plan)
-    if plan.pooling == "splade":
+    if plan.pooling in SPARSE_POOLINGS:
         raise UnsupportedModelError(
             f"The score of {first.model!r}, a sparse encoder, is a sum over words of its vocabulary, not over pairs of "
             "tokens: look at the expanded terms of the two sentences, or choose the pooling mean."

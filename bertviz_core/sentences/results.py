@@ -11,10 +11,12 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.lazy_imports import torch
 from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
-Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens", "splade"]
+Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens", "splade", "idf"]
 """Pooling of token vectors: mean, first token, maximum of each dimension, pooler; position-weighted mean, last token,
 or sum over the square root of the count, for checkpoints that require them; weights of the words of the vocabulary, for
-a sparse encoder."""
+a sparse encoder, by a masked-LM head or by a table with one weight for each token."""
+SPARSE_POOLINGS: tuple[Pooling, ...] = ("splade", "idf")
+"""Poolings with a number for each word of the vocabulary."""
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler", "lasttoken")
 """Poolings available for any model; the others are used if a checkpoint requires them."""
 ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")

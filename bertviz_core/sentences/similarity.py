@@ -16,6 +16,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import SentenceRun, batches, edge_tokens, plan_layer, tokenized
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import (
+    SPARSE_POOLINGS,
     BlockSummary,
     ClusterOrder,
     MapMethod,
@@ -375,7 +376,7 @@ def pooling_comparison(
     for layer in entries:
         plan_layer(loaded, SentencePlan("mean", layer))
     edges = edge_tokens(tokenizer)
-    poolings = offered_poolings(edges.first, loaded.has_pooler, "mean" if own == "splade" else own)
+    poolings = offered_poolings(edges.first, loaded.has_pooler, "mean" if own in SPARSE_POOLINGS else own)
     plan = SentencePlan("mean", max_seq_length=max_seq_length)
     rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
     encoder, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0

@@ -27,8 +27,13 @@ from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.ranking import ranked, ranking_options
 from bertviz_core.questions.report.model_lines import model_lines, static_lines
-from bertviz_core.questions.texts.sentences import encoded_by, neighbours, own_plan
+from bertviz_core.questions.texts.bits import encoded_queries
+from bertviz_core.questions.texts.prompts import ranked_prompts
+from bertviz_core.questions.texts.sentences import encoded_by, encoded_query, neighbours, own_plan
+from bertviz_core.questions.views.parameters import compare_lines
+from bertviz_core.questions.views.texts.checkpoint import report_code
 from bertviz_core.sentences.encoding import sentence_tokens
 from bertviz_core.sentences.pooling import token_pair_shares
 from bertviz_core.settings import Settings
@@ -169,14 +174,19 @@ def test_what_needs_layers_is_refused_in_one_sentence(tmp_path: Path) -> None:
         model_parts(OpenedModel(str(tmp_path), SETTINGS).loaded)
 
 
-def test_the_lines_of_python_load_it(tmp_path: Path) -> None:
+def test_the_lines_of_python_load_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model2vec(tmp_path)
     opened = OpenedModel(str(tmp_path), SETTINGS)
     tokens, run = opened.tokens("the bank", None), {}
     exec(model_lines(opened, tokens) + "states = model(**inputs, output_hidden_states=True).hidden_states", run)  # noqa: S102
     assert np.allclose(run["states"][0][0].detach().numpy(), opened.trace(tokens).hidden_states[0])
     exec(static_lines(opened.source, built=True), run)  # noqa: S102
-    assert sum(each.numel() for each in run["model"].parameters()) == source_ledger(opened.source, SETTINGS).total
+    ledger, source = source_ledger(opened.source, SETTINGS), opened.source
+    assert sum(each.numel() for each in run["model"].parameters()) == ledger.total
+    report = source_load_report(source, "base", SETTINGS)
+    for lines in (report_code(report, source), compare_lines((source,), (ledger,))):
+        exec(lines, {})  # noqa: S102
+    assert capsys.readouterr().out.split() == ["()"] * 3 + [str(tmp_path), str(ledger.total)]
 
 
 def broken(folder: Path, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -245,6 +255,32 @@ def test_each_way_of_a_router_is_that_of_sentence_transformers(tmp_path: Path) -
     scores = documents @ model.encode_query([query])[0]
     assert found.index.tolist() == np.argsort(-scores).tolist()
     assert np.abs(found.score - np.sort(scores)[::-1]).max() < 1e-6
+
+
+def test_every_view_of_a_search_reads_its_queries_by_their_way(tmp_path: Path) -> None:
+    model = router(tmp_path / "two")
+    opened = OpenedModel("two", replace(SETTINGS, models_dir=tmp_path))
+    queries, texts = ("my river", "pet bank"), (*TEXTS, "the bank", "love my pet")
+    documents, asked = model.encode_document(list(texts)), model.encode_query(list(queries))
+    judged = [each for query in queries for text in texts for each in (query, text, str(int(text == texts[1])))]
+    typed = {"prompt_pair": "typed", "query_prompt_text": "the "}
+    ranks = ranked_prompts(opened, Options(tuple(judged), values=typed)).result.prompted
+    for found, prompt in ((ranks[0], ""), (ranks[1], "the ")):
+        scores = model.encode_query([prompt + query for query in queries]) @ documents.T
+        assert found.ranks.tolist() == (1 + (scores > scores[:, [1]]).sum(axis=1)).tolist()
+    bits = encoded_queries(opened, Options(texts), queries)
+    assert bits is not None
+    assert np.abs(bits[1] - asked).max() < 1e-6
+    vector = encoded_query(opened, Options(texts), queries[0], own_plan(opened))
+    assert np.abs(vector - asked[0]).max() < 1e-6
+
+
+def test_a_ranking_stands_beside_the_cosine_of_the_way_of_queries(tmp_path: Path) -> None:
+    model = router(tmp_path / "two")
+    opened = OpenedModel("two", replace(SETTINGS, models_dir=tmp_path))
+    result = ranked(opened, ranking_options("my river", TEXTS, "", "own", by="late interaction")).result
+    cosines = model.encode_document(list(TEXTS)) @ model.encode_query(["my river"])[0]
+    assert np.abs(result.cosines - cosines).max() < 1e-6
 
 
 def test_ways_that_share_an_encoder_are_one_model(tmp_path: Path) -> None:

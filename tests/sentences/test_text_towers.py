@@ -115,6 +115,26 @@ def test_text_vectors_are_those_of_get_text_features(model_type: str, tmp_path: 
     assert mean.vectors.shape == (len(TEXTS), HIDDEN)
 
 
+@pytest.mark.parametrize("model_type", TOWERS)
+def test_the_tower_alone_is_that_of_the_whole_model(model_type: str, tmp_path: Path) -> None:
+    whole: Any = saved(model_type, tmp_path / "whole")
+    whole.text_model.save_pretrained(tmp_path / "alone")
+    AutoTokenizer.from_pretrained(tmp_path / "whole").save_pretrained(tmp_path / "alone")
+    (one, reader), (other, own_reader) = (opened(tmp_path / name) for name in ("alone", "whole"))
+    states = [trace(each, tokenize(by, TEXTS[0])).hidden_states for each, by in ((one, reader), (other, own_reader))]
+    np.testing.assert_array_equal(*states)
+    makes_vectors = model_type.startswith("siglip")
+    assert one.has_pooler == makes_vectors
+    plan = recommended(folder_source("m", tmp_path / "alone"), SETTINGS)
+    found = sentence_vectors(one, reader, TEXTS, plan).vectors
+    with torch.inference_mode():
+        inputs = [own_inputs(tmp_path / "whole", model_type, text) for text in TEXTS]
+        own = [whole.text_model(**each) for each in inputs]
+    vectors = [each.pooler_output if makes_vectors else each.last_hidden_state.mean(dim=1) for each in own]
+    np.testing.assert_allclose(found, torch.cat(vectors).numpy(), atol=1e-5)
+    assert plan.pooling == ("pooler" if makes_vectors else "mean")
+
+
 @pytest.mark.parametrize("model_type", GEMMAS)
 def test_embedding_gemma_2_in_a_folder_of_sentence_transformers(model_type: str, tmp_path: Path) -> None:
     whole: Any = saved(model_type, tmp_path)

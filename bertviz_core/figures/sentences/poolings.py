@@ -27,6 +27,7 @@ POOLING_WORDS = {
     "lasttoken": "last token",
     "mean_sqrt_len_tokens": "sum over root of count",
     "splade": "weights of words",
+    "idf": "weights of tokens",
 }
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "x", "cross")

@@ -23,7 +23,7 @@ import orjson
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.catalog import entries
 from bertviz_core.models.families import FAMILIES
-from bertviz_core.models.own import CONFIGS, own_classes
+from bertviz_core.models.own import CONFIGS, TOWERS, own_classes, own_tower
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
     TASK_CLASSES,
@@ -164,6 +164,7 @@ def _letters(annotation: Any) -> str:
 def model_type_row(model_type: str) -> dict[str, Any] | None:
     """The row of a model type; None if transformers has no base class for it."""
     own_classes()
+    own_tower(model_type)
 
     name = _base_class(model_type)
     base, config_class = _named(name), _config_class(model_type)
@@ -278,7 +279,11 @@ def _classes(model_type: str) -> dict[str, Any]:
 
 def _base_class(model_type: str) -> str:
     own = CONFIGS.get(model_type, "").replace("Config", "Model")
-    return own or _several(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+    return (
+        own
+        or TOWERS.get(model_type)
+        or _several(transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+    )
 
 
 def _named(name: str) -> Any:

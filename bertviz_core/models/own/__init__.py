@@ -9,6 +9,12 @@ from bertviz_core.lazy_imports import import_libraries, transformers
 
 CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig"}
 """Model type, which is also the name of its module here -> its config class."""
+TOWERS: Mapping[str, str] = {
+    "metaclip_2_text_model": "MetaClip2TextModel",
+    "siglip2_text_model": "Siglip2TextModel",
+    "siglip_text_model": "SiglipTextModel",
+}
+"""Type of a text tower -> its class of transformers, which AutoModel does not have."""
 AUTO_CLASSES: Mapping[str, str] = {
     "Model": "AutoModel",
     "ForMaskedLM": "AutoModelForMaskedLM",
@@ -41,3 +47,11 @@ def own_classes() -> Mapping[str, Any]:
             classes[name] = getattr(module, name)
             auto_class.register(config_class, classes[name], exist_ok=True)
     return classes
+
+
+@cache
+def own_tower(model_type: str) -> None:
+    """Tell AutoModel of the class of a text tower; nothing happens for any other type."""
+    tower = getattr(transformers, TOWERS.get(model_type, ""), None)
+    if tower is not None:
+        transformers.AutoModel.register(tower.config_class, tower, exist_ok=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.masked_lm import HOVERED_WORDS, MEASURES
+from bertviz_core.predictions.classes import table_weights
 from bertviz_core.predictions.classes import term_ledger as ledger_of
 from bertviz_core.predictions.classes import term_weights as weights_of
 from bertviz_core.predictions.masked_lm import (
@@ -28,14 +29,23 @@ from bertviz_core.predictions.results import (
     WordPrediction,
     WordShift,
 )
-from bertviz_core.predictions.run import HeadModel
 from bertviz_core.predictions.scoring import pseudo_likelihood
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
-from bertviz_core.questions.texts.sentences import own_plan
+from bertviz_core.questions.texts.sentences import (
+    MEASURE,
+    QUERY,
+    QUERY_PROMPT,
+    VECTORS,
+    neighbours,
+    own_plan,
+    query_reader,
+    sentence_plan,
+)
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.sentences.encoding import sentence_tokens
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Tokens
@@ -143,9 +153,12 @@ def lens(opened: Opened, options: Options) -> Answer[LogitLens]:
     return read.of(answer, answer.notices, logit_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 
-def own_weights(opened: Opened, head: HeadModel, text: str) -> TermWeights:
-    """Term weights of a text; of a sparse encoder as its folder says."""
-    plan = own_plan(opened)
+def own_weights(opened: Opened, text: str, plan: SentencePlan | None = None) -> TermWeights:
+    """Term weights of a text; of a sparse encoder as its folder, or a plan made of that, says."""
+    plan = plan or own_plan(opened)
+    if plan.pooling == "idf":
+        return table_weights(opened.loaded, sentence_tokens(opened.tokenizer, text, plan), plan)
+    head = opened.head(TASK)
     if plan.sparse is None:
         return weights_of(head, opened.tokens(text, None))
     return weights_of(head, sentence_tokens(opened.tokenizer, text, plan), plan)
@@ -155,7 +168,7 @@ def own_weights(opened: Opened, head: HeadModel, text: str) -> TermWeights:
 def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
     """Term weights of the text; may be empty."""
     text = options.text()
-    weights = own_weights(opened, opened.head(TASK), text)
+    weights = own_weights(opened, text)
     return replace(answered(opened, weights, weights.notices), texts=(text,))
 
 
@@ -187,6 +200,17 @@ def term_ledger(opened: Opened, options: Options) -> Answer[TermLedger]:
     count, words = _shown(options, len(answer.result.ids)), opened.tokenizer.spelled(answer.result.ids.tolist())
     drawn = {**answer.drawn, "term_ledger": answer.result, "ledger_words": words[:count], "every_term": words}
     return answer.of(answer.result, **drawn)
+
+
+@question(params=(*VECTORS, QUERY, QUERY_PROMPT, MEASURE))
+def query_terms(opened: Opened, options: Options) -> Answer[TermLedger]:
+    """The dot product of a query and the sentence nearest to it as a sum over words, of a sparse encoder."""
+    near, (reader, plan) = neighbours(opened, options), query_reader(opened, options)
+    first = own_weights(reader, near.drawn["query"], plan)
+    nearest = near.drawn["vectors"].sentences[near.result.index[0]]
+    second = own_weights(opened, nearest, sentence_plan(opened, options))
+    drawn = {"term_weights": first, "second_weights": second}
+    return near.of(ledger_of(first, second), (*first.notices, *second.notices), **drawn)
 
 
 @question(figures=("words-change",), params=(EDITED, EDITED_PAIR, GUESS))

@@ -80,7 +80,7 @@ def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) 
         return [_answer(opened, pseudo_likelihood(head, opened.tokenizer, tokens), tokens) for tokens in read]
     if view == "lens":
         return [_lens(opened, head, tokens, masked, top) for tokens in read]
-    return [_terms(opened, head, text, pair, top) for text, pair in texts]
+    return [_terms(opened, text, pair, top) for text, pair in texts]
 
 
 def fitting_head(opened: Opened, options: Options) -> HeadModel:
@@ -140,12 +140,12 @@ def _lens(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int]
     return _answer(opened, lens, tokens, spelled=spelled)
 
 
-def _terms(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
-    first = own_weights(opened, head, text)
+def _terms(opened: Opened, text: str, pair: str | None, top: int) -> Answer[Prediction]:
+    first = own_weights(opened, text)
     drawn: dict[str, Any] = {"spelled": opened.tokenizer.spelled(first.ids[:top].tolist())}
     if pair is None:
         return _answer(opened, first, first.tokens, **drawn)
-    second = own_weights(opened, head, pair)
+    second = own_weights(opened, pair)
     ledger = term_ledger(first, second)
     drawn |= {"first": first, "second": second, "pair_spelled": opened.tokenizer.spelled(second.ids[:top].tolist())}
     drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())

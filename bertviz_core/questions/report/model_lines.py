@@ -3,6 +3,7 @@
 from inspect import signature
 from typing import Any
 
+from bertviz_core.models.own import TOWERS
 from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.opened import Opened
@@ -27,6 +28,11 @@ def model_lines(opened: Opened, tokens: Tokens | None = None, with_head: str = "
 def reader_lines(opened: Opened) -> str:
     """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
     return _loading(opened, reads=True)
+
+
+def base_class(source: ModelSource) -> str:
+    """The class of transformers that loads the base of a model: AutoModel, or that of a text tower it lacks."""
+    return TOWERS.get(source.model_type, "AutoModel")
 
 
 def static_lines(source: ModelSource, model: bool = True, tokenizer: bool = False, built: bool = False) -> str:
@@ -58,7 +64,7 @@ def _loading(opened: Opened, reads: bool = False, with_head: str = "") -> str:
         return static_lines(source, tokenizer=reads)
     kind = type(opened.loaded.model).__name__
     # For an encoder-decoder model, the encoder is used; T5 and its relatives have a class that loads nothing else.
-    auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
+    auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else base_class(source))
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
     lines = ["import torch", f"from transformers import {auto}{f', {source.tokenizer_class}' if reads else ''}", ""]
     lines.append(f"name = {source.pretrained_name!r}")

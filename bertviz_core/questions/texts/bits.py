@@ -90,7 +90,9 @@ def fewer_bits(opened: Opened, options: Options) -> Answer[BitsComparison]:
     name, sentences, vectors = opened.source.name, made.result.sentences, made.result.vectors
     lines, chosen = query_lines(options), compared_queries(options)
     trained = trained_dimensions(opened.source, opened.settings)
-    comparison = bits_comparison(name, sentences, vectors, _encoded(opened, options, chosen), _sizes(options), trained)
+    comparison = bits_comparison(
+        name, sentences, vectors, encoded_queries(opened, options, chosen), _sizes(options), trained
+    )
     notices = [NOT_TRAINED.format(model=name)]
     if comparison.trained:
         notices = [TRAINED.format(model=name, dimensions=", ".join(f"{each:,}" for each in comparison.trained))]
@@ -126,9 +128,10 @@ def query_options(opened: Opened, options: Options, queries: tuple[str, ...]) ->
     return vector_options(opened, replace(options, texts=queries, values={**options.values, **own}))
 
 
-def _encoded(
+def encoded_queries(
     opened: Opened, options: Options, queries: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "queries dimensions"]] | None:
+    """The queries and their vectors; None without any."""
     if not queries:
         return None
     reader = query_model(opened)

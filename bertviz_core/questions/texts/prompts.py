@@ -10,7 +10,15 @@ from bertviz_core.errors import Progress, TextError
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question
-from bertviz_core.questions.texts.sentences import POOLING, STATE, option_sentences, own_plan, sentence_plan
+from bertviz_core.questions.texts.sentences import (
+    POOLING,
+    STATE,
+    check_width,
+    option_sentences,
+    own_plan,
+    query_model,
+    sentence_plan,
+)
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.analysis.prompts import (
     E5,
@@ -177,16 +185,19 @@ def ranked_prompts(opened: Opened, options: Options, job: Job[PromptRanking]) ->
     """MRR, nDCG, recall and ranks of relevant documents without a prompt, with prompts, and with swapped ones."""
     rows, pair = _judged(options), chosen_pair(opened, options)
     arrangements = search_arrangements(pair)
-    made = _Vectors(opened, options, job, _steps(rows, arrangements))
-    queries = {prompt: made.of(prompt, rows.queries) for prompt in dict.fromkeys(each.query for each in arrangements)}
+    prompts, steps = dict.fromkeys(each.query for each in arrangements), _steps(rows, arrangements)
+    asked = _Vectors(query_model(opened), options, job, steps)
+    queries = {prompt: asked.of(prompt, rows.queries) for prompt in prompts}
+    made = _Vectors(opened, options, job, steps, len(rows.queries) * len(prompts))
     documents = {
         prompt: made.of(prompt, rows.documents) for prompt in dict.fromkeys(each.document for each in arrangements)
     }
+    check_width(opened, queries[arrangements[0].query][0], documents[arrangements[0].document].shape[1])
     result = prompt_ranking(opened.source.name, pair, rows, arrangements, queries, documents)
     few = len(rows.queries) < FEW_QUERIES
     notices = [*pair_notices(opened, pair), *rows.notices]
     notices += [f"{len(rows.queries)} queries are few: small differences may be chance."] if few else []
-    result = replace(result, notices=tuple(dict.fromkeys((*notices, *made.notices))))
+    result = replace(result, notices=tuple(dict.fromkeys((*notices, *asked.notices, *made.notices))))
     texts = (*rows.queries, *rows.documents)
     return replace(answered(opened, result, result.notices, prompt_ranking=result), texts=texts)
 
@@ -196,12 +207,12 @@ FEW_QUERIES = 50
 
 
 class _Vectors:
-    """Vectors of texts with one prompt after the other, by the model's plan; progress of the whole; notices."""
+    """Vectors of texts with one prompt after the other, by a model's plan; progress of the whole; notices."""
 
-    def __init__(self, opened: Opened, options: Options, progress: Progress, steps: int) -> None:
+    def __init__(self, opened: Opened, options: Options, progress: Progress, steps: int, done: int = 0) -> None:
         self._opened, self._progress, self._steps = opened, progress, steps
         self._plan: SentencePlan = sentence_plan(opened, options)
-        self._done = 0
+        self._done = done
         self.notices: tuple[str, ...] = () if self._plan.from_checkpoint else (self._plan.reason,)
 
     def of(self, prompt: str, texts: Sequence[str]) -> Float[np.ndarray, "texts dimensions"]:

@@ -23,6 +23,7 @@ from bertviz_core.sentences.pooling import offered_poolings, token_pair_shares
 from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,
+    SPARSE_POOLINGS,
     BlockSummary,
     MapMethod,
     Measure,
@@ -68,7 +69,7 @@ def pooling_names(opened: Opened, options: Options) -> Mapping[str, str]:
 def state_names(opened: Opened, options: Options) -> Sequence[str]:
     """Entries of the hidden states that can be pooled, the last first; none for what reads the last only."""
     pooling = options.get(POOLING.key, OWN)
-    pooler = (own_plan(opened).pooling if pooling == OWN else pooling) in ("pooler", "splade")
+    pooler = (own_plan(opened).pooling if pooling == OWN else pooling) in ("pooler", *SPARSE_POOLINGS)
     return () if pooler else [str(state) for state in range(opened.loaded.num_hidden_layers, -1, -1)]
 
 
@@ -261,11 +262,16 @@ def encoded_query(
     opened: Opened, options: Options, query: str, plan: SentencePlan | None = None
 ) -> Float[np.ndarray, " dimensions"]:
     """The vector of a query, which may have a prompt of its own; by default under the plan of the options."""
-    reader = query_model(opened)
-    own = None if reader is not opened else plan
-    plan = replace(own or sentence_plan(reader, options), prompt=query_prompt(opened, options))
+    reader, plan = query_reader(opened, options, plan)
     vector: Float[np.ndarray, " dimensions"] = encoded(reader.loaded, reader.tokenizer, (query,), plan).vectors[0]
     return vector
+
+
+def query_reader(opened: Opened, options: Options, plan: SentencePlan | None = None) -> tuple[Opened, SentencePlan]:
+    """The model that reads queries, and its plan with the prompt of the query; see encoded_query."""
+    reader = query_model(opened)
+    own = None if reader is not opened else plan
+    return reader, replace(own or sentence_plan(reader, options), prompt=query_prompt(opened, options))
 
 
 def query_model(opened: Opened) -> Opened:
@@ -361,7 +367,7 @@ def own_measures(opened: Opened, options: Options) -> Sequence[Measure]:
 
 def check_dense(plan: SentencePlan, what: str) -> None:
     """Refuse what has no meaning for vectors over the words of a vocabulary."""
-    if plan.pooling == "splade":
+    if plan.pooling in SPARSE_POOLINGS:
         raise UnsupportedModelError(
             f"{what} are not computed of the vectors of a sparse encoder, which have a number for each word of its "
             "vocabulary; choose the pooling mean."

@@ -201,7 +201,7 @@ def compare_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         models=names,
         explanation=COMPARE,
-        code=_compare_lines(sources, ledgers),
+        code=compare_lines(sources, ledgers),
         formats={f"relative to {names[0]}": "%.2f ×", "MiB in float32": "%.1f"},
     )
 
@@ -331,7 +331,15 @@ def _components_lines(ledger: Ledger) -> str:
     )
 
 
-def _compare_lines(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> str:
+def compare_lines(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> str:
+    """Lines that count the parameters of several models."""
+    if any(source.model_type == STATIC_TYPE for source in sources):
+        listed = ", ".join(repr(source.path or source.name) for source in sources)
+        return (
+            "from bertviz_core import open_model\n\n"
+            f"for name in [{listed}]:\n"
+            "    print(name, open_model(name).parameters().data.total)\n"
+        )
     named = ",\n".join(
         f"    ({each.architecture!r}, {source.pretrained_name!r})"
         for source, each in zip(sources, ledgers, strict=True)

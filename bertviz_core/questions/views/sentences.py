@@ -120,6 +120,7 @@ from bertviz_core.questions.views.vectors.heads import (
     THREE_HEADS,
     has_heads,
     heads_view,
+    query_terms_parts,
     shared_terms_parts,
 )
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
@@ -127,6 +128,7 @@ from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
 from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.results import (
+    SPARSE_POOLINGS,
     BlockSummary,
     SentencePlan,
 )
@@ -344,7 +346,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     yield from vectors_used(opened, ask, options)
     places = [int(options.get(each.key)) for each in (FIRST_SENTENCE, SECOND_SENTENCE)]
     both = tuple(options.texts[place] for place in places)
-    if sentence_plan(opened, options).sparse is not None:
+    if sentence_plan(opened, options).pooling in SPARSE_POOLINGS:
         yield from shared_terms_parts(opened, ask, both)
         return
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
@@ -386,15 +388,25 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer, plan = ask(neighbours, options), sentence_plan(opened, options)
     prompt, query = query_prompt(opened, options), answer.drawn["query"]
     scale = scaling.scale_of(opened, ask, options, plain)
+    code = (
+        explained(texts.NEAREST, neighbours, opened, options)
+        if opened.source.query_name
+        else {
+            "explanation": texts.NEAREST,
+            "code": texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
+        }
+    )
     yield Figure.of(
         query_figure,
         answer,
         f"nearest sentences {made_by(listed)}",
         numbers="open",
-        explanation=texts.NEAREST,
-        code=texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
+        **code,
     )
-    yield scaling.ranked_neighbours(answer.result, scale)
+    if plan.pooling in SPARSE_POOLINGS:
+        yield from query_terms_parts(opened, ask, options)
+    if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
+        yield scaling.ranked_neighbours(answer.result, scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -560,8 +572,13 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 MADE = (POOLING, STATE)
 SCALED_TWO = scaling.only_where(lambda options: options.choice(TWO_MODELS_OF) == OF_LIST)
+SCALED_QUERY = replace(
+    SCALED, applies=lambda opened, options: not opened.source.query_name and SCALED.applies(opened, options)
+)
 ORDERED = replace(ORDER, applies=lambda _, options: len(options.texts) <= EVERY_PAIR)
-OF_TOKENS = replace(CELLS, applies=lambda opened, options: sentence_plan(opened, options).sparse is None)
+OF_TOKENS = replace(
+    CELLS, applies=lambda opened, options: sentence_plan(opened, options).pooling not in SPARSE_POOLINGS
+)
 QUERIES_HAVE_PROMPT = replace(QUERY_PROMPT, label="Prompt of the queries", applies=own_queries)
 SMALLER = (*MADE, PROMPT, QUERIES_HAVE_PROMPT, OVERSAMPLING, CALIBRATION, BFLOAT16)
 VIEWS = (
@@ -569,7 +586,7 @@ VIEWS = (
     View("Two models", (TWO_MODELS_OF,), None, (*MADE, PROMPT, SCALED_TWO), "A comparison of models"),
     View("Poolings", (), poolings_view),
     View("Token contributions", (FIRST_SENTENCE, SECOND_SENTENCE, OF_TOKENS), pair_view, (*MADE, PROMPT, SCALED)),
-    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED, BFLOAT16)),
+    View("Query", (QUERY,), query_view, (*MADE, MEASURE, PROMPT, QUERY_PROMPT, SCALED_QUERY, BFLOAT16)),
     View("Smaller vectors", (QUERIES_FROM, NEAREST), None, SMALLER),
     View(long.LONG_TEXT, long.PARAMS, long.long_text_view, long.FOLDED),
     View("Prompts", (PROMPTED, PAIR), None, MADE),

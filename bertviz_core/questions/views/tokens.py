@@ -13,7 +13,7 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.model_lines import static_lines
+from bertviz_core.questions.report.model_lines import base_class, static_lines
 from bertviz_core.questions.texts.tokens import (
     BELOW_TOKENS,
     TOKEN,
@@ -268,9 +268,9 @@ def nearest_code(source: ModelSource, token_id: int) -> str:
     """Code for the rows of the embedding table nearest to one of them, with their cosines."""
     loading = (
         "import torch\n"
-        f"from transformers import AutoModel, {source.tokenizer_class}\n"
+        f"from transformers import {base_class(source)}, {source.tokenizer_class}\n"
         f"tokenizer = {source.tokenizer_class}.from_pretrained({source.pretrained_name!r})\n"
-        f"model = AutoModel.from_pretrained({source.pretrained_name!r})\n"
+        f"model = {base_class(source)}.from_pretrained({source.pretrained_name!r})\n"
     )
     if source.model_type == STATIC_TYPE:
         loading = static_lines(source, tokenizer=True)

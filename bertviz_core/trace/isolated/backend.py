@@ -28,7 +28,10 @@ def read_backend(
     Args:
         own: whether tokenizer.json is read as it is, where AutoTokenizer may build another tokenizer from it.
     """
-    static = raw_config.get("model_type") == STATIC_TYPE
+    weighted = (
+        raw_config.get("one_weight") is True
+    )  # of a static model that AutoTokenizer reads, without special tokens
+    static = raw_config.get("model_type") == STATIC_TYPE and not weighted
     if (own or static) and not present(folder, SERIALIZED):
         advice = "put in" if static else "leave out the end of its name, which asks for"
         raise CheckpointError(f"{name!r} has no {SERIALIZED}; {advice} that file.")
@@ -36,6 +39,8 @@ def read_backend(
     with BUILD_LOCK, quietly(), sanitized_tokenizer_folder(folder, raw_config) as copies:
         backend = _from_pretrained(name, raw_config, copies, config, own or static)
         backend = _of_file(copies, backend, static) if own or static else backend
+        if weighted:
+            backend = _without_special(name, backend)
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(copies, file) for file in {*vocabulary, "tokenizer.json"}):
             # transformers 5 would create an empty tokenizer, whose every token is [UNK].
@@ -46,6 +51,18 @@ def read_backend(
     _check_length(name, backend)
     _check_special(name, backend)
     return backend
+
+
+def _without_special(name: str, backend: Any) -> "transformers.PreTrainedTokenizerBase":
+    """A tokenizer that adds no special tokens to a text (add_special_tokens=False)."""
+    if not backend.is_fast:
+        raise CheckpointError(
+            f"The tokenizer of {name!r} is {type(backend).__name__}, which is written in Python and adds special "
+            f"tokens; a table of weights is read without them: put in a {SERIALIZED}."
+        )
+    backend.backend_tokenizer.post_processor = None
+    without: transformers.PreTrainedTokenizerBase = backend
+    return without
 
 
 def _of_file(folder: Path, backend: Any, static: bool) -> "transformers.PreTrainedTokenizerBase":

@@ -12,7 +12,7 @@ from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.questions.report.model_lines import static_lines
+from bertviz_core.questions.report.model_lines import base_class, static_lines
 from bertviz_core.text import counted, decimals, digits, escape_markdown
 from bertviz_core.trace.results import Tokens
 
@@ -56,7 +56,14 @@ DIFFERENCE = (
 
 def report_code(report: LoadReport, source: ModelSource) -> str:
     """Lines of Python that print the same lists with transformers, after loading all weights."""
-    auto = TASK_CLASSES[report.task]
+    if source.model_type == STATIC_TYPE:
+        return (
+            "from bertviz_core.checkpoints.load_report.report import source_load_report\n"
+            f"{static_lines(source, model=False)}"
+            f"report = source_load_report(source, {report.task!r}, settings)\n"
+            "print(report.new, report.unused, report.mismatched)\n"
+        )
+    auto = base_class(source) if report.task == "base" else TASK_CLASSES[report.task]
     labels = "" if report.num_labels is None else f"num_labels={report.num_labels}, "
     return (
         f"from transformers import {auto}\n\n"

@@ -33,6 +33,7 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import (
+    SPARSE_POOLINGS,
     EdgeTokens,
     MapMethod,
     Measure,
@@ -70,7 +71,9 @@ PAIR = (
 )
 SHARED_TERMS = (
     "A sparse encoder gives a text one weight for each word of its vocabulary, 0 for almost all, from the logits of "
-    "its masked-LM head (Formal et al. 2021). The dot product of two texts is `sum over words v of w_v(a) w_v(b)`: "
+    "its masked-LM head (Formal et al. 2021); one that reads queries without an encoder takes the weight of each token "
+    "that occurs from a table, such as its inverse document frequency, whatever stands around it. The dot product of "
+    "two texts is `sum over words v of w_v(a) w_v(b)`: "
     "only words with a weight in both add to it, and a word need not stand in either text."
 )
 VECTORS = (
@@ -236,7 +239,9 @@ def vector_code(opened: Opened, plan: SentencePlan, sentences: Sequence[str], qu
 
 
 def _needs_library(plan: SentencePlan, query_prompt: str) -> bool:
-    return bool(plan.sparse or plan.dense or ((plan.prompt or query_prompt) and not plan.include_prompt))
+    return bool(
+        plan.pooling in SPARSE_POOLINGS or plan.dense or ((plan.prompt or query_prompt) and not plan.include_prompt)
+    )
 
 
 def _vectors_by_library(opened: Opened, plan: SentencePlan, sentences: Sequence[str]) -> str:
@@ -254,7 +259,7 @@ def _vectors_by_library(opened: Opened, plan: SentencePlan, sentences: Sequence[
 
 def _plan_values(plan: SentencePlan) -> dict[str, str]:
     layer = {} if plan.layer is None else {STATE.key: str(plan.layer)}
-    pooling = {} if plan.sparse is not None else {POOLING.key: plan.pooling}
+    pooling = {} if plan.pooling in SPARSE_POOLINGS else {POOLING.key: plan.pooling}
     return {**pooling, **layer, PROMPT.key: prompt_name(plan, plan.prompt)}
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
+import numpy as np
+
 from bertviz_core.figures.predictions.masked_lm import score_figure
 from bertviz_core.figures.sentences.ranking import heads_figure, heads_frame, heads_words
 from bertviz_core.isolation.regular_files import present
@@ -12,7 +14,7 @@ from bertviz_core.models.receipt import TOKEN_HEADS
 from bertviz_core.predictions.results import HeadScores, TermWeights
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions.masked_lm import shared_terms, term_ledger
+from bertviz_core.questions.predictions.masked_lm import query_terms, shared_terms, term_ledger
 from bertviz_core.questions.predictions.ranking import WEIGHTS, heads_options, three_heads
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.texts.sentences import QUERY
@@ -116,6 +118,25 @@ def shared_terms_parts(opened: Opened, ask: Ask, both: Sequence[str]) -> Iterato
     names = {"first": "term_weights", "second": "second_weights"}
     first, second = (_weights(opened, drawn[key], name) for name, key in names.items())
     yield Columns("terms", first, second)
+
+
+def query_terms_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The words of the query with their weights, and their products with those of the sentence nearest to it."""
+    answer = ask(query_terms, options)
+    ledger, weights, nearest = answer.result, answer.drawn["term_weights"], answer.drawn["second_weights"]
+    of_text = dict(zip(nearest.ids.tolist(), nearest.weights.tolist(), strict=True))
+    found = [of_text.get(word, 0.0) for word in weights.ids.tolist()]
+    columns = {
+        "word": opened.tokenizer.spelled(weights.ids.tolist()),
+        "weight in the query": weights.weights,
+        "in the nearest": found,
+        "product": weights.weights * np.array(found, np.float32),
+    }
+    count = f"{counted(len(ledger.ids), 'word')} that both have"
+    yield Text(
+        f"The dot product of the query and its nearest sentence, **{decimals(ledger.score)}**, sums over {count}:"
+    )
+    yield Table(pd.DataFrame(columns), "Words of the query with their weights", SMALL)
 
 
 def _weights(opened: Opened, weights: TermWeights, name: str) -> list[Part]:

@@ -205,6 +205,18 @@ def test_tokens_beside_an_adapter_without_a_row_are_said_by_every_face(settings:
     assert [name for name, text in said_by.items() if (words in text) != bool(more)] == [], said_by
 
 
+def test_a_tokenizer_beside_an_adapter_may_be_as_large_as_that_of_qwen(settings: Settings) -> None:
+    folder = make(settings, AutoModel, "roberta", **QV)
+    tokenizer = AutoTokenizer.from_pretrained(settings.models_dir / "base")
+    tokenizer.add_tokens(["new"])
+    tokenizer.save_pretrained(folder)
+    with (folder / "tokenizer.json").open("a") as file:
+        file.write(" " * 9 * 1024**2)
+    assert any(
+        "has 1 token for which" in each for each in adapter_updates(resolve("adapter", settings), settings).notices
+    )
+
+
 WHOLE: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "all linear": (AutoModelForSequenceClassification, "bert", {**CLASSES, "target_modules": "all-linear"}),
     "dense, without a pooler": (AutoModelForTokenClassification, "bert", {"target_modules": ["dense"]}),
