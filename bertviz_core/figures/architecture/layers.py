@@ -347,7 +347,7 @@ def _module_rows(
     drawn = []
     for path in modules:
         own = [row for row in rows if _module(row) == path]
-        norm = all(len(row.shape) == 1 for row in own)
+        norm = all(len(row.shape) == 1 and not row.name.endswith(".weights") for row in own)  # of tokens: Model2Vec
         largest = max(own, key=lambda row: row.numel)
         label = "layer norm" if norm else _path_words(path)
         box = Box(label, _shape_text(largest.shape), "layer_norm" if norm else "other")
