@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviz_core.lazy_imports import import_libraries, transformers
 
-CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig"}
+CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig", "neo_bert": "NeoBertConfig"}
 """Model type, which is also the name of its module here -> its config class."""
 AUTO_CLASSES: Mapping[str, str] = {
     "Model": "AutoModel",
