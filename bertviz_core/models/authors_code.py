@@ -14,6 +14,7 @@ from bertviz_core.text import quoted
 IMPLEMENTED: Mapping[str, str] = {
     "gte": "transformers' GteModel",
     "jina_bert": "Inside BERT's own implementation of JinaBERT v2",
+    "neo_bert": "Inside BERT's own implementation of NeoBERT",
 }
 """Model type of a translated config -> what computes it."""
 GTE = "new"
@@ -27,8 +28,20 @@ GTE_ONLY: Mapping[str, Any] = {
     "pack_qkv": True,
 }
 """Entry of the authors' config -> its only value that transformers' class computes."""
+NEOBERT = "neobert"
+"""Model type of the authors' code of NeoBERT."""
+NEOBERT_DEFAULTS: Mapping[str, Any] = {"intermediate_size": 3_072, "max_length": 1_024, "norm_eps": 1e-6}
+"""Defaults of the authors' code for the entries that have other names or meanings here."""
+NEOBERT_ONLY: Mapping[str, Any] = {"rope": True, "rms_norm": True, "hidden_act": "swiglu", "ngpt": False}
+"""Entry of a config of NeoBERT -> its only value that is computed here."""
+NEOBERT_CLASSES: Mapping[str, str] = {
+    "NeoBERT": "NeoBertModel",
+    "NeoBERTLMHead": "NeoBertForMaskedLM",
+    "NeoBERTForSequenceClassification": "NeoBertForSequenceClassification",
+}
+"""Class of the authors -> class here."""
 THETA = 10_000.0
-"""Default of rope_theta in the authors' code."""
+"""Base of the rotary positions of NeoBERT, and the default in the authors' code of GTE."""
 JINA_CODE, JINA_CODE_QK = "jina-bert-implementation", "jina-bert-v2-qk-post-norm"
 """Repositories of JinaBERT's code; the second one normalises queries and keys."""
 JINA_ENTRIES = ("feed_forward_type", "emb_pooler")
@@ -46,17 +59,50 @@ def translated(name: str, config: Mapping[str, Any], tensors: Callable[[], Itera
         return _gte(name, config)
     if model_type == "bert" and _is_jina(config):
         return _jina(name, config, tensors)
+    if model_type == NEOBERT:
+        return _neobert(name, config)
     return config
+
+
+def _only(name: str, config: Mapping[str, Any], values: Mapping[str, Any], computing: str) -> None:
+    """Refuse an entry with another value than the one that is computed."""
+    for key, value in values.items():
+        if (found := config.get(key, value)) != value:
+            raise CheckpointError(
+                f"The config of {quoted(name)} has {described(found)} as {quoted(key)}; {computing}, has "
+                f"{described(value)} alone, and its author's code is never run."
+            )
+
+
+def _neobert(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """NeoBERT's config with the names of transformers.
+
+    Its gated layers have two thirds of the width that the config says, rounded up to a multiple of 8.
+    """
+    act = config.get("hidden_act")
+    read = {**config, "hidden_act": act.lower()} if isinstance(act, str) else config
+    _only(name, read, NEOBERT_ONLY, f"{IMPLEMENTED['neo_bert']}, which computes it here")
+    entries = {**NEOBERT_DEFAULTS, **config}
+    wide = entries.pop("intermediate_size")
+    if type(wide) is int and wide > 0:  # sizes are checked with all entries
+        wide = -(2 * wide // 3 // -8) * 8
+    renamed = {
+        "model_type": "neo_bert",
+        "intermediate_size": wide,
+        "max_position_embeddings": entries.pop("max_length"),
+        "rms_norm_eps": entries.pop("norm_eps"),
+        "rope_parameters": {"rope_type": "default", "rope_theta": THETA},
+    }
+    named = config.get("architectures")
+    if isinstance(named, list):
+        renamed["architectures"] = [NEOBERT_CLASSES.get(str(each), each) for each in named]
+    left_out = (*NEOBERT_ONLY, "dim_head", "kwargs")
+    return {**{key: value for key, value in entries.items() if key not in left_out}, **renamed}
 
 
 def _gte(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """GTE's config with the names and defaults of transformers' own class."""
-    for key, value in GTE_ONLY.items():
-        if config.get(key, value) != value:
-            raise CheckpointError(
-                f"The config of {quoted(name)} has {described(config[key])} as {quoted(key)}; {IMPLEMENTED['gte']}, "
-                f"which computes GTE here, has {described(value)} alone, and its author's code is never run."
-            )
+    _only(name, config, GTE_ONLY, f"{IMPLEMENTED['gte']}, which computes GTE here")
     left_out = {*GTE_ONLY, "rope_scaling", "rope_theta", "logn_attention_clip1"}
     entries = {key: value for key, value in config.items() if key not in left_out}
     named = config.get("architectures")

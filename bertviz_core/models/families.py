@@ -193,6 +193,9 @@ FAMILIES: Mapping[str, Family] = {
         no_maps="MRA approximates attention on blocks of several resolutions and returns no map.",
     ),
     "mt5": Family("mt5", own_softmax=True),
+    "neo_bert": Family(
+        "NeoBERT", parts=((r"^qkv\b", "query_key_value"), (r"^wo\b", "attention_output")), fused="head by head"
+    ),
     "nomic_bert": Family("Nomic BERT"),
     "nystromformer": Family(
         "Nyströmformer",

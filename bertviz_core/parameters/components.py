@@ -97,6 +97,8 @@ def component_of(path: str, prefix: str, wrapped: bool) -> str:
         path = path[len(prefix) + 1 :]
     modules = path.split(".")[:-1] or [path]
     top = modules[0]
+    if path == "encoder.weight":  # a table by the name that early language models gave it, as in NeoBERT
+        return EMBEDDINGS
     if top.startswith(("pooler", "sequence_summary")):
         return POOLER
     for depth, name in enumerate(modules[:3]):

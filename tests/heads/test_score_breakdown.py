@@ -19,7 +19,7 @@ from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
 from tests.trace.test_families import TOLERANCE, TRACED, WITHOUT_MAPS, own_maps
 
 WITH_TERMS = {"deberta", "deberta-v2", "lilt", "mpnet", "roformer", "xlnet"}
-ROTARY = {"eurobert", "gte", "jina_embeddings_v3", "modernbert", "nomic_bert"}
+ROTARY = {"eurobert", "gte", "jina_embeddings_v3", "modernbert", "neo_bert", "nomic_bert"}
 MAPPED = tuple(name for name in TRACED if name not in WITHOUT_MAPS)
 
 

@@ -61,6 +61,22 @@ JINA: Mapping[str, Any] = {
     "model_type": "bert",
     "position_embedding_type": "alibi",
 }
+NEOBERT: Mapping[str, Any] = {
+    **{key: SIZES[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")},
+    "architectures": ["NeoBERTLMHead"],
+    "auto_map": {"AutoConfig": "model.NeoBERTConfig", "AutoModel": "model.NeoBERT"},
+    "decoder_init_range": 0.02,
+    "dim_head": HIDDEN // HEADS,
+    "intermediate_size": 40,  # 26 after two thirds, 32 as a multiple of 8
+    "kwargs": {"trust_remote_code": True},
+    "max_length": POSITIONS,
+    "model_type": "neobert",
+    "norm_eps": 1e-5,
+    "pad_token_id": 0,
+    "trust_remote_code": True,
+}
+GATES = 32
+"""Width of a gated layer of NEOBERT."""
 JINA_CODE: Mapping[str, Any] = {
     **JINA,
     "_name_or_path": "jinaai/jina-bert-v2-qk-post-norm",
@@ -132,6 +148,20 @@ def jina_tensors(config: Mapping[str, Any]) -> Arrays:
             shapes |= dense(f"{layer}.mlp.gated_layers", 2 * INTERMEDIATE, HIDDEN, bias=False)
             shapes |= {**dense(f"{layer}.mlp.wo", HIDDEN, INTERMEDIATE), **norm(f"{layer}.mlp.layernorm")}
     return random_tensors(shapes | dense("pooler.dense", HIDDEN, HIDDEN))
+
+
+def neobert_tensors(prefix: str = "", **heads: tuple[int, ...]) -> Arrays:
+    """The tensors of a NeoBERT, and those of a head by their names; small, since nothing normalises its states."""
+    shapes: dict[str, tuple[int, ...]] = {"encoder.weight": (WORDS, HIDDEN), "layer_norm.weight": (HIDDEN,)}
+    for layer in (f"transformer_encoder.{index}" for index in range(LAYERS)):
+        shapes |= {f"{layer}.attention_norm.weight": (HIDDEN,), f"{layer}.ffn_norm.weight": (HIDDEN,)}
+        for name, out, into in (
+            *(("qkv", 3 * HIDDEN, HIDDEN), ("wo", HIDDEN, HIDDEN)),
+            *(("ffn.w12", 2 * GATES, HIDDEN), ("ffn.w3", HIDDEN, GATES)),
+        ):
+            shapes |= dense(f"{layer}.{name}", out, into, bias=False)
+    made = random_tensors({**{prefix + name: shape for name, shape in shapes.items()}, **heads})
+    return {name: values if "norm" in name else values / 2 for name, values in made.items()}
 
 
 def save(folder: Path, config: Mapping[str, Any], tensors: Arrays) -> Path:
@@ -250,4 +280,31 @@ def jina_outputs(tensors: Arrays, config: Mapping[str, Any], ids: Any, types: An
             change, last = plain.linear(f"{layer}.mlp.wo", gated(gate) * up), "mlp.layernorm"
         states.append(plain.norm(f"{layer}.{last}", middle + change))
         maps.append(weights)
+    return states, maps
+
+
+def neobert_outputs(tensors: Arrays, config: Mapping[str, Any], ids: Any, types: Any) -> tuple[list[Any], list[Any]]:
+    """Hidden states and maps of a NeoBERT; the last state is normalised."""
+    plain, width = Plain(tensors), HIDDEN // HEADS
+
+    def norm_of(name: str, states: Any) -> Any:
+        size = np.sqrt((states**2).mean(axis=-1, keepdims=True) + config["norm_eps"])
+        return states / size * plain.tensors[f"{name}.weight"]
+
+    def turn(vector: Any, place: int) -> Any:
+        pairs = vector[0::2] + 1j * vector[1::2]
+        pairs = pairs * np.exp(1j * place * 10_000.0 ** (-np.arange(0, width, 2) / width))
+        return np.stack((pairs.real, pairs.imag), axis=-1).reshape(width)
+
+    states, maps = [plain.tensors["encoder.weight"][ids]], []
+    for layer in (f"transformer_encoder.{index}" for index in range(LAYERS)):
+        projected = plain.linear(f"{layer}.qkv", norm_of(f"{layer}.attention_norm", states[-1]))
+        by_head = projected.reshape(len(ids), HEADS, 3, width)
+        query, key, value = (by_head[:, :, part].reshape(len(ids), HIDDEN) for part in range(3))
+        output, weights = plain.attention(query, key, value, lambda head, i, j: 0.0, turn)
+        middle = states[-1] + plain.linear(f"{layer}.wo", output)
+        gate, up = np.split(plain.linear(f"{layer}.ffn.w12", norm_of(f"{layer}.ffn_norm", middle)), 2, axis=-1)
+        states.append(middle + plain.linear(f"{layer}.ffn.w3", gate / (1 + np.exp(-gate)) * up))
+        maps.append(weights)
+    states[-1] = norm_of("layer_norm", states[-1])
     return states, maps

@@ -21,6 +21,7 @@ from bertviz_core.models.safetensors.values import TensorReader
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from tests.helpers.families_table import DOCUMENT, EXACT, families_part, head_cell, heads_part, own_model
+from tests.helpers.known_names import known_part
 from tests.helpers.made_adapters import random_class, save_adapter, saved_base
 from tests.helpers.tiny_models import FAMILIES, TEXT, save_tiny
 
@@ -43,7 +44,7 @@ MERGED = 1e-6
 
 def document() -> str:
     """The text of docs/families.md."""
-    return families_part() + heads_part() + brought_part()
+    return families_part() + heads_part() + brought_part() + known_part()
 
 
 def brought_part() -> str:

@@ -58,6 +58,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "mobilebert": {**COMMON, "embedding_size": 6, "intra_bottleneck_size": 8, "true_hidden_size": 8},
     "modernbert": {**COMMON, "local_attention": 6, "global_attn_every_n_layers": 2},
     "mpnet": {**COMMON, "relative_attention_num_buckets": 9},
+    "neo_bert": COMMON,
     "nomic_bert": COMMON,
     "nystromformer": {**COMMON, "num_landmarks": 4, "segment_means_seq_len": 40},
     "pegasus": {

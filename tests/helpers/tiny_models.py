@@ -131,6 +131,7 @@ FAMILIES: Mapping[str, Tiny] = {
     "mpnet": ROBERTA,
     "mra": Tiny(),
     "mt5": T5,
+    "neo_bert": Tiny(without=("type_vocab_size",)),
     "nomic_bert": Tiny(),
     "nystromformer": Tiny({"num_landmarks": 7, "segment_means_seq_len": 7}),
     "rembert": Tiny({"input_embedding_size": 10, "output_embedding_size": 5}),

@@ -33,6 +33,7 @@ from tests.helpers.authors_models import (
     JINA,
     JINA_CODE,
     LAYERS,
+    NEOBERT,
     WORDS,
     Plain,
     dense,
@@ -41,6 +42,8 @@ from tests.helpers.authors_models import (
     gte_tensors,
     jina_outputs,
     jina_tensors,
+    neobert_outputs,
+    neobert_tensors,
     norm,
     random_tensors,
     save,
@@ -101,6 +104,67 @@ def test_gte_has_the_numbers_of_a_plain_computation(tmp_path: Path, config: Mapp
 def test_jinabert_has_the_numbers_of_a_plain_computation(tmp_path: Path, config: Mapping[str, Any]) -> None:
     tensors = jina_tensors(config)
     compare(save(tmp_path, config, tensors), jina_outputs, tensors, config)
+
+
+NEOBERTS: Mapping[str, Mapping[str, Any]] = {
+    "as published": NEOBERT,
+    "as its training code writes it": {
+        **NEOBERT,
+        "rope": True,
+        "rms_norm": True,
+        "hidden_act": "SwiGLU",
+        "ngpt": False,
+    },
+    "without the author's code": {key: value for key, value in NEOBERT.items() if key != "auto_map"},
+}
+
+
+@pytest.mark.parametrize("config", NEOBERTS.values(), ids=NEOBERTS)
+def test_neobert_has_the_numbers_of_a_plain_computation(tmp_path: Path, config: Mapping[str, Any]) -> None:
+    tensors = neobert_tensors()
+    folder = save(tmp_path, config, tensors)
+    compare(folder, neobert_outputs, tensors, {**config, "type_vocab_size": 1})
+    ledger = source_ledger(folder_source("m", folder), SETTINGS)
+    assert ledger.total == sum(values.size for values in tensors.values())
+    counts = {part.name: part.total for part in ledger.components}
+    assert counts["embeddings"] == WORDS * HIDDEN
+    assert {row.part for row in ledger.parameters if row.layer is not None} == {
+        *("query_key_value", "attention_output", "feed_forward", "layer_norm"),
+    }
+
+
+def test_padding_changes_no_vector_of_a_neobert(tmp_path: Path) -> None:
+    tensors = neobert_tensors()
+    source = folder_source("m", save(tmp_path, NEOBERT, tensors))
+    loaded, tokenizer = load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    sentences = (TEXT, "my pet", "the river bank , the language .")
+    found = sentence_vectors(loaded, tokenizer, sentences, recommended(source, SETTINGS))
+    for vector, sentence in zip(found.vectors, sentences, strict=True):
+        states, _ = neobert_outputs(tensors, NEOBERT, np.array(tokenize(tokenizer, sentence).input_ids), None)
+        np.testing.assert_allclose(vector, states[-1].mean(axis=0), rtol=0, atol=TOLERANCE)
+
+
+def test_the_heads_of_a_neobert_have_the_logits_of_a_plain_computation(tmp_path: Path) -> None:
+    words = {"decoder.weight": (WORDS, HIDDEN), "decoder.bias": (WORDS,)}
+    classes = {**dense("dense", HIDDEN, HIDDEN), **dense("classifier", 2, HIDDEN)}
+    labels = {"id2label": {"0": "no", "1": "yes"}, "label2id": {"no": 0, "yes": 1}}
+    for name, shapes in (("NeoBERTLMHead", words), ("NeoBERTForSequenceClassification", classes)):
+        tensors = neobert_tensors("model.", **shapes)
+        config = {**NEOBERT, "architectures": [name], **(labels if shapes is classes else {})}
+        head, tokenizer = opened_head(save(tmp_path / name, config, tensors))
+        tokens = tokenize(tokenizer, TEXT, PAIR)
+        base = {key.removeprefix("model."): values for key, values in tensors.items()}
+        last = neobert_outputs(base, config, np.array(tokens.input_ids), None)[0][-1]
+        plain = Plain(tensors)
+        expected = (
+            plain.linear("decoder", last)
+            if shapes is words
+            else plain.linear("classifier", np.tanh(plain.linear("dense", last[0])))
+        )
+        np.testing.assert_allclose(own_outputs(head, head.model, [tokens]).logits[0], expected, rtol=0, atol=2e-5)
+        ledger = source_ledger(folder_source("m", tmp_path / name), SETTINGS)
+        assert ledger.total == sum(values.size for values in tensors.values())
+        assert {part.name for part in ledger.components} == {"embeddings", "encoder", "task head"}
 
 
 def test_slopes_are_those_of_the_paper_for_powers_of_two() -> None:
@@ -185,6 +249,11 @@ def test_the_code_that_is_not_run_is_named_once(tmp_path: Path) -> None:
         "Alibaba-NLP/new-impl--modeling.NewModel) is not run.",
     )
     jina = folder_source("m", save(tmp_path / "jina", JINA_CODE, jina_tensors(JINA_CODE)))
+    neobert = folder_source("m", save(tmp_path / "neobert", NEOBERT, neobert_tensors()))
+    assert neobert.notices == (
+        "m: computed by Inside BERT's own implementation of NeoBERT; the folder's code (model.NeoBERTConfig, "
+        "model.NeoBERT) is not run.",
+    )
     assert jina.notices == (
         "m: computed by Inside BERT's own implementation of JinaBERT v2; the folder's code "
         "(jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel) is not run; transformers alone would take it "
@@ -239,6 +308,12 @@ WRONG: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
         ("'original'", "geglu, reglu"),
     ),
     "heads of JinaBERT": ({**JINA, "num_attention_heads": 7}, ("7", "do not divide")),
+    "positions of NeoBERT": ({**NEOBERT, "rope": False}, ("rope", "NeoBERT", "never run")),
+    "norms of NeoBERT": ({**NEOBERT, "ngpt": True}, ("ngpt",)),
+    "gates of NeoBERT": ({**NEOBERT, "hidden_act": "GELU"}, ("'gelu'", "'swiglu'")),
+    "heads of NeoBERT": ({**NEOBERT, "num_attention_heads": 8}, ("8", "even parts")),
+    "width of NeoBERT": ({**NEOBERT, "intermediate_size": "40"}, ("'40'", "intermediate_size")),
+    "length of NeoBERT": ({**NEOBERT, "max_length": [1]}, ("max_position_embeddings",)),
     "type of an entry of JinaBERT": ({**JINA, "feed_forward_type": 3}, ("the number 3", "feed_forward_type")),
 }
 
@@ -247,7 +322,8 @@ WRONG: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 def test_a_config_that_is_not_computed_is_refused_in_one_sentence(
     tmp_path: Path, config: Mapping[str, Any], words: tuple[str, ...]
 ) -> None:
-    save(tmp_path, config, jina_tensors(JINA) if config["model_type"] == "bert" else gte_tensors())
+    tensors = {"bert": lambda: jina_tensors(JINA), "neobert": neobert_tensors}.get(config["model_type"], gte_tensors)
+    save(tmp_path, config, tensors())
     with pytest.raises(CheckpointError) as error:
         load_model(folder_source("m", tmp_path), SETTINGS)
     message = str(error.value)

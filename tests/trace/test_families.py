@@ -23,7 +23,7 @@ REFUSED = {"canine", "funnel"}
 RECORDED = {
     "albert", "bart", "bert", "bert-generation", "camembert", "data2vec-text", "distilbert", "electra", "ernie", "esm",
     "eurobert", "gpt2", "gte", "jina_bert",
-    "jina_embeddings_v3", "layoutlm", "markuplm", "mobilebert", "modernbert", "mt5", "nomic_bert",
+    "jina_embeddings_v3", "layoutlm", "markuplm", "mobilebert", "modernbert", "mt5", "neo_bert", "nomic_bert",
     "roberta", "roberta-prelayernorm", "roc_bert", "splinter", "t5", "umt5", "xlm-roberta", "xlm-roberta-xl", "xmod",
 }  # fmt: skip
 WITHOUT_MAPS = {"fnet", "mra", "yoso"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviz_core.lazy_imports import import_libraries, transformers
 
-CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig"}
+CONFIGS: Mapping[str, str] = {"jina_bert": "JinaBertConfig", "neo_bert": "NeoBertConfig"}
 """Model type, which is also the name of its module here -> its config class."""
 TOWERS: Mapping[str, str] = {
     "metaclip_2_text_model": "MetaClip2TextModel",

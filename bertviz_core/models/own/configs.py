@@ -1,7 +1,7 @@
 """Configs of Inside BERT's own classes. Torch is not imported, since tokenizers are read without it."""
 
 from huggingface_hub.dataclasses import strict
-from transformers import BertConfig
+from transformers import BertConfig, LlamaConfig
 
 GATES = {"geglu": "gelu", "reglu": "relu"}
 """feed_forward_type of JinaBERT -> activation of the gate."""
@@ -27,3 +27,28 @@ class JinaBertConfig(BertConfig):  # type: ignore[misc]
             raise ValueError("its positions are alibi or absolute")
         if self.feed_forward_type not in ("original", *GATES):
             raise ValueError(f"its feed-forward layers are original, {' or '.join(GATES)}")
+
+
+@strict
+class NeoBertConfig(LlamaConfig):  # type: ignore[misc]
+    """The config with the names of transformers; intermediate_size is the width of the gated layer."""
+
+    model_type = "neo_bert"
+
+    vocab_size: int = 30_522
+    hidden_size: int = 768
+    intermediate_size: int = 2_048
+    num_hidden_layers: int = 28
+    num_attention_heads: int = 12
+    max_position_embeddings: int = 1_024
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = None
+    eos_token_id: int | list[int] | None = None
+    classifier_dropout: float = 0.1
+
+    def validate_architecture(self) -> None:
+        """Refuse sizes that do not fit each other."""
+        if self.hidden_size % self.num_attention_heads or self.hidden_size // self.num_attention_heads % 2:
+            raise ValueError(
+                f"{self.num_attention_heads} heads do not divide a hidden_size of {self.hidden_size} into even parts"
+            )

@@ -24,14 +24,14 @@ from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
 
 PRE_NORM = {
     *("biogpt", "blenderbot", "bloom", "ctrl", "esm", "eurobert", "gpt2", "llama", "mbart", "megatron-bert"),
-    *("mistral", "modernbert", "modernbert-decoder", "mt5", "opt", "pegasus", "qwen2", "roberta-prelayernorm"),
-    *("starcoder2", "t5", "umt5", "xglm", "xlm-roberta-xl"),
+    *("mistral", "modernbert", "modernbert-decoder", "mt5", "neo_bert", "opt", "pegasus", "qwen2"),
+    *("roberta-prelayernorm", "starcoder2", "t5", "umt5", "xglm", "xlm-roberta-xl"),
 }
 """Families with the norm first, according to their papers or cards."""
 OTHER_ORDERS = {"gemma2": "norms on both sides", "gpt_neox": "parallel", "mobilebert": ""}
 GATED = {
     *("eurobert", "gemma2", "gte", "jina_bert", "llama", "mistral", "modernbert", "modernbert-decoder", "mt5"),
-    *("nomic_bert", "qwen2", "umt5"),
+    *("neo_bert", "nomic_bert", "qwen2", "umt5"),
 }
 SCALED_BEFORE = {"esm", "opt"}
 """Families that scale the queries themselves, and pass the factor 1."""
@@ -47,7 +47,7 @@ ROTARY = {
         "modernbert",
         "modernbert-decoder",
     ),
-    *("nomic_bert", "qwen2", "roformer", "starcoder2"),
+    *("neo_bert", "nomic_bert", "qwen2", "roformer", "starcoder2"),
 }
 RELATIVE = {"bloom", "deberta", "deberta-v2", "funnel", "jina_bert", "lilt", "mpnet", "mt5", "t5", "umt5", "xlnet"}
 SHORTENS = {"canine", "funnel"}
