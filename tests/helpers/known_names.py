@@ -370,7 +370,6 @@ REFUSED: Mapping[str, Making] = {
         "bert", {}, model_type="llama_bidirec", auto_map={"AutoModel": "m.LlamaBidirectionalModel"}
     ),
     "clip-ViT of sentence-transformers (CLIPModel)": without_encoder("CLIPModel"),
-    "queries of inference-free SPLADE (SparseStaticEmbedding)": without_encoder("SparseStaticEmbedding"),
     "average_word_embeddings (WordEmbeddings)": without_encoder("WordEmbeddings"),
     "bag of words (BoW)": without_encoder("BoW"),
 }  # fmt: skip
