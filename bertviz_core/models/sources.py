@@ -393,7 +393,7 @@ def folder_source(
         return _adapter_source(name, folder, settings or Settings.from_environment(), base)
     inside = encoder_folder(folder, way)
     if static := static_class(folder, inside, way):
-        config = dict(static_config(name, inside, static))
+        config: Mapping[str, Any] = static_config(name, inside, static)
     elif is_gliner(inside):
         config = dict(encoder_config(name, inside))
     elif present(inside, CONFIG_FILE):

@@ -355,7 +355,7 @@ def _sparse_parts(loaded: LoadedModel, plan: SentencePlan) -> tuple[WordLogits, 
 
 def _table_vectors(loaded: LoadedModel, ids: "torch.Tensor", lengths: Sequence[int]) -> "torch.Tensor":
     """Compute the weights (batch, vocab) of the tokens that occur, 0 for all others."""
-    table = loaded.model.get_input_embeddings().weight[:, 0].float()
+    table: torch.Tensor = loaded.model.get_input_embeddings().weight[:, 0].float()
     mask = token_mask(torch.tensor(lengths, device=ids.device), ids.shape[1], 0).expand(ids.shape)
     occurs = torch.zeros(len(ids), len(table), device=ids.device)
     return occurs.scatter_reduce(1, ids, mask.float(), "amax") * table
