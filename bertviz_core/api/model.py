@@ -214,6 +214,7 @@ class ModelOfLists(ModelRankings):
         answer = checked_canary(self._opened, read_canary(Path(fspath(path))), tolerance)
         return CanaryCheckResult(answer.result, FigureSource(self._opened, Options(), answer.notices))
 
+    @checked
     def chunks(
         self, text: str, *, tokens: int | None = None, overlap: int = 0, query: str | None = None
     ) -> ChunksResult:

@@ -73,6 +73,8 @@ def test_each_way_is_that_of_sentence_transformers(tmp_path: Path, family: str) 
     assert source_ledger(asking.source, SETTINGS).total == queries.shape[1]
     found = neighbours(opened, Options(TEXTS, values={"query_sentence": QUERY})).result
     scores = documents @ dense(model.encode_query([QUERY]))[0]
+    library = open_model(str(tmp_path / "free")).sentences(TEXTS).nearest(QUERY, k=len(TEXTS)).data
+    assert np.array_equal(library.score, found.score)
     assert found.measure == "dot"
     assert found.index.tolist() == np.argsort(-scores, kind="stable").tolist()
     assert np.abs(found.score - np.sort(scores)[::-1]).max() < 1e-5

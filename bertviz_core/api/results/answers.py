@@ -56,7 +56,7 @@ from bertviz_core.questions.tables.vectors import EXPLANATION
 from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.bits import fewer_bits
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
-from bertviz_core.questions.texts.sentences import encoded_sentences
+from bertviz_core.questions.texts.sentences import check_width, encoded_sentences, query_model
 from bertviz_core.sentences.analysis.background import percentile_matrix
 from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck
 from bertviz_core.sentences.analysis.results import (
@@ -472,7 +472,8 @@ class SentencesResult(Result[SentenceVectors]):
         if not text or k < 1:
             raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
         current, model = self._source.options, self._source.model
-        answer = encoded_sentences(model, current, (text,))
+        answer = encoded_sentences(query_model(model), current, (text,))
+        check_width(model, answer.result.vectors[0], self.data.vectors.shape[1])
         options = replace(current, texts=self.data.sentences, values={**current.values, "query_sentence": text})
         neighbours = nearest(answer.result.vectors[0], self.data.vectors, k, self.data.measure)
         return NearestResult(neighbours, FigureSource(model, options, answer.notices), text)

@@ -146,7 +146,7 @@ class Background(OfModel):
 
     def percentile_rank(self, similarity: float) -> float:
         """The share of the pairs that are less alike than this similarity, 0 to 100; of equal ones half is counted."""
-        return float(self.percentile_ranks(np.array([similarity]))[0])
+        return float(self.percentile_ranks(np.array([similarity], dtype=np.float64))[0])
 
     def percentile_ranks(self, similarities: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """The percentile ranks of several similarities; NaN for NaN."""
