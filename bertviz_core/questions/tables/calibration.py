@@ -49,7 +49,8 @@ def _lines(calibration: Calibration) -> list[str]:
     for one in calibration.both:
         lines += [scores_words(one), *map(temperature_words, one.labels[:MOST_LABELS]), ""]
     scores, bins = scores_frame(calibration), bins_frame(calibration, EQUAL_WIDTH)
-    lines = [*map(escape_controls, lines), *table(scores.fillna({"T": ""}).head(3 * MOST_LABELS))]
+    known = scores["T"].astype(object).where(scores["T"].notna(), None)
+    lines = [*map(escape_controls, lines), *table(scores.assign(T=known).head(3 * MOST_LABELS))]
     if (more := len(scores) - 3 * MOST_LABELS) > 0:
         lines.append(f"... and {more:,} more rows; --json prints all")
     return lines if "label" in bins else [*lines, "", "Bins of equal width", *table(bins)]

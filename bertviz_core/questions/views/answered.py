@@ -413,22 +413,25 @@ def calibration_parts(listed: TextList, task: str, opened: Opened, ask: Ask, opt
     answer = ask(calibration, of)
     yield Text(escape_markdown(scores_words(answer.result)))
     yield Notices((*listed.notices, *answer.notices), "caption")
-    yield Section(CALIBRATION_SHOWN, partial(_calibrated, of, ""))
+    yield Section(CALIBRATION_SHOWN, partial(_calibrated, of))
+
+
+def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The figures with the chosen bins and label, and the scores; below them those of both models."""
+    chosen = {param.key: options.get(param.key) for param in CALIBRATION_SHOWN if options.get(param.key)}
+    of = replace(of, values={**of.values, **chosen})
+    yield from _calibration(of, opened, ask)
 
     def beside(other: str) -> Iterator[Part]:
-        both = replace(of, values={**of.values, OTHER.key: other})
-        yield from _calibrated(both, "_beside", opened, ask, options)
+        return _calibration(replace(of, values={**of.values, OTHER.key: other}), opened, ask)
 
     yield SecondModel("calibration_beside", beside)
 
 
-def _calibrated(of: Options, suffix: str, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The figures with the chosen bins and label, and the scores."""
-    chosen = {param.key: options.get(param.key) for param in CALIBRATION_SHOWN if options.get(param.key)}
-    of = replace(of, values={**of.values, **chosen})
+def _calibration(of: Options, opened: Opened, ask: Ask) -> Iterator[Part]:
     answer = ask(calibration, of)
     result, label = answer.result, answer.drawn["calibrated_label"]
-    names = " ".join(each.model for each in result.both)
+    names, suffix = " ".join(each.model for each in result.both), "" if result.other is None else "_beside"
     reliability = Figure.of(
         calibration_figure, answer, f"calibration {names}", **explained(CALIBRATED, calibration, opened, of)
     )
@@ -442,7 +445,7 @@ def _calibrated(of: Options, suffix: str, opened: Opened, ask: Ask, options: Opt
     frame = scores_frame(result)
     formats = {"accuracy": "percent", **dict.fromkeys(list(SCORE_COLUMNS)[2:], "%.3f"), "T": "%.3f"}
     yield replace(reliability, spec=replace(reliability.spec, chart=f"{reliability.spec.chart}{suffix}"))
-    yield Text(escape_markdown("\n\n".join(words)))
+    yield Text("\n\n".join(map(escape_markdown, words)))
     yield Table(frame, "Scores of the probabilities", "auto" if len(frame) <= FEW else HEIGHT, formats=formats)
     yield TableFiles(lambda: frame, f"predictions_calibrated{suffix}", f"calibration scores {names}")
     yield replace(covered, spec=replace(covered.spec, chart=f"{covered.spec.chart}{suffix}"))
