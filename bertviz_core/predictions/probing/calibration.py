@@ -41,13 +41,13 @@ def calibration(predictions: TextPredictions, gold: Sequence[str], bins: int = B
     if not np.isfinite(logits).all():
         raise CheckpointError(f"{quoted(predictions.model)} gives NaN or infinity; look at its weights on Checkpoint.")
     known = _places(gold, outputs, several)
-    kept = np.array([at for at, places in enumerate(known) if places is not None], dtype=np.int64)
+    labelled = np.array([at for at, places in enumerate(known) if places is not None], dtype=np.int64)
     notices = _left_out(gold, known, outputs)
-    has = np.zeros((len(kept), len(outputs)), dtype=bool)
-    for row, at in enumerate(kept.tolist()):
+    has = np.zeros((len(labelled), len(outputs)), dtype=bool)
+    for row, at in enumerate(labelled.tolist()):
         has[row, list(known[at] or ())] = True
     notices += _check_labels(has, outputs, several)
-    wide = logits[kept].astype(np.float64)
+    wide = logits[labelled].astype(np.float64)
     if several:  # a label or not is a choice of two with the logits z and 0, whose softmax is the sigmoid of z
         labels = [
             _calibrated(
@@ -76,16 +76,16 @@ def _places(gold: Sequence[str], outputs: Sequence[str], several: bool) -> list[
         return [{places[label]} if (label := each.strip()) in places else None for each in gold]
     cells = [[each.strip()] if each.strip() in outputs else _parts(each) for each in gold]
     places = label_places([part for parts in cells for part in parts], outputs)
-    found: list[set[int] | None] = []
+    listed: list[set[int] | None] = []
     for each, parts in zip(gold, cells, strict=True):
         word = each.strip().casefold()
         if parts and all(part in places for part in parts):
-            found.append({places[part] for part in parts})
+            listed.append({places[part] for part in parts})
         elif word in ABSENT[: None if len(outputs) == 1 else 2]:
-            found.append(set())
+            listed.append(set())
         else:
-            found.append({0} if len(outputs) == 1 and word in PRESENT else None)
-    return found
+            listed.append({0} if len(outputs) == 1 and word in PRESENT else None)
+    return listed
 
 
 def _parts(cell: str) -> list[str]:
