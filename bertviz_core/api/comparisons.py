@@ -7,7 +7,7 @@ from typing import TypeVar, overload
 from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.own_model import Texts, answered_texts, checked
-from bertviz_core.api.results.answers import AnswerComparisonResult
+from bertviz_core.api.results.answers import AnswerComparisonResult, CalibrationResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
@@ -16,9 +16,11 @@ from bertviz_core.api.results.two_models import (
     StateComparisonResult,
 )
 from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.calibration import BINS
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
     VIEW,
@@ -106,6 +108,33 @@ class ModelComparisons(ModelFigures):
         values = {OTHER.key: fspath(other), VIEW.key: view, JOINED.key: join}
         one = Options((text or "",), pair, task or self.task, values)
         return self._ask(compared_predictions, PredictionComparisonResult, one)
+
+    @checked
+    def calibration(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        *,
+        pair: str | Texts | None = None,
+        other: str | PathLike[str] | None = None,
+        bins: int = BINS,
+    ) -> CalibrationResult:
+        """Measure whether what a classifier is so sure of is true that often, and what a temperature changes.
+
+        Args:
+            texts: at least 4; of more than 10,000 a sample is answered.
+            labels: the right label of each, "" for none; of a multi-label head all of them, such as "joy, fear".
+            pair: a second text; one for all, or one for each.
+            other: name or folder of a second model, which is measured on the same texts.
+            bins: number of bins of the reliability diagram, 2 to 50.
+
+        Raises:
+            BertvizError: a model has no classes, or the texts have no labels of its head, or all the same.
+        """
+        rows = answered_texts(texts, labels, pair)
+        values = {OTHER.key: "" if other is None else fspath(other), BINS_COUNT.key: str(bins)}
+        options = calibration_options(rows[0], rows[1] or [], rows[2], self.task, **values)
+        return self._ask(calibration, CalibrationResult, options)
 
     @checked
     def compare_attention(

@@ -267,13 +267,16 @@ def text_frame(followed_text: FollowedText) -> pd.DataFrame:
 
 
 def labels_frame(followed_labels: FollowedLabels) -> pd.DataFrame:
-    """One row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed."""
+    """One row per checkpoint: name, step, scores of answers and probabilities, and how many answers changed."""
     columns = {
         "checkpoint": followed_labels.checkpoints,
         "step": followed_labels.steps,
         "accuracy": followed_labels.accuracy,
     }
-    return pd.DataFrame({**columns, "macro-F1": followed_labels.macro_f1, "changed": followed_labels.changed})
+    sure = {"ECE": followed_labels.ece, "Brier score": followed_labels.brier, "log loss": followed_labels.log_loss}
+    known = {name: values for name, values in sure.items() if values is not None}
+    columns |= {"macro-F1": followed_labels.macro_f1, **known}
+    return pd.DataFrame({**columns, "changed": followed_labels.changed})
 
 
 def cka_frame(followed_states: FollowedStates) -> pd.DataFrame:

@@ -75,6 +75,10 @@ COMMANDS: Mapping[str, Command] = {
         "Compare texts without a prompt, with prompts of queries and documents, and swapped: cosines, or ranks.",
     ),
     "predict": Command("predictions", "Ask a model's task head: words at a mask, classes, tags, answers."),
+    "calibration": Command(
+        "predictions",
+        "Say how sure a classifier may be: reliability, ECE, Brier score, log loss, temperature, coverage.",
+    ),
     "rank": Command(
         "predictions",
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",

@@ -19,10 +19,14 @@ from bertviz_core.cli.options import (
     typed_texts,
 )
 from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.calibration import BINS, LEAST_BINS, MOST_BINS
+from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column, label_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.predictions.run import PREDICTED
+from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
 from bertviz_core.questions.predictions.labelled_texts import column_scores
 from bertviz_core.questions.predictions.predict import (
     JOIN,
@@ -44,6 +48,7 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_options,
     three_heads,
 )
+from bertviz_core.questions.tables.calibration import CALIBRATION
 from bertviz_core.questions.tables.lines import Faces, fields, table
 from bertviz_core.questions.tables.predictions import (
     INTERACTION,
@@ -213,3 +218,30 @@ def late_interaction_command(
     """Compare every token of a query with every token of a text; the score is the sum of the largest cosines."""
     answer = late_interaction(opened_model(model), interaction_options(query, document))
     show(INTERACTION, answer.result, answer.notices, as_json)
+
+
+OTHER_HELP = "A second model, which is measured on the same texts."
+BINS_HELP = f"Bins of the reliability diagram, {LEAST_BINS} to {MOST_BINS}; {BINS} by default."
+SECOND_COLUMN_HELP = "Column of the file with the second text of each row."
+
+
+@app.command("calibration")
+def calibration_command(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Texts: CSV, TSV, JSON lines or Parquet.")],
+    column: ColumnOption = "",
+    gold: GoldOption = "",
+    pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_COLUMN_HELP)] = "",
+    other: Annotated[str, typer.Option("--other", metavar="MODEL", help=OTHER_HELP)] = "",
+    bins: Annotated[str, typer.Option("--bins", metavar="N", help=BINS_HELP)] = "",
+    task: TaskOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how sure a classifier may be: reliability, ECE, Brier score, log loss, temperature, coverage."""
+    contents = opened_table(file, column)
+    labels = gold_column(contents, gold or label_column(contents) or LABEL_COLUMNS[0])
+    seconds = gold_column(contents, pair) if pair else None
+    options = calibration_options(contents.sentences, labels, seconds, task, **{OTHER.key: other, BINS_COUNT.key: bins})
+    with progress_bar((2 if other else 1) * len(labels), "Texts") as bar:
+        answer = calibration(opened_model(model), options, bar)
+    show(CALIBRATION, answer.result, answer.notices, as_json)

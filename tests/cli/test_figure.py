@@ -61,6 +61,18 @@ LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 GOLD = ("A cat sat.\tA dog ran.\t2.0", "A river.\tA bank.\t2.5", "A tree.\tTwo trees.\t4.5", "Rain.\tMoney.\t0.0")
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
+PLACES = (
+    ("The bed was clean.", "good"),
+    ("The bread was rude.", "bad"),
+    ("I found the train clean.", "good"),
+    ("The guide was not fresh.", "bad"),
+    ("The market was awful.", "bad"),
+)
+CALIBRATED = {
+    "model": "negations/checkpoint-80",
+    "view": "Calibration",
+    "many_texts": "\n".join(f"{label}\t{text}" for text, label in PLACES),
+}
 TUNED = "sre-embedding-model"
 COPY = "itself, rounded to float8_e4m3fn"
 """The default comparison on the page if there is no other model."""
@@ -284,6 +296,14 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "confusion": (
         WORDS,
         ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),
+    ),
+    "calibration --set with_gold=true --set bins=5 --set 'binned_by=equal mass'": (
+        tuple(cell for text, label in PLACES for cell in (text, label)),
+        ("predictions", {**CALIBRATED, "bins": "5", "binned_by": "equal mass"}),
+    ),
+    "coverage --set with_gold=true": (
+        tuple(cell for text, label in PLACES for cell in (text, label)),
+        ("predictions", CALIBRATED),
     ),
 }
 """Arguments of the command -> texts, and the page and address with the same figure."""

@@ -15,7 +15,15 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking, thresholds
+from bertviz_core.questions.predictions import (
+    calibration,
+    followed,
+    labelled_texts,
+    masked_lm,
+    predict,
+    ranking,
+    thresholds,
+)
 from bertviz_core.questions.texts import (
     attention,
     background,
@@ -218,6 +226,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("predictions", masked_lm.MASK, masked_lm.POSITION, masked_lm.LENS, masked_lm.SHOWN, masked_lm.GUESS),
     *_on("predictions", predict.ORDER, predict.JOINED, predict.LONGEST, predict.WINDOW),
     *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
+    *_on("predictions", calibration.LABEL, calibration.BINNED, calibration.BINS_COUNT),
     *_on(
         "predictions",
         masked_lm.COMPARE,

@@ -22,6 +22,7 @@ from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions import labelled_texts as questions
+from bertviz_core.questions.predictions.two_models import CLASS_TASKS
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
@@ -405,6 +406,22 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     every = (*notices, *predictions.notices)  # the page has shown those of the heads above
     yield Notices([notice for notice in every if notice not in heads.notices], "caption")
     yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
+
+
+def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """How far the probabilities of the classes can be trusted, by labelled texts."""
+    heads, of = whole_heads(opened), opened
+    if instead := stand_in(heads):
+        no_head(opened.name, heads, instead)
+        of = SharedModel(instead)
+        heads = whole_heads(of)
+    task = next(each for each in heads.tasks if each in CLASS_TASKS)
+    listed = text_list(task, reading.config_classes(of.source.config), "")
+    if listed is None:
+        wait_for_file("Texts")
+        st.stop()
+    show = partial(answered.calibration_parts, listed, task)
+    yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,13 @@ from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.sentences.prompts import moved_documents_frame, moved_pairs_frame
-from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
+from bertviz_core.predictions.probing.results import (
+    AnswerComparison,
+    CalibratedLabel,
+    Calibration,
+    CalibrationScores,
+    SlicedAnswers,
+)
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -35,6 +41,7 @@ from bertviz_core.questions.predictions.two_models import answers_by_slice, comp
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.background import BACKGROUND
 from bertviz_core.questions.tables.bits import BITS
+from bertviz_core.questions.tables.calibration import CALIBRATION
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.chunks import CHUNKS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
@@ -357,6 +364,37 @@ class PromptRanksResult(Result[PromptRanking]):
     def moved(self) -> pd.DataFrame:
         """All relevant documents with their ranks without prompts and with them, what moved most first."""
         return moved_documents_frame(self.data)
+
+
+class CalibrationResult(Result[Calibration]):
+    """How well the probabilities of a classifier, and of a second one, agree with labelled texts.
+
+    Table: the scores of each model and label, on all texts, on the half that the temperature is not fitted on, and
+    there with the logits divided by it.
+    """
+
+    figures = ("calibration", "coverage")
+    _faces = CALIBRATION
+
+    @property
+    def scores(self) -> CalibrationScores:
+        """Accuracy, ECE, Brier score and log loss on all texts; means over the labels of a multi-label head."""
+        return self.data.scores
+
+    @property
+    def labels(self) -> tuple[CalibratedLabel, ...]:
+        """Bins, coverage and temperature: of the answer, or of each label of a multi-label head."""
+        return self.data.labels
+
+    @property
+    def temperature(self) -> float | None:
+        """The fitted temperature of the answer; None if there is none, and for a multi-label head."""
+        return self.data.labels[0].temperature if len(self.data.labels) == 1 else None
+
+    @property
+    def other(self) -> Calibration | None:
+        """The same of the second model; None without one."""
+        return self.data.other
 
 
 class ThresholdsResult(Result[PairThresholds]):

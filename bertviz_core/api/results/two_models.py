@@ -123,9 +123,10 @@ class FollowedTextResult(Result[FollowedText]):
 
 
 class FollowedLabelsResult(Result[FollowedLabels]):
-    """Accuracy and macro-F1 of every checkpoint on texts with gold labels.
+    """Scores of every checkpoint on texts with gold labels: of its answers, and of their probabilities.
 
-    Table: one row per checkpoint: name, step, accuracy, macro-F1, and the number of texts whose answer changed.
+    Table: one row per checkpoint: name, step, accuracy, macro-F1, ECE, Brier score and log loss of classes with
+    probabilities, and the number of texts whose answer changed.
     """
 
     figures = ("training-scores",)

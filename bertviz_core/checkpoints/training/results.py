@@ -170,6 +170,12 @@ class FollowedLabels(OfRun):
     """Share of the texts with a gold label whose answer is this label."""
     macro_f1: Float[np.ndarray, " checkpoints"]
     """Mean F1 of the classes that occur among gold labels or answers."""
+    ece: Float[np.ndarray, " checkpoints"] | None = None
+    """Expected calibration error of each checkpoint over 15 bins of equal width, 0 to 1; None without probabilities."""
+    brier: Float[np.ndarray, " checkpoints"] | None = None
+    """Brier score of each; None without probabilities."""
+    log_loss: Float[np.ndarray, " checkpoints"] | None = None
+    """Log loss of each in nats; None without probabilities."""
     waiting: int = 0
     """Number of checkpoints that have not been run yet."""
 

@@ -468,8 +468,11 @@ def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
     title = f"Scores of {count} with gold labels — {followed.run}"
     lines = [("accuracy", 100 * followed.accuracy), ("macro-F1", 100 * followed.macro_f1)]
     changed = [("answers that changed", np.array(followed.changed, dtype=np.float64))]
+    sure = (("ECE", followed.ece), ("Brier score", followed.brier), ("log loss, nats", followed.log_loss))
+    known = [(name, values) for name, values in sure if values is not None]
     plots = (
         StepPlot("score, %", lines, ".1f", (-3, 103)),
+        *([StepPlot("calibration", known)] if known else []),
         StepPlot("answers that changed", changed, ".0f", as_bars=True),
     )
     alt = f"{title}: accuracy, macro-F1 and answers that changed over the steps of {_counted(followed.checkpoints)}"

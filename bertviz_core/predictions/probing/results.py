@@ -1,6 +1,6 @@
 """Results for many texts: labels, predictions, accuracy, probes and their scores."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -122,6 +122,10 @@ class TextPredictions(OfModel):
     """Possible classes; () if answers are spans, words or numbers."""
     probabilities: Float[np.ndarray, "texts labels"] | None
     """Probability of each class; None if there are none."""
+    logits: Float[np.ndarray, "texts outputs"] | None = None
+    """Outputs of a head that answers with classes or a number, before softmax or sigmoid; None for other heads."""
+    outputs: tuple[str, ...] = ()
+    """Names of these outputs."""
 
     @property
     def are_numbers(self) -> bool:
@@ -273,3 +277,94 @@ class SlicedAnswers:
     """How the texts are divided: "length", "word:" and a word, or "column"."""
     slices: tuple[TextSlice, ...]
     """The slices that have texts; each text is in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationScores:
+    """Scores of the probabilities of a classifier on labelled texts."""
+
+    texts: int
+    """Number of texts."""
+    accuracy: float
+    """Share of the texts with the right answer."""
+    ece: float
+    """Expected calibration error over bins of equal width (Naeini et al. 2015), 0 to 1."""
+    ece_equal_mass: float
+    """The same over bins with about as many texts each."""
+    brier: float
+    """Brier score (Brier 1950), from 0 to 2; of two classes half of it, from 0 to 1, as in scikit-learn."""
+    log_loss: float
+    """Mean of −log(probability of the gold label), in nats."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationBins:
+    """Texts in bins by a probability, ascending; bins without a text are left out."""
+
+    low: Float[np.ndarray, " bins"]
+    """Lower edge, which is outside the bin."""
+    high: Float[np.ndarray, " bins"]
+    """Upper edge, which is inside."""
+    counts: Int[np.ndarray, " bins"]
+    """Number of texts."""
+    probability: Float[np.ndarray, " bins"]
+    """Mean probability."""
+    share: Float[np.ndarray, " bins"]
+    """Share of the texts where it came true."""
+    interval: Float[np.ndarray, "2 bins"]
+    """Wilson's 95% interval of this share: lower and upper ends."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibratedLabel:
+    """How often what a classifier is so sure of is true: of its answer, or of one label of a multi-label head."""
+
+    label: str
+    """The label; "" for the answer, whichever class it is."""
+    scores: CalibrationScores
+    """Scores on all texts."""
+    equal_width: CalibrationBins
+    """The texts by the probability of the answer or label, in bins of equal width."""
+    equal_mass: CalibrationBins
+    """The same in bins with about as many texts each."""
+    coverage: Float[np.ndarray, " steps"]
+    """Share of the texts that are answered, the most confident first, ascending; equally confident ones at once."""
+    covered_accuracy: Float[np.ndarray, " steps"]
+    """Share of these with the right answer."""
+    covered_interval: Float[np.ndarray, "2 steps"]
+    """Wilson's 95% interval of this share: lower and upper ends."""
+    least_confidence: Float[np.ndarray, " steps"]
+    """Least probability of an answer among them."""
+    temperature: float | None
+    """T by which logits are divided for the least log loss on one half of the texts; None if no T has the least."""
+    before: CalibrationScores
+    """Scores on the other half."""
+    after: CalibrationScores | None
+    """The same with the logits divided by T; None without T."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration(OfModel):
+    """How well the probabilities of a classifier, and of a second one, agree with labelled texts."""
+
+    classes: tuple[str, ...]
+    bins: int
+    """Number of bins."""
+    seed: int
+    """Seed of the two halves of the texts, and of the sample of a long list."""
+    labels: tuple[CalibratedLabel, ...]
+    """One for each label of a multi-label head; a single one, of the answer, for classes that exclude each other."""
+    other: "Calibration | None" = None
+    """That of a second model on the same texts; None without one."""
+
+    @property
+    def scores(self) -> CalibrationScores:
+        """Scores on all texts: of the answer, or the means over the labels of a multi-label head."""
+        each = [asdict(label.scores) for label in self.labels]
+        means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+        return CalibrationScores(**{**means, "texts": each[0]["texts"]})
+
+    @property
+    def both(self) -> "tuple[Calibration, ...]":
+        """This one, and that of the second model if there is one."""
+        return (self,) if self.other is None else (self, self.other)

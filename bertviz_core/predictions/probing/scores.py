@@ -144,6 +144,14 @@ def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
     return known if len(known) == len(places) else {}
 
 
+def label_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
+    """Gold label -> place of the class that it names or stands for, as `gold_scores` reads it; others are missing."""
+    stripped, by_name = [label for each in gold if (label := each.strip())], _by_name(labels)
+    named = {label: by_name.get(label, by_name.get(label.casefold(), "")) for label in stripped}
+    known = {label: labels.index(name) for label, name in named.items() if name}
+    return known or class_places(stripped, labels)
+
+
 def _by_name(labels: Sequence[str]) -> dict[str, str]:
     return {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
 

@@ -102,6 +102,8 @@ def _class_table(
         scores=scores,
         labels=labels,
         probabilities=probabilities,
+        logits=logits,
+        outputs=first.labels,
         notices=_once([*notices, *(notice for each in predictions for notice in each.notices)]),
     )
 

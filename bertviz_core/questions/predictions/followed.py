@@ -18,7 +18,8 @@ from bertviz_core.figures.checkpoints.training import ENTROPIES
 from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.predictions.masked_lm import mask_id
-from bertviz_core.predictions.probing.results import TextPredictions
+from bertviz_core.predictions.probing.calibration import calibration
+from bertviz_core.predictions.probing.results import CalibrationScores, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores, layer_vectors
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_task
@@ -182,6 +183,7 @@ class _ScoredAnswers:
     gold: tuple[str, ...]
     accuracy: float
     macro_f1: float
+    sure: CalibrationScores | None
     notices: tuple[str, ...]
 
 
@@ -322,12 +324,21 @@ def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[
             f"No gold label ({pair_texts}) is a class of the head ({required}), so nothing can be scored.{there}"
         )
     notices = _once(predictions.notices, scores.notices)
-    return _ScoredAnswers(predictions.answers, scores.gold, scores.accuracy, scores.macro_f1, notices)
+    try:
+        sure = calibration(predictions, gold).scores
+    except BertvizError:  # no probabilities, or texts of a single class
+        sure = None
+    return _ScoredAnswers(predictions.answers, scores.gold, scores.accuracy, scores.macro_f1, sure, notices)
 
 
 def _followed_labels(
     run: str, texts: tuple[str, ...], pairs: tuple[str, ...] | None, series: Followed[_ScoredAnswers]
 ) -> FollowedLabels:
+    sure = [each.sure for each in series.values if each.sure is not None]
+    measured = {
+        name: np.array([getattr(each, name) for each in sure]) if len(sure) == len(series.values) else None
+        for name in ("ece", "brier", "log_loss")
+    }
     return FollowedLabels(
         run=run,
         checkpoints=series.checkpoints,
@@ -338,6 +349,7 @@ def _followed_labels(
         answers=tuple(each.answers for each in series.values),
         accuracy=np.array([each.accuracy for each in series.values]),
         macro_f1=np.array([each.macro_f1 for each in series.values]),
+        **measured,
         notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )

@@ -279,17 +279,22 @@ def _compared_answers_cost(opened: Opened, options: Options) -> AnswerCost:
 def compared_answers(opened: Opened, options: Options, job: Job[AnswerComparison]) -> Answer[AnswerComparison]:
     """Answers of two models to the same texts: agreement, and with gold labels the scores and their difference."""
     texts, pairs, gold, _ = answered_columns(options, opened.source.config)
-    other, total = other_name(options), 2 * len(texts)
-    second = both_models(opened, options)[-1]
+    total, second = 2 * len(texts), both_models(opened, options)[-1]
     first = _compared_answers_answers(opened, options, texts, pairs, after(job, 0, total))
-    done = after(job, len(texts), total)
-    if other in COPIES:
-        head = opened.rounded_head(_task(opened, options), COPIES[other])
-        answers = text_predictions(head, opened.tokenizer, texts, pairs, progress=done)
-    else:
-        answers = _compared_answers_answers(second, options, texts, pairs, done)
+    answers = answers_of_second(opened, options, texts, pairs, after(job, len(texts), total))
     compared = answer_comparison(first, answers, gold)
     return Answer(compared, names_of(opened, second), (), compared.notices, {"answer_comparison": compared})
+
+
+def answers_of_second(
+    opened: Opened, options: Options, texts: Sequence[str], pairs: Sequence[str] | None, job: PartOfJob
+) -> TextPredictions:
+    """Answers of the other model, or of a rounded copy of the first, to texts."""
+    other = other_name(options)
+    if other in COPIES:
+        head = opened.rounded_head(_task(opened, options), COPIES[other])
+        return text_predictions(head, opened.tokenizer, texts, pairs, progress=job)
+    return _compared_answers_answers(both_models(opened, options)[-1], options, texts, pairs, job)
 
 
 @question(figures=("scores-compared",), params=PARAMS)

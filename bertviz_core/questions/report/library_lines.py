@@ -52,6 +52,13 @@ PRINTED: Mapping[str, str] = {
         "print(result.mean, result.standard_deviation, [result.percentile(each) for each in (5, 95, 99)])\n"
         "print(result.percentile_rank(0.5))   # the share of pairs that are less alike than 0.5"
     ),
+    "calibration": (
+        "print(result.scores)\n"
+        "for each in result.labels:   # the answer, or the labels of a multi-label head\n"
+        "    print(each.temperature, each.before, each.after)\n"
+        "    print(each.equal_width.probability, each.equal_width.share)\n"
+        "    print(each.coverage, each.covered_accuracy)"
+    ),
     "classes-change": (
         "for prediction in result:   # before and after the edit\n"
         "    has_probabilities = prediction.probabilities is not None\n"

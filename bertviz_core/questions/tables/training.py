@@ -181,7 +181,7 @@ FOLLOWED_TEXT: Faces[FollowedText] = Faces(
     cell=_cell,
 )
 FOLLOWED_LABELS: Faces[FollowedLabels] = Faces(
-    keys="checkpoints steps accuracy macro_f1 changed texts pairs gold answers notices",
+    keys="checkpoints steps accuracy macro_f1 ece brier log_loss changed texts pairs gold answers notices",
     frame=labels_frame,
     above=lambda followed: [
         f"{counted(sum(map(bool, followed.gold)), 'text')} with gold labels",

@@ -16,16 +16,27 @@ from bertviz_core.figures.checkpoints.comparison import (
     scores_compared_figure,
     slices_compared_figure,
 )
+from bertviz_core.figures.predictions.calibration import (
+    SCORE_COLUMNS,
+    calibration_figure,
+    coverage_figure,
+    scores_frame,
+    scores_words,
+    temperature_words,
+)
 from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, GoldScores, TextPredictions
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
+from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.predictions.calibration import SHOWN as CALIBRATION_SHOWN
+from bertviz_core.questions.predictions.calibration import calibration, calibration_options
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.report.library_lines import explained, library_lines
 from bertviz_core.questions.tables.predictions import (
     LISTED,
     answer_comparison_frame,
@@ -45,12 +56,14 @@ from bertviz_core.questions.view import (
     Metrics,
     Notices,
     Part,
+    SecondModel,
     Section,
     Table,
     TableFiles,
     Text,
 )
 from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS
+from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown, quoted
 
@@ -83,6 +96,8 @@ LONGEST_NAME, MOST_LABELS = 40, 20
 """Most characters of a class in a sentence, and most classes with a column of their own."""
 HEIGHT, FEW = 330, 8
 """Pixels of a table, which is scrolled, and the most rows of a table without scrolling."""
+SHARES = ("answered", "accuracy", "low", "high")
+"""Columns of the coverage that are shares."""
 VIEW_OF_TASK = {
     "sequence-classification": "Classes",
     "token-classification": "Tags",
@@ -386,3 +401,51 @@ def _answered_text(
     own = [Link.to(f"Open in {view}", "predictions", {"view": view, **read})] if view else []
     links = [*own, *(Link.to(f"Open in {title}", page, {**read, **target}) for page, title in CAUSES)]
     yield from open_text(text, pair, words, "predictions_several_open", links)
+
+
+def calibration_parts(listed: TextList, task: str, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """Reliability, coverage and scores of the answers to labelled texts, and beside them those of a second model."""
+    if listed.gold is None:
+        yield Text(NO_GOLD_LABELS, "notice")
+        return
+    pairs = listed.pairs or (None if options.pair is None else (options.pair,) * len(listed.texts))
+    of = calibration_options(listed.texts, listed.gold, pairs, task)
+    answer = ask(calibration, of)
+    yield Text(escape_markdown(scores_words(answer.result)))
+    yield Notices((*listed.notices, *answer.notices), "caption")
+    yield Section(CALIBRATION_SHOWN, partial(_calibrated, of))
+
+
+def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    """The figures with the chosen bins and label, and the scores; below them those of both models."""
+    chosen = {param.key: options.get(param.key) for param in CALIBRATION_SHOWN if options.get(param.key)}
+    of = replace(of, values={**of.values, **chosen})
+    yield from _calibration(of, opened, ask)
+
+    def beside(other: str) -> Iterator[Part]:
+        return _calibration(replace(of, values={**of.values, OTHER.key: other}), opened, ask)
+
+    yield SecondModel("calibration_beside", beside)
+
+
+def _calibration(of: Options, opened: Opened, ask: Ask) -> Iterator[Part]:
+    answer = ask(calibration, of)
+    result, label = answer.result, answer.drawn["calibrated_label"]
+    names, suffix = " ".join(each.model for each in result.both), "" if result.other is None else "_beside"
+    reliability = Figure.of(
+        calibration_figure, answer, f"calibration {names}", **explained(CALIBRATED, calibration, opened, of)
+    )
+    covered = Figure.of(coverage_figure, answer, f"coverage {names}", formats=dict.fromkeys(SHARES, "percent"))
+    words = [
+        f"{one.model}: {temperature_words(each)}" if suffix else temperature_words(each)
+        for one in result.both
+        for each in one.labels
+        if each.label == label
+    ]
+    frame = scores_frame(result)
+    formats = {"accuracy": "percent", **dict.fromkeys(list(SCORE_COLUMNS)[2:], "%.3f"), "T": "%.3f"}
+    yield replace(reliability, spec=replace(reliability.spec, chart=f"{reliability.spec.chart}{suffix}"))
+    yield Text("\n\n".join(map(escape_markdown, words)))
+    yield Table(frame, "Scores of the probabilities", "auto" if len(frame) <= FEW else HEIGHT, formats=formats)
+    yield TableFiles(lambda: frame, f"predictions_calibrated{suffix}", f"calibration scores {names}")
+    yield replace(covered, spec=replace(covered.spec, chart=f"{covered.spec.chart}{suffix}"))

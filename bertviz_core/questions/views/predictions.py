@@ -542,7 +542,7 @@ def _height(rows: int) -> int:
     return min(38 + 35 * max(rows, 1), TALLEST)
 
 
-SEVERAL = "Several texts"
+SEVERAL, CALIBRATION = "Several texts", "Calibration"
 WORD_PARAMS = (masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE)
 VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Masked words", (), section(words_view, *WORD_PARAMS, run=True, above=masked_text)): (WORDS,),
@@ -554,6 +554,7 @@ VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Lens", (), section(lens_map, masked_lm.MASK, masked_lm.LENS, run=True)): (WORDS,),
     View("Expanded terms", (), expanded_view): (WORDS,),
     View("Change a word", (), change_view): PREDICTED,
+    View(CALIBRATION): (SEQUENCE, NEXT),
     View("Train a probe"): (),
     View(SEVERAL): (),
 }

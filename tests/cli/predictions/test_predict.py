@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core import open_model
 from tests.cli.conftest import Command, alone
 from tests.helpers.tiny_heads import save_tiny_head
 
 GAP = "The capital of France is [MASK]."
-SPLADE = "splade-tiny"
+SPLADE, PLACES = "splade-tiny", "negations/checkpoint-80"
 
 
 @pytest.fixture
@@ -130,3 +131,21 @@ def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path
     assert wrong.returncode == 2
     assert "no column 'nothing' beside its texts; those it has: 'label'" in wrong.stderr
     assert run(str(folder), "one text", "--gold", "label").returncode == 2
+
+
+def test_calibration_prints_what_the_method_gives(command: Command, tmp_path: Path) -> None:
+    rows = [("The bed was clean.", "good"), ("The bread was rude.", "bad"), ("It was fine.", "good"), ("Awful.", "bad")]
+    (tmp_path / "places.csv").write_text("\n".join(["review,stars", *(",".join(row) for row in rows)]))
+    words = ("calibration", PLACES, str(tmp_path / "places.csv"), "--column", "review")
+    found = json.loads(command(*words, "--gold", "stars", "--other", f"{PLACES[:-2]}40", "--json").stdout)
+    method = open_model(PLACES).calibration(
+        [row[0] for row in rows], [row[1] for row in rows], other=f"{PLACES[:-2]}40"
+    )
+    assert found == method.to_json()
+    printed = command(*words, "--bins", "5").stdout
+    assert "accuracy" in printed.splitlines()[0]
+    assert "Bins of equal width" in printed
+    for refused, message in (("--bins", "There is no --bins='x' here; give 2 to 50."), ("--gold", "has no column 'x'")):
+        done = command(*words, refused, "x")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr

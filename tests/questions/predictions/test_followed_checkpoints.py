@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
@@ -192,6 +192,14 @@ def test_accuracy_and_f1_are_those_of_scikit_learn_on_the_answers_of_transformer
         gold, given = zip(*judged, strict=True)
         assert found.accuracy[at] == pytest.approx(accuracy_score(gold, given))
         assert found.macro_f1[at] == pytest.approx(f1_score(gold, given, average="macro", zero_division=0))
+        names, true = rows[0][1], [rows[0][1].index(label) for label in GOLD if label]
+        every = np.array([values for values, _ in rows[:-1]], dtype=np.float64)
+        every /= every.sum(axis=1, keepdims=True)
+        assert found.brier is not None
+        assert found.log_loss is not None
+        brier = ((every - np.eye(len(names))[true]) ** 2).sum(axis=1).mean() / (2 if len(names) == 2 else 1)
+        assert found.brier[at] == pytest.approx(brier, abs=1e-6)
+        assert found.log_loss[at] == pytest.approx(log_loss(true, every, labels=range(len(names))), abs=1e-6)
         assert found.changed[at] == (sum(a != b for a, b in zip(before, answers, strict=True)) if before else 0)
         before = answers
     assert sum(found.changed) > 0

@@ -94,6 +94,11 @@ CASES: Mapping[str, Case] = {
     "classes": Case("classes", values={"order": "as in the model"}),
     "classes-change": Case("classes", values={"edited": EDITED}),
     "classes-without": Case("classes", values={"removed_heads": "0.1", "target": "class:neutral"}),
+    "calibration": Case(
+        "classes",
+        (TEXT, "neutral", SECOND, "entailment", "the river", "neutral", "a bank", "entailment"),
+        values={"with_gold": "true", "bins": "4"},
+    ),
     "confusion": Case("classes", tuple("\t".join(reversed(line.split("\t"))) for line in LABELLED)),
     "column-colours": Case(texts=(), values={"coloured": "kind"}),
     "corpus-search": Case(texts=("a bank",), values={"hits": "3", "where": "kind=a"}),

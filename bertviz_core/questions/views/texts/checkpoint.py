@@ -128,7 +128,9 @@ FOLLOWED_SCORES = (
     "Every checkpoint answers every text. Accuracy is the share of the texts with a gold label whose answer is that "
     "label, macro-F1 the mean F1 of the classes that occur among gold labels or answers. A bar counts the texts whose "
     "answer differs from that of the previous checkpoint, whether right or wrong: an accuracy that stays the same may "
-    "hide many of them."
+    "hide many of them. *ECE* (15 bins of equal width), *Brier score* and *log loss* say how far the probabilities are "
+    "from the gold labels, over the texts whose gold label is one of the head: **Predictions > Calibration** explains "
+    "them. A training that goes on may leave the accuracy as it is and make the model too sure."
 )
 FOLLOWED_LAYERS = (
     "Every text is run in every checkpoint, and the vectors of its tokens are averaged at every hidden state. CKA "

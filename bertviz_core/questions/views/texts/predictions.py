@@ -128,6 +128,22 @@ NO_GOLD = (
     "Without gold labels there is nothing to be compared: type a label and a tab in front of each text, or choose the "
     "column of a file that holds the labels, for accuracy, macro-F1 and a confusion matrix."
 )
+NO_GOLD_LABELS = (
+    "Calibration compares answers with gold labels: under **Texts**, type a label and a tab in front of each text, or "
+    "choose the column of a file that holds the labels."
+)
+CALIBRATED = (
+    "The texts are divided into bins by the probability of their answer (of a multi-label head, by the probability of "
+    "the label); a point is the share of them that is true over their mean probability, with Wilson's 95% interval. "
+    "On the dashed line a model is as often right as it is sure. With `n_b` of `n` texts in a bin, "
+    "`ECE = Σ n_b / n · |share − mean probability|` (Naeini et al. 2015; Guo et al. 2017), over bins of equal width or "
+    "with about as many texts each; with few texts in a bin it is too large. The *Brier score* is the mean of "
+    "`Σ (probability − 1 or 0)²` over the classes (Brier 1950), of two classes half of it, as in scikit-learn; the "
+    "*log loss* is the mean of `−log(probability of the gold label)`. The *temperature* `T` has the least log loss of "
+    "`softmax(logits / T)` on a random half of the texts (seed 0; Guo et al. 2017); what it changes is measured on the "
+    "other half. The coverage curve has the accuracy of the most confident share of the answers; answers that are "
+    "equally sure come together."
+)
 LABELS = {
     "sequence-classification": "AutoModelForSequenceClassification",
     "next-sentence": "AutoModelForNextSentencePrediction",

@@ -94,6 +94,10 @@ def test_scores_are_in_percent_and_bars_count_the_changed_answers() -> None:
         "answers that changed": [0, 2, 0],
     }
     assert spec.title.startswith("Scores of 2 texts with gold labels")
+    sure = replace(LABELS, ece=np.array([0.3, 0.2, 0.25]), brier=np.array([0.5, 0.4, 0.1]), log_loss=np.arange(3.0))
+    traces = {trace.name: list(trace.y) for trace in training_scores_figure(sure).drawn(LIGHT).data}
+    assert traces["ECE"] == [0.3, 0.2, 0.25]
+    assert traces["log loss, nats"] == [0, 1, 2]
 
 
 def test_names_of_a_stranger_are_text() -> None:
