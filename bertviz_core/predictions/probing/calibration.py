@@ -246,7 +246,8 @@ def fitted_temperature(logits: Float[np.ndarray, "texts classes"], gold: Int[np.
 
 def _log_softmax(logits: Float[np.ndarray, "texts classes"]) -> Float[np.ndarray, "texts classes"]:
     shifted: np.ndarray = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    logs: np.ndarray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return logs
 
 
 def sampled(texts: int, seed: int = 0) -> list[int] | None:

@@ -117,7 +117,8 @@ def calibration(opened: Opened, options: Options, job: Job[Calibration]) -> Answ
     cost, bins = _cost(opened, options), _bins(options)
     of = with_pairs(rows.texts, rows.pairs, _task(opened, options))
     first = calibrated(text_answers(opened, of, after(job, 0, cost.steps)).result, rows.gold or (), bins)
-    models, other = (opened,), None
+    models: tuple[Opened, ...] = (opened,)
+    other = None
     if options.get(OTHER.key):
         models = (opened, second_model(opened, options))
         done = after(job, len(rows.texts), cost.steps)
