@@ -14,7 +14,7 @@ from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
 from bertviz_core.figures.sentences.prompts import moved_documents_frame, moved_pairs_frame
-from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers
+from bertviz_core.predictions.probing.results import AnswerComparison, LabelErrors, SlicedAnswers
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -37,6 +37,7 @@ from bertviz_core.questions.tables.background import BACKGROUND
 from bertviz_core.questions.tables.bits import BITS
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.chunks import CHUNKS
+from bertviz_core.questions.tables.label_errors import LABEL_ERRORS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -383,6 +384,26 @@ class ThresholdsResult(Result[PairThresholds]):
     def scores(self) -> Float[np.ndarray, " pairs"]:
         """Score of each pair."""
         return self.data.scores
+
+
+class LabelErrorsResult(Result[LabelErrors]):
+    """Texts whose labels are likely wrong, the least likely right first.
+
+    Table: one row per suspect: row, text, given and suggested label, an empty decision, and their probabilities.
+    """
+
+    figures = ("label-errors",)
+    _faces = LABEL_ERRORS
+
+    @property
+    def suspects(self) -> Int[np.ndarray, " suspects"]:
+        """Indices of the suspects among the checked texts; `result.data.rows` has their places in the list, from 1."""
+        return self.data.suspects
+
+    @property
+    def estimated(self) -> int:
+        """Estimated number of wrong labels."""
+        return self.data.estimated
 
 
 class BackgroundResult(Result[Background]):
