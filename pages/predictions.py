@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
-from bertviz_core.questions.views.predictions import SEVERAL, VIEWS, about_predictions
+from bertviz_core.questions.views.predictions import LABEL_ERRORS, SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
-from ui.views.predictions import offered_views, several_view, train_view
+from ui.views.predictions import label_errors_view, offered_views, several_view, train_view
 
 
 def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
@@ -17,5 +17,5 @@ def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Itera
     return several_view(opened, ask, options)
 
 
-special = {"Train a probe": train_view, SEVERAL: several_with_guide}
+special = {"Train a probe": train_view, SEVERAL: several_with_guide, LABEL_ERRORS: label_errors_view}
 show_page("predictions", tuple(VIEWS), about_predictions, special=special, views_of=offered_views)

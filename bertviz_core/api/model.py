@@ -271,7 +271,6 @@ class ModelOfLists(ModelRankings):
         options = threshold_options(labelled_pairs(pairs, labels), values, self.task)
         return self._ask(thresholds, ThresholdsResult, options)
 
-
     @checked
     def label_errors(
         self,
@@ -303,7 +302,11 @@ class ModelOfLists(ModelRankings):
         Raises:
             BertvizError: fewer than two classes have two texts, or the head has no class with the name of a label.
         """
-        values = {"probabilities_from": probabilities_from, "suspects_by": suspects_by, "suspects_order": suspects_order}
+        values = {
+            "probabilities_from": probabilities_from,
+            "suspects_by": suspects_by,
+            "suspects_order": suspects_order,
+        }
         values |= {"seed": str(seed), **plan_values(pooling, layer)}
         options = label_options(typed_rows(texts, labels), values)
         return self._ask(label_errors, LabelErrorsResult, options)

@@ -84,7 +84,8 @@ COMMANDS: Mapping[str, Command] = {
         "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
     ),
     "label-errors": Command(
-        "label_errors", "Name the labels of a file that are likely wrong, by confident learning, and what they should be."
+        "label_errors",
+        "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
     ),
     "late-interaction": Command(
         "predictions",

@@ -59,7 +59,9 @@ def label_errors_command(
     table = opened_table(file, column)
     labels = gold or label_column(table)
     if labels is None:
-        raise TextError(f"{quoted(table.name)} has no column beside its texts; name the one with labels: ", Named("gold"))
+        raise TextError(
+            f"{quoted(table.name)} has no column beside its texts; name the one with labels: ", Named("gold")
+        )
     labelled = column_labels(table, labels, checked_rows)
     values = {
         PROBABILITIES_FROM.key: source,

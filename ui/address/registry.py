@@ -15,7 +15,15 @@ from bertviz_core.questions import corpora
 from bertviz_core.questions.interventions import attributions, effects, journey_change, targets
 from bertviz_core.questions.models import architecture, checkpoints, training
 from bertviz_core.questions.parameters import Param, flag
-from bertviz_core.questions.predictions import followed, labelled_texts, masked_lm, predict, ranking, thresholds
+from bertviz_core.questions.predictions import (
+    followed,
+    label_errors,
+    labelled_texts,
+    masked_lm,
+    predict,
+    ranking,
+    thresholds,
+)
 from bertviz_core.questions.texts import (
     attention,
     background,
@@ -37,6 +45,7 @@ from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
+from bertviz_core.questions.views.label_errors import SUSPECT
 from bertviz_core.questions.views.vectors import chunks as chunks_view
 from bertviz_core.questions.views.vectors import heads as heads_of_texts
 from bertviz_core.questions.views.vectors import prompts as prompt_views
@@ -228,6 +237,9 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on("predictions", masked_lm.TERMS, predict.HEAD_OF, answered.MANY_OPENED),
     *_on("predictions", labelled_texts.TEXTS_FROM, labelled_texts.ANSWERED_BY, labelled_texts.LABELLED),
+    *_on(
+        "predictions", label_errors.PROBABILITIES_FROM, label_errors.SUSPECTS_BY, label_errors.SUSPECTS_ORDER, SUSPECT
+    ),
     *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
         "causes words journey",

@@ -9,7 +9,7 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.probing.results import ConfidentJoint, LabelledTexts
 from bertviz_core.predictions.probing.scores import class_places, classes_by_name
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import quoted
 
 CONFIDENT, NOISE_RATE, BOTH = FOUND_BY = ("confident learning", "noise rate", "both")
 """What makes a label suspect: that the text is confidently counted in another class; that it is among as many texts as
@@ -21,7 +21,9 @@ ROUNDING, NEVER, BLOCK = 1e-6, 2.0, 512
 """Slack of a comparison of probabilities; threshold that none reaches; suspects whose cosines are computed at once."""
 
 
-def confident_joint(probabilities: Float[np.ndarray, "texts classes"], gold: Int[np.ndarray, " texts"]) -> ConfidentJoint:
+def confident_joint(
+    probabilities: Float[np.ndarray, "texts classes"], gold: Int[np.ndarray, " texts"]
+) -> ConfidentJoint:
     """The texts by given label and by the class that they are confidently counted in (section 3.1 of the paper).
 
     The threshold of a class is the mean probability of it over its own texts. As in cleanlab, a text that reaches

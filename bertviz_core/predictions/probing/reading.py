@@ -148,9 +148,7 @@ def checked(
             "label? Choose the column with the classes."
         )
     if len(texts) > most:
-        raise TextError(
-            f"{what} has {len(texts):,} labelled texts; at most {most:,} are fitted. Give a part of it."
-        )
+        raise TextError(f"{what} has {len(texts):,} labelled texts; at most {most:,} are fitted. Give a part of it.")
     rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
     if rare:
         more = f" (and {len(rare) - 1:,} others)" if len(rare) > 1 else ""

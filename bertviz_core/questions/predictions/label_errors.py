@@ -131,9 +131,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(_cost, params=(*PROBABILITIES, LABELLED_LIST), noun="texts")
-def label_probabilities(
-    opened: Opened, options: Options, job: Job[LabelProbabilities]
-) -> Answer[LabelProbabilities]:
+def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabilities]) -> Answer[LabelProbabilities]:
     """Probabilities of the classes of labelled texts: of probes fitted without the text, or of the model's own head."""
     labelled, source = _labelled(opened, options), options.choice(PROBABILITIES_FROM)
     seed, texts = options.whole(SEED.key, MOST_SEEDS, 0), labelled.texts
@@ -142,7 +140,9 @@ def label_probabilities(
     known = encoded_sentences(opened, options, texts, "float32", after(job, 0, total), opened.vector_store)
     vectors, rest = known.result.vectors, after(job, len(texts), total)
     if not np.isfinite(vectors).all():
-        raise UnsupportedModelError(f"Some vectors of {quoted(opened.name)} are NaN or infinite, so they are of no use.")
+        raise UnsupportedModelError(
+            f"Some vectors of {quoted(opened.name)} are NaN or infinite, so they are of no use."
+        )
     if source == HEAD:
         predictions = text_predictions(opened.head(TASK), opened.tokenizer, texts, progress=rest)
         if predictions.probabilities is None or not predictions.labels:

@@ -46,7 +46,15 @@ def noisy(texts: int, classes: int, seed: int, missing: bool = False) -> tuple[n
     return gold, probabilities
 
 
-CASES = [(23, 2, 0, False), (61, 3, 1, False), (307, 5, 2, False), (97, 7, 3, True), (1009, 11, 4, True), (41, 17, 5, True), (15, 4, 389, True)]
+CASES = [
+    (23, 2, 0, False),
+    (61, 3, 1, False),
+    (307, 5, 2, False),
+    (97, 7, 3, True),
+    (1009, 11, 4, True),
+    (41, 17, 5, True),
+    (15, 4, 389, True),
+]
 
 
 @pytest.mark.filterwarnings("ignore:May not flag")
@@ -125,7 +133,9 @@ def test_labels_are_found_among_the_classes_of_a_head() -> None:
 
     assert places("good", "BAD", "fair", "Good") == [0, 1, 2, 0]
     assert places("0", "2", "LABEL_1") == [0, 2, 1]
-    with pytest.raises(TextError, match=r"has no class 'awful' and 1 more of the labels; its classes are 'Good', 'bad'"):
+    with pytest.raises(
+        TextError, match=r"has no class 'awful' and 1 more of the labels; its classes are 'Good', 'bad'"
+    ):
         places("good", "awful", "ugly")
 
 
