@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
-from bertviz_core.questions.views.predictions import LABEL_ERRORS, SEVERAL, VIEWS, about_predictions
+from bertviz_core.questions.views.label_errors import TITLE
+from bertviz_core.questions.views.predictions import SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
@@ -17,5 +18,5 @@ def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Itera
     return several_view(opened, ask, options)
 
 
-special = {"Train a probe": train_view, SEVERAL: several_with_guide, LABEL_ERRORS: label_errors_view}
+special = {"Train a probe": train_view, SEVERAL: several_with_guide, TITLE: label_errors_view}
 show_page("predictions", tuple(VIEWS), about_predictions, special=special, views_of=offered_views)

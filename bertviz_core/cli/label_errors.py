@@ -13,7 +13,6 @@ from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, checked_rows
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.predictions.label_errors import (
     PROBABILITIES_FROM,
-    SEED,
     SOURCES,
     SUSPECTS_BY,
     SUSPECTS_ORDER,
@@ -22,6 +21,7 @@ from bertviz_core.questions.predictions.label_errors import (
     label_probabilities,
     probability_options,
 )
+from bertviz_core.questions.predictions.labelled_texts import SEED
 from bertviz_core.questions.tables.label_errors import LABEL_ERRORS
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.tables.typeset import csv_text

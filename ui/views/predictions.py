@@ -27,6 +27,7 @@ from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
 from bertviz_core.questions.views import answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
@@ -187,8 +188,9 @@ def labelled_texts(check: reading.Check = reading.checked) -> tuple[LabelledText
         source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
-        own = {SOURCES[0]: _examples, SOURCES[1]: partial(_typed, check), SOURCES[2]: partial(_from_file, check)}
-        return own[source](), seed
+        if source == SOURCES[0]:
+            return _examples(), seed
+        return _typed(check) if source == SOURCES[1] else _from_file(check), seed
 
 
 def _examples() -> LabelledTexts:
@@ -242,7 +244,7 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
     with row:
         listed = with_controls((errors.PROBABILITIES_FROM, errors.SUSPECTS_BY, errors.SUSPECTS_ORDER), opened, listed)
         with st.popover("Options"):
-            listed = with_controls((errors.POOLING, errors.STATE), opened, listed)
+            listed = with_controls((POOLING, STATE), opened, listed)
     found = label_errors.found_errors(opened, ask, listed)
     yield from label_errors.joint_parts(opened, found, listed)
     if len(found.result.suspects):

@@ -189,5 +189,5 @@ def checked_rows(
         named = ", ".join(quoted(label, 40) for label in single[:3]) + (", ..." if single[3:] else "")
         said.append(f"Left out because no other text has the same label: {counted(len(single), 'text')} ({named}).")
         places = [at for at in places if counts[labels[at]] >= LEAST_TEXTS]
-    chosen = [[each[at] for at in places] for each in (texts, labels)]
-    return checked(name, *chosen, said, [rows[at] for at in places], MOST_CHECKED)
+    chosen, given = [texts[at] for at in places], [labels[at] for at in places]
+    return checked(name, chosen, given, said, [rows[at] for at in places], MOST_CHECKED)

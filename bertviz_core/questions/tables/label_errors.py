@@ -6,7 +6,7 @@ import numpy as np
 
 from bertviz_core.predictions.probing.results import LabelErrors
 from bertviz_core.predictions.tables import decision_table
-from bertviz_core.questions.tables.lines import Faces, printable_name
+from bertviz_core.questions.tables.lines import Faces, printable_name, records
 from bertviz_core.text import counted, escape_controls, quoted
 
 MOST = 20
@@ -41,7 +41,7 @@ def nearest_rows(result: LabelErrors, at: int) -> list[dict[str, Any]]:
 def _suspects(result: LabelErrors) -> list[dict[str, Any]]:
     frame = decision_table(result).drop(columns=["decision", result.ranked_by])
     frame["quality"] = result.quality[result.suspects]
-    renamed = frame.rename(columns={"p(given)": "p_given", "p(suggested)": "p_suggested"}).to_dict("records")
+    renamed = records(frame.rename(columns={"p(given)": "p_given", "p(suggested)": "p_suggested"}))
     probabilities = result.probabilities[result.suspects]
     return [
         {**row, "probabilities": probabilities[at], "neighbours": nearest_rows(result, at)}
