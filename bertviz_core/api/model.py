@@ -275,7 +275,7 @@ class ModelOfLists(ModelRankings):
     def label_errors(
         self,
         texts: Sequence[str],
-        labels: Sequence[str | int],
+        labels: Sequence[str],
         *,
         probabilities_from: str = "probe",
         suspects_by: str = "confident learning",

@@ -29,7 +29,6 @@ from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long
 from bertviz_core.questions.texts.sentences import POOLING, STATE, check_dense, encoded_sentences, sentence_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.lists import read_sentences
-from bertviz_core.tables.cells import label_text
 from bertviz_core.text import quoted, repair_surrogates
 
 TASK = "sequence-classification"
@@ -103,11 +102,11 @@ def label_options(labelled: LabelledTexts, values: Mapping[str, str]) -> Options
     return Options(cells, values={**values, SET.key: joined_names((labelled.name, *labelled.notices))})
 
 
-def typed_rows(texts: Sequence[str], labels: Sequence[str | int]) -> LabelledTexts:
+def typed_rows(texts: Sequence[str], labels: Sequence[str]) -> LabelledTexts:
     """The labelled texts of a program of the reader's."""
     if len(texts) != len(labels):
         raise TextError(f"texts has {len(texts):,} entries and labels {len(labels):,}; give a label for each text.")
-    return checked_rows("The list", list(map(repair_surrogates, texts)), list(map(label_text, labels)))
+    return checked_rows("The list", list(map(repair_surrogates, texts)), list(map(repair_surrogates, labels)))
 
 
 def _labelled(opened: Opened, options: Options) -> LabelledTexts:
