@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
+from bertviz_core.questions.views.label_errors import TITLE
 from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
-from ui.views.predictions import calibration_view, offered_views, several_view, train_view
+from ui.views.predictions import calibration_view, label_errors_view, offered_views, several_view, train_view
 
 
 def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
@@ -17,5 +18,10 @@ def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Itera
     return several_view(opened, ask, options)
 
 
-special = {"Train a probe": train_view, SEVERAL: several_with_guide, CALIBRATION: calibration_view}
+special = {
+    "Train a probe": train_view,
+    SEVERAL: several_with_guide,
+    CALIBRATION: calibration_view,
+    TITLE: label_errors_view,
+}
 show_page("predictions", tuple(VIEWS), about_predictions, special=special, views_of=offered_views)

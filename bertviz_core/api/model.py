@@ -15,6 +15,7 @@ from bertviz_core.api.results.answers import (
     CanaryCheckResult,
     CanaryResult,
     ChunksResult,
+    LabelErrorsResult,
     PredictionResult,
     PromptRanksResult,
     PromptsResult,
@@ -38,6 +39,7 @@ from bertviz_core.questions.interventions.effects import ablation_effects
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.models.checkpoints import adapter_updates, load_report_of
 from bertviz_core.questions.parameters import Options, numbered
+from bertviz_core.questions.predictions.label_errors import label_errors, label_options, typed_rows
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
 from bertviz_core.questions.texts.background import background
@@ -269,6 +271,46 @@ class ModelOfLists(ModelRankings):
         values |= {"threshold_of": threshold_of, "label": label or "", "pooling": pooling or ""}
         options = threshold_options(labelled_pairs(pairs, labels), values, self.task)
         return self._ask(thresholds, ThresholdsResult, options)
+
+    @checked
+    def label_errors(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        *,
+        probabilities_from: str = "probe",
+        suspects_by: str = "confident learning",
+        suspects_order: str = "self-confidence",
+        pooling: str | None = None,
+        layer: int | None = None,
+        seed: int = 0,
+    ) -> LabelErrorsResult:
+        """Find the labels that are likely wrong, by confident learning (Northcutt et al. 2021).
+
+        `result.to_pandas()` has a row for each suspect, the least likely right first, with an empty column decision.
+
+        Args:
+            texts: the texts; of more than 10,000 a sample is checked.
+            labels: the class of each, "" for none.
+            probabilities_from: "probe" for probes that are fitted without the text, "head" for the model's own head.
+            suspects_by: "confident learning", "noise rate" or "both": cleanlab's "confident_learning",
+                "prune_by_noise_rate" and "both".
+            suspects_order: "self-confidence" or "normalized margin".
+            pooling: pooling of the vectors; defaults to that of the checkpoint.
+            layer: entry of the hidden states that is pooled; defaults to the last.
+            seed: seed of the division into folds.
+
+        Raises:
+            BertvizError: fewer than two classes have two texts, or the head has no class with the name of a label.
+        """
+        values = {
+            "probabilities_from": probabilities_from,
+            "suspects_by": suspects_by,
+            "suspects_order": suspects_order,
+        }
+        values |= {"seed": str(seed), **plan_values(pooling, layer)}
+        options = label_options(typed_rows(texts, labels), values)
+        return self._ask(label_errors, LabelErrorsResult, options)
 
 
 class Model(ModelOfLists):

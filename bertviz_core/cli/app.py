@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, Command] = {
         "thresholds",
         "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
     ),
+    "label-errors": Command(
+        "label_errors",
+        "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",

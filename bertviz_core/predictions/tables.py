@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.probing.results import ProbeScores
+from bertviz_core.predictions.probing.results import LabelErrors, ProbeScores
 from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
 
 ACCURACIES = ("accuracy", "spread", "macro-F1", "control task", "selectivity")
@@ -37,3 +37,30 @@ def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
         none = {"label": NO_ANSWER, "text": "", "start": None, "end": None, "score": prediction.null_score}
         rows.insert(before, {**none, "logit": null, "window": None})
     return rows
+
+
+def joint_table(label_errors: LabelErrors) -> pd.DataFrame:
+    """The numbers of texts by given label (row) and the class that they are confidently counted in."""
+    names = list(label_errors.classes)
+    counts, calibrated = label_errors.joint.counts, label_errors.joint.calibrated
+    scaled = {f"{name}, calibrated": calibrated[:, place] for place, name in enumerate(names)}
+    columns = {name: counts[:, place] for place, name in enumerate(names)}
+    return pd.DataFrame({"given label": names, **columns, **scaled})
+
+
+def decision_table(label_errors: LabelErrors) -> pd.DataFrame:
+    """The suspects with their given and suggested label, for a reader who decides to keep, change or drop each."""
+    places, suggested = label_errors.suspects, label_errors.suggested
+    given, names = label_errors.gold[places], np.array(label_errors.classes, dtype=object)
+    return pd.DataFrame(
+        {
+            "row": label_errors.rows[places],
+            "text": [label_errors.texts[place] for place in places.tolist()],
+            "given": names[given],
+            "suggested": names[suggested],
+            "decision": [""] * len(places),
+            "p(given)": label_errors.probabilities[places, given],
+            "p(suggested)": label_errors.probabilities[places, suggested],
+            label_errors.ranked_by: label_errors.quality[places],
+        }
+    )

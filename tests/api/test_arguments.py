@@ -27,6 +27,7 @@ from bertviz_core.api.results.answers import (
     CanaryCheckResult,
     CanaryResult,
     DimensionsResult,
+    LabelErrorsResult,
     LateInteractionResult,
     NearestResult,
     PredictionResult,
@@ -109,6 +110,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     ThresholdsResult: lambda model: model.thresholds(
         [(TEXT, "c"), (TEXT, "d"), ("c", "d"), (TEXT, TEXT)], [0, 0, 1, 1], scored_by="cosine"
     ),
+    LabelErrorsResult: lambda model: model.label_errors([TEXT, "c", "d", "b c"], ["x", "y", "x", "y"]),
     VectorExplanationResult: lambda model: model.explain_vectors([TEXT, "c"], model.sentences([TEXT, "c"]).vectors),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),

@@ -69,6 +69,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Change a word": ["predictions_words_change"],
         "Train a probe": ["predictions_probe", "predictions_classes"],
         "Several texts": [],
+        "Label errors": ["predictions_label_errors"],
     },
     "causes": {
         "One head at a time": ["causes_effects"],

@@ -71,7 +71,9 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("training-cka", "training-entropy"), ("One river.", "Two rivers.", "A bank.", "My pet.")),
     "training-scores": ("I love my pet.", "LABEL_0", "The bank.", "LABEL_1", "My language.", "LABEL_1"),
-    "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
+    **dict.fromkeys(
+        ("probe", "label-errors"), ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks.")
+    ),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
 """Figure -> texts that it shows instead of the default text."""

@@ -293,6 +293,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         LABELLED,
         ("predictions", {**TYPED, "view": "Train a probe", "layer": "2", "pooling": "max", "seed": "5"}),
     ),
+    "label-errors --set 'suspects_by=noise rate' --set seed=5 --pooling max": (
+        LABELLED,
+        (
+            "predictions",
+            {**TYPED, "view": "Label errors", "suspects_by": "noise rate", "seed": "5", "pooling": "max"},
+        ),
+    ),
     "confusion": (
         WORDS,
         ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),

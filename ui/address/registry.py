@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import (
     calibration,
     followed,
+    label_errors,
     labelled_texts,
     masked_lm,
     predict,
@@ -45,6 +46,7 @@ from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
+from bertviz_core.questions.views.label_errors import SUSPECT
 from bertviz_core.questions.views.vectors import chunks as chunks_view
 from bertviz_core.questions.views.vectors import heads as heads_of_texts
 from bertviz_core.questions.views.vectors import prompts as prompt_views
@@ -237,6 +239,9 @@ ROWS: tuple[AddressName, ...] = (
     ),
     *_on("predictions", masked_lm.TERMS, predict.HEAD_OF, answered.MANY_OPENED),
     *_on("predictions", labelled_texts.TEXTS_FROM, labelled_texts.ANSWERED_BY, labelled_texts.LABELLED),
+    *_on(
+        "predictions", label_errors.PROBABILITIES_FROM, label_errors.SUSPECTS_BY, label_errors.SUSPECTS_ORDER, SUSPECT
+    ),
     *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
         "causes words journey",

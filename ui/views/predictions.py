@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,28 +17,34 @@ from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE, TEXTS_FILE
 from bertviz_core.predictions.probing import reading
-from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, TextPredictions
+from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, LabelledTexts, Probe, TextPredictions
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
 from bertviz_core.predictions.probing.table import mask_text
+from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
+from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
-from bertviz_core.questions.views import answered
+from bertviz_core.questions.views import answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
-from ui.session import TRAINED_PROBE, store, stored
-from ui.widgets.downloads import note_models, save_button
+from ui.engine import with_controls
+from ui.session import TRAINED_PROBE, settings, store, stored
+from ui.widgets.downloads import note_models, note_table, save_button
+from ui.widgets.figure_block import file_name
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
@@ -176,13 +183,15 @@ def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[questions.
     yield replace(figure, formats=dict.fromkeys(figure.spec.frame().columns[1:], "percent"))
 
 
-def labelled_texts() -> tuple[LabelledTexts | None, int]:
-    """Return the training texts of a probe, None before an upload, and the seed, behind a button that opens them."""
+def labelled_texts(check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
+    """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them."""
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
-        return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
+        if source == SOURCES[0]:
+            return _examples(), seed
+        return _typed(check) if source == SOURCES[1] else _from_file(check), seed
 
 
 def _examples() -> LabelledTexts:
@@ -194,27 +203,91 @@ def _examples() -> LabelledTexts:
     return examples
 
 
-def _typed() -> LabelledTexts:
+def _typed(check: reading.Check) -> LabelledTexts:
     if TYPED not in st.session_state:
         st.session_state[TYPED] = FIRST
     table = typed_lines("Label, tab, text", TYPED, "label<tab>text")
     st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
     if table is None:
         raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
-    return reading.typed_labels(table)
+    return reading.typed_labels(table, check)
 
 
-def _from_file() -> LabelledTexts | None:
+def _from_file(check: reading.Check) -> LabelledTexts | None:
+    most = reading.MAX_TEXTS if check is reading.checked else settings().max_sentences
     table = FILE.table(
         "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
-        f"most {reading.MAX_TEXTS:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
+        f"most {most:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
     )
     if table is None:
         return None
     first = reading.label_column(table)
     if first is None:
-        return reading.typed_labels(table)
-    return reading.column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
+        return reading.typed_labels(table, check)
+    column = column_select("Labels", LABEL, list(map(str, table.frame.columns)), first)
+    return reading.column_labels(table, column, check)
+
+
+MADE, SHOWN_AT_FIRST, TABLE_HEIGHT = "label_decisions", "label_decisions_shown", 330
+"""Session keys of the decisions of this session, and of those in the table when it was last opened."""
+DECISIONS = ("keep", "change", "drop")
+
+
+def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """Given against likely labels, the suspects with the reader's decisions, and one suspect."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        labelled, seed = labelled_texts(reading.checked_rows)
+    if labelled is None:
+        wait_for_file("Labelled texts")
+        st.stop()
+    listed = errors.label_options(labelled, {questions.SEED.key: str(seed)})
+    with row:
+        listed = with_controls((errors.PROBABILITIES_FROM, errors.SUSPECTS_BY, errors.SUSPECTS_ORDER), opened, listed)
+        with st.popover("Options"):
+            listed = with_controls((POOLING, STATE), opened, listed)
+    found = label_errors.found_errors(opened, ask, listed)
+    yield from label_errors.joint_parts(opened, found, listed)
+    if len(found.result.suspects):
+        _decisions(found.result, listed, opened.name)
+    yield from label_errors.suspect_parts(found.result, listed)
+
+
+def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
+    """The suspects with a decision on each, which is kept over other rankings and pages, and the file of them."""
+    frame = decision_table(result)
+    made: dict[tuple[str, int, str], str] = st.session_state.setdefault(MADE, {})
+    which = list(zip([result.source] * len(frame), frame["row"].tolist(), frame["text"].tolist(), strict=True))
+    key = f"label_decisions_{sha256(repr((name, listed.key())).encode(errors='replace')).hexdigest()[:16]}"
+    if key not in st.session_state:  # its data must not change while the table is open
+        st.session_state[SHOWN_AT_FIRST] = dict(made)
+    at_first = st.session_state[SHOWN_AT_FIRST]
+    frame["decision"] = [at_first.get(each, "") for each in which]
+    st.caption(
+        "Decide on each suspect in the column **decision**, and save the decisions as a file; your own file stays as "
+        "it is."
+    )
+    edited = st.data_editor(
+        frame,
+        key=key,
+        hide_index=True,
+        placeholder="",
+        alt="Labels that are likely wrong",
+        height="auto" if len(frame) < 9 else TABLE_HEIGHT,
+        disabled=[column for column in frame.columns if column != "decision"],
+        column_order=["decision", *(column for column in frame.columns if column != "decision")],
+        column_config={
+            "decision": st.column_config.SelectboxColumn(options=list(DECISIONS), width=110),
+            "text": st.column_config.TextColumn(width="large"),
+            **{column: st.column_config.NumberColumn(format="%.4f") for column in frame.columns[5:]},
+        },
+    )
+    edited["decision"] = edited["decision"].fillna("")
+    made.update(zip(which, edited["decision"].tolist(), strict=True))
+    note_table("Labels that are likely wrong", edited)
+    about = "The suspects with row, text, given and suggested label, and your decision on each."
+    file = f"{file_name('predictions_label_errors', f'decisions {name}')}.csv"
+    save_button("Save the decisions", lambda: csv_text(edited), file, "text/csv", "label_decisions_csv", about)
 
 
 def stand_in(heads: Heads) -> str:

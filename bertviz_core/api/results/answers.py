@@ -19,6 +19,7 @@ from bertviz_core.predictions.probing.results import (
     CalibratedLabel,
     Calibration,
     CalibrationScores,
+    LabelErrors,
     SlicedAnswers,
 )
 from bertviz_core.predictions.results import (
@@ -44,6 +45,7 @@ from bertviz_core.questions.tables.bits import BITS
 from bertviz_core.questions.tables.calibration import CALIBRATION
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.chunks import CHUNKS
+from bertviz_core.questions.tables.label_errors import LABEL_ERRORS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,
@@ -421,6 +423,26 @@ class ThresholdsResult(Result[PairThresholds]):
     def scores(self) -> Float[np.ndarray, " pairs"]:
         """Score of each pair."""
         return self.data.scores
+
+
+class LabelErrorsResult(Result[LabelErrors]):
+    """Texts whose labels are likely wrong, the least likely right first.
+
+    Table: one row per suspect: row, text, given and suggested label, an empty decision, and their probabilities.
+    """
+
+    figures = ("label-errors",)
+    _faces = LABEL_ERRORS
+
+    @property
+    def suspects(self) -> Int[np.ndarray, " suspects"]:
+        """Indices of the suspects among the checked texts; `result.data.rows` has their places in the list, from 1."""
+        return self.data.suspects
+
+    @property
+    def estimated(self) -> int:
+        """Estimated number of wrong labels."""
+        return self.data.estimated
 
 
 class BackgroundResult(Result[Background]):

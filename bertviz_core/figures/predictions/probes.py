@@ -16,8 +16,8 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.probing.results import GoldScores, ProbeScores
-from bertviz_core.predictions.tables import accuracy_table
+from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, ProbeScores
+from bertviz_core.predictions.tables import accuracy_table, joint_table
 from bertviz_core.text import counted, escape_controls
 
 HEIGHT = 400
@@ -116,3 +116,14 @@ def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
     right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.1%}"
     draw = partial(confusion_cells, gold_scores.classes, gold_scores.confusion, ("gold label", "answer"), title)
     return FigureSpec(title, f"{title}: {right}", draw, f"{title}: {right}")
+
+
+@figure("label-errors", "predictions_label_errors", table=joint_table)
+def label_errors_figure(label_errors: LabelErrors) -> FigureSpec:
+    """Given labels against the classes that texts confidently belong to (texts: 'LABEL<tab>TEXT' or none)."""
+    result = label_errors
+    title = f"Given and likely labels of {counted(len(result.texts), 'text')} — {result.model}"
+    about = f"{title}: {len(result.suspects):,} suspect, an estimated {result.estimated:,} wrong ({result.source})"
+    sides = ("given label", "likely label")
+    draw = partial(confusion_cells, result.classes, result.joint.counts, sides, title)
+    return FigureSpec(title, about, draw, about)

@@ -1,7 +1,7 @@
 """Read and check labelled texts: the example set, typed lines, or two columns of a table."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from csv import DictReader
 from dataclasses import replace
 from functools import cache
@@ -22,6 +22,8 @@ EXAMPLE_SET = "topics"
 MAX_TEXTS = 2_000
 """Maximum number of texts: their vectors of all layers of BERT-large take 200 MB, a fit some seconds per layer."""
 MAX_CLASSES = 100
+MOST_CHECKED = 10_000
+"""Maximum number of texts whose labels are checked; more are sampled."""
 LEAST_TEXTS = 2
 """Minimum number of texts per class: one for training and one for testing."""
 LABEL_COLUMNS = ("label", "labels", "class", "category", "gold", "target", "topic", "intent", "sentiment")
@@ -59,8 +61,8 @@ def config_classes(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, named.values())) if isinstance(named, Mapping) else ()
 
 
-def typed_labels(lines: SentenceTable) -> LabelledTexts:
-    """Parse lines of the form label, tab, text."""
+def typed_labels(lines: SentenceTable, check: "Check | None" = None) -> LabelledTexts:
+    """Parse lines of the form label, tab, text, which are for a probe unless another check is given."""
     pairs = []
     for number, line in zip(lines.rows.tolist(), lines.sentences, strict=True):
         label, tab, text = line.partition("\t")
@@ -70,7 +72,8 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
                 "tab, then the text."
             )
         pairs.append((label.strip(), text.strip()))
-    return checked(lines.name, [text for _, text in pairs], [label for label, _ in pairs], lines.notices)
+    labels, texts = [label for label, _ in pairs], [text for _, text in pairs]
+    return (check or checked)(lines.name, texts, labels, lines.notices, lines.rows.tolist())
 
 
 def optional_labels(lines: SentenceTable) -> LabelledTexts:
@@ -91,17 +94,18 @@ def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
         return labelled
     chosen = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
     texts, labels = ([each[place] for place in chosen] for each in (labelled.texts, labelled.labels))
-    return replace(labelled, texts=tuple(texts), labels=tuple(labels))
+    return replace(labelled, texts=tuple(texts), labels=tuple(labels), rows=())
 
 
-def column_labels(table: SentenceTable, column: str) -> LabelledTexts:
+def column_labels(table: SentenceTable, column: str, check: "Check | None" = None) -> LabelledTexts:
     """Label the texts of a table by another column; rows without a label are left out and counted."""
     labels = gold_column(table, column)
     chosen = [place for place, label in enumerate(labels) if label]
     notices = table.notices
     if missing := len(labels) - len(chosen):
         notices = (*notices, f"{counted(missing, 'row')} without a label left out.")
-    return checked(table.name, [table.sentences[at] for at in chosen], [labels[at] for at in chosen], notices)
+    texts, given = [table.sentences[at] for at in chosen], [labels[at] for at in chosen]
+    return (check or checked)(table.name, texts, given, notices, table.rows[chosen].tolist())
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
@@ -122,7 +126,14 @@ def label_column(table: SentenceTable) -> str | None:
     return next(iter([*usual, *repeated]), None)
 
 
-def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = ()) -> LabelledTexts:
+def checked(
+    name: str,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    notices: Sequence[str] = (),
+    rows: Sequence[int] = (),
+    most: int = MAX_TEXTS,
+) -> LabelledTexts:
     """Check that labelled texts are usable for a probe."""
     what, counts = quoted(name), Counter(labels)
     if not texts:
@@ -136,10 +147,8 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
             f"{what} has {len(counts):,} classes; at most {MAX_CLASSES} are possible. Is {quoted(labels[0], 60)} a "
             "label? Choose the column with the classes."
         )
-    if len(texts) > MAX_TEXTS:
-        raise TextError(
-            f"{what} has {len(texts):,} labelled texts; at most {MAX_TEXTS:,} are fitted. Give a part of it."
-        )
+    if len(texts) > most:
+        raise TextError(f"{what} has {len(texts):,} labelled texts; at most {most:,} are fitted. Give a part of it.")
     rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
     if rare:
         more = f" (and {len(rare) - 1:,} others)" if len(rare) > 1 else ""
@@ -147,4 +156,38 @@ def checked(name: str, texts: Sequence[str], labels: Sequence[str], notices: Seq
             f"The class {quoted(rare[0], 60)}{more} has a single text; a probe is fitted on some texts of a class and "
             "tried on others. Add a second one, or leave it out."
         )
-    return LabelledTexts(name, tuple(texts), tuple(labels), tuple(notices))
+    return LabelledTexts(name, tuple(texts), tuple(labels), tuple(notices), tuple(rows))
+
+
+Check = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[int]], LabelledTexts]
+"""From the name of a list, its texts, labels, notices and rows to the labelled texts."""
+
+
+def checked_rows(
+    name: str, texts: Sequence[str], labels: Sequence[str], notices: Sequence[str] = (), rows: Sequence[int] = ()
+) -> LabelledTexts:
+    """The texts whose labels can be checked, with their rows.
+
+    Rows without a text or a label and classes with a single text are left out, and a long list is sampled; notices say
+    so.
+    """
+    labels, rows, said = [label.strip() for label in labels], rows or range(1, len(texts) + 1), list(notices)
+    places = [at for at, label in enumerate(labels) if label and texts[at].strip()]
+    if missing := len(texts) - len(places):
+        said.append(f"{counted(missing, 'row')} without a text or a label left out.")
+    if (count := len(places)) > MOST_CHECKED:
+        places = sorted(np.random.default_rng(0).choice(places, MOST_CHECKED, replace=False).tolist())
+        said.append(f"The labels of {MOST_CHECKED:,} of {count:,} rows, drawn at random (seed 0), are checked.")
+    counts = Counter(labels[at] for at in places)
+    single = [label for label, count in counts.items() if count < LEAST_TEXTS]
+    if single and len(single) == len(counts):
+        raise TextError(
+            f"Every class of {quoted(name)} has a single text, such as {quoted(single[0], 60)}; a label is checked by "
+            "other texts of its class. Choose the column with the classes."
+        )
+    if single:
+        named = ", ".join(quoted(label, 40) for label in single[:3]) + (", ..." if single[3:] else "")
+        said.append(f"Left out because no other text has the same label: {counted(len(single), 'text')} ({named}).")
+        places = [at for at in places if counts[labels[at]] >= LEAST_TEXTS]
+    chosen, given = [texts[at] for at in places], [labels[at] for at in places]
+    return checked(name, chosen, given, said, [rows[at] for at in places], MOST_CHECKED)

@@ -23,6 +23,8 @@ class LabelledTexts:
     labels: tuple[str, ...]
     notices: tuple[str, ...] = ()
     """Omissions and changes, one sentence each."""
+    rows: tuple[int, ...] = ()
+    """Line or row of each text in its file, from 1; () if it is not known."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -157,6 +159,55 @@ class GoldScores(Noticed):
         """Mean F1 of the classes that occur among gold labels or answers."""
         present = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
         return float(self.f1[present].mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfidentJoint:
+    """Numbers of texts by their given label (row) and the class that they confidently belong to (column)."""
+
+    thresholds: Float[np.ndarray, " classes"]
+    """Mean probability of each class over the texts with its label; above 1 for a class without texts."""
+    counts: Int[np.ndarray, "classes classes"]
+    """Numbers of texts that reach a threshold; at least 1 on the diagonal."""
+    calibrated: Int[np.ndarray, "classes classes"]
+    """The counts scaled to all texts, so that each row has as many as its label, in whole numbers."""
+    counted_in: Int[np.ndarray, " texts"]
+    """Column of each text; -1 for a text that reaches no threshold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelErrors(OfModel):
+    """Texts whose labels are likely wrong, by confident learning (Northcutt et al. 2021)."""
+
+    source: str
+    """Name of the labelled texts."""
+    texts: tuple[str, ...]
+    rows: Int[np.ndarray, " texts"]
+    """Line or row of each text in its file, from 1."""
+    classes: tuple[str, ...]
+    gold: Int[np.ndarray, " texts"]
+    """Place of the given label of each text among the classes."""
+    probabilities_from: str
+    """"probe" for probes on sentence vectors that were fitted without the text, "head" for the model's own head."""
+    probabilities: Float[np.ndarray, "texts classes"]
+    joint: ConfidentJoint
+    found_by: str
+    ranked_by: str
+    quality: Float[np.ndarray, " texts"]
+    """How likely each label is right, by which suspects are ranked, 0 to 1."""
+    suspects: Int[np.ndarray, " suspects"]
+    """Indices of the texts whose label is likely wrong, the least likely right first."""
+    suggested: Int[np.ndarray, " suspects"]
+    """Place of the likely label of each suspect."""
+    neighbours: Int[np.ndarray, "suspects 2 nearest"]
+    """Indices of the nearest texts with the given and with the likely label; -1 if there are fewer."""
+    cosines: Float[np.ndarray, "suspects 2 nearest"]
+    """Cosines of their vectors; NaN if there are fewer."""
+
+    @property
+    def estimated(self) -> int:
+        """Estimated number of wrong labels: what the calibrated joint has outside its diagonal."""
+        return len(self.texts) - int(self.joint.calibrated.trace())
 
 
 @dataclass(frozen=True, slots=True)

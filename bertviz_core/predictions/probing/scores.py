@@ -123,7 +123,7 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
         words = f"{shortened(escape_controls(first), 40)} is {quoted(labels[places[first]], 40)}"
         notice = f"The gold labels are read as the classes' places: {words}."
         return [labels[places[label]] if label else "" for label in stripped], [notice]
-    by_name = _by_name(labels)
+    by_name = classes_by_name(labels)
     unknown = Counter(label for label in stripped if label and label.casefold() not in by_name)
     spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
     if not unknown:
@@ -137,7 +137,7 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
 
 def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
     """Gold label -> place of its class, if no gold label is the name of a class and each stands for one; else {}."""
-    by_name = _by_name(labels)
+    by_name = classes_by_name(labels)
     numbers = {_number(label): place for place, label in reversed([*enumerate(labels)])}
     places = {label: _place(label, len(labels), numbers) for each in gold if (label := each.strip())}
     known = {label: place for label, place in places.items() if place is not None and label.casefold() not in by_name}
@@ -146,13 +146,14 @@ def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
 
 def label_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
     """Gold label -> place of the class that it names or stands for, as `gold_scores` reads it; others are missing."""
-    stripped, by_name = [label for each in gold if (label := each.strip())], _by_name(labels)
+    stripped, by_name = [label for each in gold if (label := each.strip())], classes_by_name(labels)
     named = {label: by_name.get(label, by_name.get(label.casefold(), "")) for label in stripped}
     known = {label: labels.index(name) for label, name in named.items() if name}
     return known or class_places(stripped, labels)
 
 
-def _by_name(labels: Sequence[str]) -> dict[str, str]:
+def classes_by_name(labels: Sequence[str]) -> dict[str, str]:
+    """Name of a class, as it is and in lower case -> its spelling; the first of equal ones."""
     return {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
 
 
@@ -349,6 +350,24 @@ def fold_count(labelled: LabelledTexts) -> int:
     """Return the number of folds, so that each contains a text of every class."""
     counts = Counter(labelled.labels)
     return min(FOLDS, *(counts[label] for label in labelled.classes))
+
+
+def out_of_fold(
+    labelled: LabelledTexts,
+    vectors: Float[np.ndarray, "texts dimensions"],
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> tuple[Float[np.ndarray, "texts classes"], tuple[str, ...]]:
+    """Probabilities of each text by a probe that was fitted without it, and notices on the fits."""
+    places = {label: place for place, label in enumerate(labelled.classes)}
+    gold, count, unfinished = np.array([places[label] for label in labelled.labels]), fold_count(labelled), 0
+    probabilities = np.zeros((len(gold), len(places)))
+    for done, (fitted, tested) in enumerate(parts(gold, count, seed), start=1):
+        probe, ended = _fit(vectors[fitted], gold[fitted])
+        probabilities[tested] = probe.predict_proba(vectors[tested].astype(np.float64))
+        unfinished += not ended
+        progress(done, count)
+    return probabilities, _notices(count, unfinished)
 
 
 def parts(gold: np.ndarray, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -95,6 +95,11 @@ PRINTED: Mapping[str, str] = {
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
     ),
+    "label-errors": (
+        "print(result.suspects, result.suggested)   # indices of the texts, places of the classes\n"
+        "print(result.joint.counts, result.estimated)\n"
+        "print(result.neighbours, result.cosines)"
+    ),
     "late-chunks": (
         "print(result.chunks.alone, result.chunks.late)   # (chunks, dimensions)\n"
         "print(result.cosines, result.alone_scores, result.late_scores)"

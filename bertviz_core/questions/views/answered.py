@@ -162,7 +162,7 @@ def open_text(text: str, pair: str, words: str, key: str, links: Sequence[Link])
     if len(text) + len(pair) > LONGEST_LINKED:
         long = f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there."
         yield Text(long, "caption")
-    else:
+    elif links:
         yield Links(key, "Open this text in another view", links)
 
 

@@ -59,6 +59,8 @@ ROUNDED = "itself, rounded to float8_e4m3fn"
 TYPED = ("a\ta river", "b\ta bank", "a\ttwo rivers", "b\ttwo banks")
 LISTED = (TEXT, SECOND, "the river")
 GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", "a river", "the river", "5.0")
+ROWS = ("a river", "a", "1", "a bank", "b", "2", "two rivers", "a", "4", "two banks", "b", "5", "the river", "b", "7")
+ROWS_SET = {"labelled_set": "t.csv"}
 OF_COSINE = Case(pair=SECOND, values={"target": "cosine"})
 CASES: Mapping[str, Case] = {
     "accuracy": Case("classes", LABELLED, values={"count": "1", "removed_for": "nothing"}),
@@ -114,6 +116,8 @@ CASES: Mapping[str, Case] = {
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Case(texts=TYPED, values={"seed": "5"}),
     "heads": Case(texts=()),
+    "label-errors": Case(texts=ROWS, values={**ROWS_SET, "suspects_by": "noise rate", "seed": "3"}),
+    "label-probabilities": Case(texts=ROWS, values={**ROWS_SET, "pooling": "max"}),
     "late-interaction": Case(values={"query_sentence": "a pet"}),
     "layer-similarity": Case(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
     "number-formats": Case("classes", LISTED, values={"formats": "nf4,int8", "rounded_by": "component"}),

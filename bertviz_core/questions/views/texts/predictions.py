@@ -124,6 +124,17 @@ SEVERAL_TEXTS = (
     "`2 hits / (times it is gold + times it is answered)`, macro-F1 the mean over the classes that occur. A label is "
     "compared without regard to capitals; one that is no class of the head counts as a mistake."
 )
+LABEL_ERRORS = (
+    "Confident learning (Northcutt et al. 2021): a class's threshold is the mean probability of this class over the "
+    "texts that have its label. A text is counted in the class whose threshold its probability reaches, in the most "
+    "probable class if it reaches several; a text that is counted in another class than its label is suspect, unless "
+    "its label is the most probable class after all. *noise rate* takes as many texts as the counts, scaled to all "
+    "texts, estimate for each two classes, those with the largest difference of probabilities; *both* only those of "
+    "them with the least probabilities of their label. Self-confidence is `p(given)`, the normalized margin "
+    "`(p(given) − max p(other) + 1) / 2`. The probabilities are those of probes (logistic regression on sentence "
+    "vectors) that were fitted on the other parts of the texts, or of the model's own head. Nothing is changed: a "
+    "suspect may be right, and a wrong label may be none."
+)
 NO_GOLD = (
     "Without gold labels there is nothing to be compared: type a label and a tab in front of each text, or choose the "
     "column of a file that holds the labels, for accuracy, macro-F1 and a confusion matrix."

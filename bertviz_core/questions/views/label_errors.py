@@ -1,0 +1,82 @@
+"""What the view Label errors shows: given against likely labels, the suspects, and one of them with its neighbours."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from bertviz_core.figures.predictions.probes import label_errors_figure
+from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.predictions.probing.label_errors import head_places
+from bertviz_core.predictions.probing.reading import config_classes
+from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.predictions.label_errors import (
+    HEAD,
+    label_errors,
+    label_probabilities,
+    offered_sources,
+    probability_options,
+)
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.report.library_lines import explained
+from bertviz_core.questions.tables.label_errors import estimate_words, nearest_rows
+from bertviz_core.questions.view import Ask, Figure, Link, Notices, Part, Section, Table, Text
+from bertviz_core.questions.views.answered import open_text
+from bertviz_core.questions.views.texts.predictions import LABEL_ERRORS
+from bertviz_core.text import decimals, escape_markdown
+
+TITLE = "Label errors"
+SUSPECT = Param("suspect_opened", "position", "the open suspect of the list, from 1", label="Open suspect")
+NONE_SUSPECT = "No label is suspect: where another class is more probable, it does not reach its threshold."
+
+
+def found_errors(opened: Opened, ask: Ask, options: Options) -> Answer[LabelErrors]:
+    """The suspects; the model runs once for all choices of how they are found and ranked."""
+    ask(label_probabilities, probability_options(options))
+    return ask(label_errors, options)
+
+
+def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -> Iterator[Part]:
+    """How many labels are wrong, and the given against the likely labels."""
+    result = answer.result
+    yield Figure.of(
+        label_errors_figure,
+        answer,
+        f"label errors {result.source} {opened.name}",
+        **explained(LABEL_ERRORS, label_errors, opened, options),
+        below=[Text(escape_markdown(estimate_words(result))), Notices(answer.notices, "caption")],
+    )
+    if not len(result.suspects):
+        yield Text(NONE_SUSPECT, "caption")
+
+
+def suspect_parts(result: LabelErrors, listed: Options) -> Iterator[Part]:
+    """One suspect, which is chosen by its place in the list."""
+    if count := len(result.suspects):
+        yield Section((replace(SUSPECT, bounds=lambda *_: (1, count, 1)),), partial(_suspect, result, listed))
+
+
+def _suspect(result: LabelErrors, listed: Options, opened: Opened, _: Any, options: Options) -> Iterator[Part]:
+    """A suspect with its probabilities, its nearest texts of either label, and links where the model has the class."""
+    at = int(options.get(SUSPECT.key)) - 1
+    place, suggested = int(result.suspects[at]), int(result.suggested[at])
+    text, (given, likely) = result.texts[place], (result.classes[each] for each in (result.gold[place], suggested))
+    words = ", ".join(
+        f"{what} **{escape_markdown(label)}** ({decimals(result.probabilities[place, column], 3)})"
+        for what, label, column in (("given", given, result.gold[place]), ("suggested", likely, suggested))
+    )
+    links = []
+    if HEAD in offered_sources(opened, listed):
+        classes = config_classes(opened.source.config)
+        own = classes[int(head_places(LabelledTexts("", (text,), (likely,)), classes, opened.name)[0])]
+        read = {"model": opened.name, "text": text}
+        links = [
+            Link.to(
+                "Words that speak for the suggested label", "words", {**read, "target": "class", "target_class": own}
+            ),
+            Link.to("Open in Classes", "predictions", {**read, "view": "Classes"}),
+        ]
+    yield from open_text(text, "", f"row {result.rows[place]:,}: {words}", "predictions_label_errors_open", links)
+    yield Table(pd.DataFrame(nearest_rows(result, at)), "The nearest texts with the given and the suggested label")

@@ -1,0 +1,87 @@
+"""The view Label errors: the numbers of the library, the links of a model with the classes, one sentence for bad lists.
+
+Covers `bertviz_core/questions/views/label_errors.py`, `ui/views/predictions.py`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core import open_model
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.pages.opened import opened, visible_text
+from tests.pages.snippets import chart, printed
+
+CLASSES = {0: "neutral", 1: "good", 2: "bad"}
+WORDS = ("I love my pet", "the river bank", "python", "my pets", "two rivers", "coding in python", "One bank.")
+TEXTS = [f"{word} {place}" for place in range(3) for word in WORDS]
+LABELS = [("good", "bad")[(place % len(WORDS) > 3) != (place in (2, 12))] for place in range(len(TEXTS))]
+"""By the word but for two."""
+LINES = "\n".join(f"{label}\t{text}" for label, text in zip(LABELS, TEXTS, strict=True))
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+
+def page(models_dir: Path, **query: str) -> AppTest:
+    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3, id2label=CLASSES)
+    typed = {"labelled": "typed", "labelled_texts": LINES, **query}
+    at = opened("predictions", model="classes", view="Label errors", **typed)
+    assert not at.exception
+    return at
+
+
+def links(at: AppTest) -> list[str]:
+    """What the links of the open suspect hold."""
+    found = [
+        each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-predictions_label_errors_open")
+    ]
+    return [each.json for each in found]
+
+
+@pytest.mark.parametrize("source", ["probe", "head"])
+def test_the_view_shows_the_numbers_of_the_library(models_dir: Path, source: str) -> None:
+    at = page(
+        models_dir, probabilities_from=source, suspects_by="noise rate", predictions_label_errors_explained="true"
+    )
+    assert not at.error
+    result = open_model(models_dir / "classes").label_errors(
+        TEXTS, LABELS, probabilities_from=source, suspects_by="noise rate"
+    )
+    suspects, data = result.to_pandas(), result.data
+    assert len(suspects)
+    (cells,) = [trace for trace in chart(at, "predictions_label_errors") if trace["type"] == "heatmap"]
+    np.testing.assert_array_equal(np.array(cells["z"]).reshape(data.joint.counts.shape), data.joint.counts)
+    (edited,) = [each.value for each in at.dataframe if "decision" in each.value] or [None]
+    if edited is not None:
+        assert edited["text"].tolist() == suspects["text"].tolist()
+    words = " ".join(visible_text(each.value) for each in at.markdown)
+    assert f"{len(suspects)} of 21 labels of 'The list' are suspect; an estimated {result.estimated} (" in words
+    assert f"row {suspects['row'][0]}: given **{suspects['given'][0]}**" in words
+    neighbours = next(each.value for each in at.dataframe if list(each.value)[:2] == ["label", "cosine"])
+    near = data.neighbours[0][data.neighbours[0] >= 0]
+    assert neighbours["text"].tolist() == [TEXTS[place] for place in near]
+    assert any("target_class" in each for each in links(at))
+    values = printed(at.code[-1].value)
+    np.testing.assert_array_equal(values[0], data.suspects)
+
+
+def test_a_model_without_the_classes_has_no_link_and_no_choice_of_probabilities(models_dir: Path) -> None:
+    at = page(models_dir, labelled_texts=LINES.replace("bad", "awful"))
+    assert not at.error
+    assert links(at) == []
+    assert not [each for each in at.button_group if each.label == "Probabilities of"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("a\tone\na\ttwo", "has one class, 'a'"),
+        ("a\tone\nb\ttwo", "has a single text, such as 'a'"),
+        ("a\tone\ntwo", "is no label and text"),
+    ],
+)
+def test_a_list_that_cannot_be_checked_is_one_sentence(models_dir: Path, lines: str, message: str) -> None:
+    at = page(models_dir, labelled_texts=lines)
+    assert message in " ".join(visible_text(each.value) for each in at.error)
