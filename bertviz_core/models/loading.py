@@ -211,9 +211,9 @@ def unread_sizes(config: "transformers.PreTrainedConfig") -> str:
     }
     if not unread:
         return ""
-    found = ", ".join(f"{name} = {entries[name]:,}" for name in unread)
+    sizes = ", ".join(f"{name} = {entries[name]:,}" for name in unread)
     return (
-        f"Its config.json has sizes under the names of its author's code ({found}), which {type(config).__name__} of "
+        f"Its config.json has sizes under the names of its author's code ({sizes}), which {type(config).__name__} of "
         f"transformers does not read; write them as {', '.join(unread.values())}."
     )
 

@@ -98,10 +98,10 @@ def _weights_config(name: str, folder: Path) -> dict[str, Any]:
     table = next((each for each in tensors if each.name == WEIGHT_TABLE), None)
     of_words = isinstance(path, str) and path.endswith(".json")
     if of_words or table is None or not _is_list(table):
-        found = f"its weights in {quoted(str(path), 40)}" if of_words else f"shape {table.shape}" if table else "none"
+        stored = f"its weights in {quoted(str(path), 40)}" if of_words else f"shape {table.shape}" if table else "none"
         raise CheckpointError(
             f"{quoted(name)} gives each token one weight, which {SINGLE_FILE} should hold as a list {WEIGHT_TABLE}, "
-            f"and has {found}; save it again where you trust it, with SparseEncoder(FOLDER).save_pretrained(FOLDER)."
+            f"and has {stored}; save it again where you trust it, with SparseEncoder(FOLDER).save_pretrained(FOLDER)."
         )
     sizes = {"vocab_size": table.shape[0], "hidden_size": 1, "table_rows": table.shape[0]}
     return {"model_type": STATIC_TYPE, "architectures": ["StaticModel"], **sizes, "one_weight": True}

@@ -51,15 +51,15 @@ def joint_table(label_errors: LabelErrors) -> pd.DataFrame:
 def decision_table(label_errors: LabelErrors) -> pd.DataFrame:
     """The suspects with their given and suggested label, for a reader who decides to keep, change or drop each."""
     places, suggested = label_errors.suspects, label_errors.suggested
-    given, names = label_errors.gold[places], np.array(label_errors.classes, dtype=object)
+    gold, names = label_errors.gold[places], np.array(label_errors.classes, dtype=object)
     return pd.DataFrame(
         {
             "row": label_errors.rows[places],
             "text": [label_errors.texts[place] for place in places.tolist()],
-            "given": names[given],
+            "given": names[gold],
             "suggested": names[suggested],
             "decision": [""] * len(places),
-            "p(given)": label_errors.probabilities[places, given],
+            "p(given)": label_errors.probabilities[places, gold],
             "p(suggested)": label_errors.probabilities[places, suggested],
             label_errors.ranked_by: label_errors.quality[places],
         }

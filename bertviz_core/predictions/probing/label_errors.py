@@ -59,12 +59,12 @@ def quality(
 ) -> Float[np.ndarray, " texts"]:
     """How likely each label is right, 0 to 1: p(given), or (p(given) - the largest of the others + 1) / 2."""
     rows = np.arange(len(gold))
-    given: np.ndarray = probabilities[rows, gold]
+    confidence: np.ndarray = probabilities[rows, gold]
     if ranked_by == SELF_CONFIDENCE:
-        return given
+        return confidence
     others = probabilities.copy()
     others[rows, gold] = -np.inf
-    margin: np.ndarray = (given - others.max(axis=1) + 1) / 2
+    margin: np.ndarray = (confidence - others.max(axis=1) + 1) / 2
     return margin
 
 
@@ -80,40 +80,40 @@ def suspects(
     A text whose given label is the most probable class is none of them.
     """
     if found_by == CONFIDENT:
-        found = (joint.counted_in >= 0) & (joint.counted_in != gold)
+        suspect = (joint.counted_in >= 0) & (joint.counted_in != gold)
     else:
-        found = _by_noise_rate(probabilities, gold, joint.calibrated)
+        suspect = _by_noise_rate(probabilities, gold, joint.calibrated)
         if found_by == BOTH:
-            found &= _by_class(probabilities, gold, joint.calibrated)
+            suspect &= _by_class(probabilities, gold, joint.calibrated)
     favoured = probabilities.copy()
     favoured[np.arange(len(gold)), gold] += ROUNDING
-    places = np.flatnonzero(found & (favoured.argmax(axis=1) != gold))
+    places = np.flatnonzero(suspect & (favoured.argmax(axis=1) != gold))
     order: np.ndarray = places[np.argsort(quality(probabilities, gold, ranked_by)[places], kind="stable")]
     return order
 
 
 def _by_noise_rate(probabilities: np.ndarray, gold: np.ndarray, calibrated: np.ndarray) -> Bool[np.ndarray, " texts"]:
     """Of each given label and other class as many texts as the joint has, those with the largest difference of p."""
-    found = np.zeros(len(gold), dtype=bool)
+    suspect = np.zeros(len(gold), dtype=bool)
     counts = _with_one_kept(calibrated)
-    for given, other in zip(*np.nonzero(counts), strict=True):
-        places = np.flatnonzero(gold == given)
-        if given != other and len(places) > 1:
-            difference = probabilities[places, other] - probabilities[places, given]
-            found[places[np.argsort(-difference, kind="stable")[: counts[given, other]]]] = True
-    return found
+    for label, other in zip(*np.nonzero(counts), strict=True):
+        places = np.flatnonzero(gold == label)
+        if label != other and len(places) > 1:
+            difference = probabilities[places, other] - probabilities[places, label]
+            suspect[places[np.argsort(-difference, kind="stable")[: counts[label, other]]]] = True
+    return suspect
 
 
 def _by_class(probabilities: np.ndarray, gold: np.ndarray, calibrated: np.ndarray) -> Bool[np.ndarray, " texts"]:
     """Of each given label as many texts as the joint has in other classes, those with the least p(given)."""
-    found = np.zeros(len(gold), dtype=bool)
+    suspect = np.zeros(len(gold), dtype=bool)
     counts = _with_one_kept(calibrated)
-    for given in np.unique(gold):
-        places = np.flatnonzero(gold == given)
-        wrong = len(places) - counts[given, given]
+    for label in np.unique(gold):
+        places = np.flatnonzero(gold == label)
+        wrong = len(places) - counts[label, label]
         if len(places) > 1 and wrong > 0:
-            found[places[np.argsort(probabilities[places, given], kind="stable")[:wrong]]] = True
-    return found
+            suspect[places[np.argsort(probabilities[places, label], kind="stable")[:wrong]]] = True
+    return suspect
 
 
 def _with_one_kept(calibrated: Int[np.ndarray, "classes classes"]) -> Int[np.ndarray, "classes classes"]:
@@ -121,9 +121,9 @@ def _with_one_kept(calibrated: Int[np.ndarray, "classes classes"]) -> Int[np.nda
     diagonal = np.maximum(calibrated.diagonal(), 1)
     added = diagonal - calibrated.diagonal()
     cells = np.maximum(np.count_nonzero(calibrated, axis=1) - 1.0, 1.0)
-    kept = np.maximum(calibrated - (added / cells)[:, None], 0)
-    np.fill_diagonal(kept, diagonal)
-    whole: np.ndarray = kept.astype(np.int64)
+    lowered = np.maximum(calibrated - (added / cells)[:, None], 0)
+    np.fill_diagonal(lowered, diagonal)
+    whole: np.ndarray = lowered.astype(np.int64)
     return whole
 
 

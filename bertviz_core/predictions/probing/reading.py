@@ -104,8 +104,8 @@ def column_labels(table: SentenceTable, column: str, check: "Check | None" = Non
     notices = table.notices
     if missing := len(labels) - len(chosen):
         notices = (*notices, f"{counted(missing, 'row')} without a label left out.")
-    texts, given = [table.sentences[at] for at in chosen], [labels[at] for at in chosen]
-    return (check or checked)(table.name, texts, given, notices, table.rows[chosen].tolist())
+    texts, gold = [table.sentences[at] for at in chosen], [labels[at] for at in chosen]
+    return (check or checked)(table.name, texts, gold, notices, table.rows[chosen].tolist())
 
 
 def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
@@ -171,13 +171,13 @@ def checked_rows(
     Rows without a text or a label and classes with a single text are left out, and a long list is sampled; notices say
     so.
     """
-    labels, rows, said = [label.strip() for label in labels], rows or range(1, len(texts) + 1), list(notices)
+    labels, rows, remarks = [label.strip() for label in labels], rows or range(1, len(texts) + 1), list(notices)
     places = [at for at, label in enumerate(labels) if label and texts[at].strip()]
     if missing := len(texts) - len(places):
-        said.append(f"{counted(missing, 'row')} without a text or a label left out.")
+        remarks.append(f"{counted(missing, 'row')} without a text or a label left out.")
     if (count := len(places)) > MOST_CHECKED:
         places = sorted(np.random.default_rng(0).choice(places, MOST_CHECKED, replace=False).tolist())
-        said.append(f"The labels of {MOST_CHECKED:,} of {count:,} rows, drawn at random (seed 0), are checked.")
+        remarks.append(f"The labels of {MOST_CHECKED:,} of {count:,} rows, drawn at random (seed 0), are checked.")
     counts = Counter(labels[at] for at in places)
     single = [label for label, count in counts.items() if count < LEAST_TEXTS]
     if single and len(single) == len(counts):
@@ -187,7 +187,7 @@ def checked_rows(
         )
     if single:
         named = ", ".join(quoted(label, 40) for label in single[:3]) + (", ..." if single[3:] else "")
-        said.append(f"Left out because no other text has the same label: {counted(len(single), 'text')} ({named}).")
+        remarks.append(f"Left out because no other text has the same label: {counted(len(single), 'text')} ({named}).")
         places = [at for at in places if counts[labels[at]] >= LEAST_TEXTS]
-    chosen, given = [texts[at] for at in places], [labels[at] for at in places]
-    return checked(name, chosen, given, said, [rows[at] for at in places], MOST_CHECKED)
+    chosen, gold = [texts[at] for at in places], [labels[at] for at in places]
+    return checked(name, chosen, gold, remarks, [rows[at] for at in places], MOST_CHECKED)

@@ -186,8 +186,8 @@ def ranked_prompts(opened: Opened, options: Options, job: Job[PromptRanking]) ->
     rows, pair = _judged(options), chosen_pair(opened, options)
     arrangements = search_arrangements(pair)
     prompts, steps = dict.fromkeys(each.query for each in arrangements), _steps(rows, arrangements)
-    asked = _Vectors(query_model(opened), options, job, steps)
-    queries = {prompt: asked.of(prompt, rows.queries) for prompt in prompts}
+    of_queries = _Vectors(query_model(opened), options, job, steps)
+    queries = {prompt: of_queries.of(prompt, rows.queries) for prompt in prompts}
     made = _Vectors(opened, options, job, steps, len(rows.queries) * len(prompts))
     documents = {
         prompt: made.of(prompt, rows.documents) for prompt in dict.fromkeys(each.document for each in arrangements)
@@ -197,7 +197,7 @@ def ranked_prompts(opened: Opened, options: Options, job: Job[PromptRanking]) ->
     few = len(rows.queries) < FEW_QUERIES
     notices = [*pair_notices(opened, pair), *rows.notices]
     notices += [f"{len(rows.queries)} queries are few: small differences may be chance."] if few else []
-    result = replace(result, notices=tuple(dict.fromkeys((*notices, *asked.notices, *made.notices))))
+    result = replace(result, notices=tuple(dict.fromkeys((*notices, *of_queries.notices, *made.notices))))
     texts = (*rows.queries, *rows.documents)
     return replace(answered(opened, result, result.notices, prompt_ranking=result), texts=texts)
 

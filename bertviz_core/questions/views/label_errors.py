@@ -62,10 +62,10 @@ def _suspect(result: LabelErrors, listed: Options, opened: Opened, _: Any, optio
     """A suspect with its probabilities, its nearest texts of either label, and links where the model has the class."""
     at = int(options.get(SUSPECT.key)) - 1
     place, suggested = int(result.suspects[at]), int(result.suggested[at])
-    text, (given, likely) = result.texts[place], (result.classes[each] for each in (result.gold[place], suggested))
+    text, (own, likely) = result.texts[place], (result.classes[each] for each in (result.gold[place], suggested))
     words = ", ".join(
         f"{what} **{escape_markdown(label)}** ({decimals(result.probabilities[place, column], 3)})"
-        for what, label, column in (("given", given, result.gold[place]), ("suggested", likely, suggested))
+        for what, label, column in (("given", own, result.gold[place]), ("suggested", likely, suggested))
     )
     links = []
     if HEAD in offered_sources(opened, listed):

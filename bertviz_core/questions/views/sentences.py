@@ -115,14 +115,7 @@ from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.questions.views.texts.sentences import neighbour_parts
 from bertviz_core.questions.views.vectors import background as scaling
 from bertviz_core.questions.views.vectors import chunks as long
-from bertviz_core.questions.views.vectors.heads import (
-    RANKED_TEXT,
-    THREE_HEADS,
-    has_heads,
-    heads_view,
-    query_terms_parts,
-    shared_terms_parts,
-)
+from bertviz_core.questions.views.vectors import heads
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
@@ -347,7 +340,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     places = [int(options.get(each.key)) for each in (FIRST_SENTENCE, SECOND_SENTENCE)]
     both = tuple(options.texts[place] for place in places)
     if sentence_plan(opened, options).pooling in SPARSE_POOLINGS:
-        yield from shared_terms_parts(opened, ask, both)
+        yield from heads.shared_terms_parts(opened, ask, both)
         return
     plain, cells = vector_options(opened, replace(options, texts=both)), {CELLS.key: options.choice(CELLS)}
     answer = ask(token_pairs, replace(plain, values={**plain.values, **cells}))
@@ -404,7 +397,7 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         **code,
     )
     if plan.pooling in SPARSE_POOLINGS:
-        yield from query_terms_parts(opened, ask, options)
+        yield from heads.query_terms_parts(opened, ask, options)
     if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
         yield scaling.ranked_neighbours(answer.result, scale)
 
@@ -445,13 +438,13 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         **explained(how.format(beside=texts.RANKED_BESIDE), ranked, opened, options),
     )
     height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    yield Table(frame, "The texts by descending score", height, key="ranking_table", opens=RANKED_TEXT.key)
-    yield Section((RANKED_TEXT,), partial(_ranked_text, ranking))
+    yield Table(frame, "The texts by descending score", height, key="ranking_table", opens=heads.RANKED_TEXT.key)
+    yield Section((heads.RANKED_TEXT,), partial(_ranked_text, ranking))
 
 
 def _ranked_text(ranking: Ranking, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """One text with its numbers, and links to views of it with the query."""
-    place = int(options.get(RANKED_TEXT.key)) - 1
+    place = int(options.get(heads.RANKED_TEXT.key)) - 1
     index = int(ranking.order[place])
     text, query = ranking.texts[index], ranking.query
     score, cosine = float(ranking.scores[index]), float(ranking.cosines[index])
@@ -594,11 +587,11 @@ VIEWS = (
     View(THRESHOLD, CONTROLS, None, FOLDED),
     View("Rank", (QUERY, RANKED_BY, LABEL, BESIDE), rank_view),
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
-    View(THREE_HEADS, (QUERY, WEIGHTS), heads_view),
+    View(heads.THREE_HEADS, (QUERY, WEIGHTS), heads.heads_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
 )
 
 
 def offered(opened: Opened) -> list[View]:
     """The views of a model: its three heads are shown where its folder has them."""
-    return [view for view in VIEWS if view.title != THREE_HEADS or has_heads(opened)]
+    return [view for view in VIEWS if view.title != heads.THREE_HEADS or heads.has_heads(opened)]

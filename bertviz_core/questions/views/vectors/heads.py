@@ -125,12 +125,12 @@ def query_terms_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Pa
     answer = ask(query_terms, options)
     ledger, weights, nearest = answer.result, answer.drawn["term_weights"], answer.drawn["second_weights"]
     of_text = dict(zip(nearest.ids.tolist(), nearest.weights.tolist(), strict=True))
-    found = [of_text.get(word, 0.0) for word in weights.ids.tolist()]
+    in_nearest = [of_text.get(word, 0.0) for word in weights.ids.tolist()]
     columns = {
         "word": opened.tokenizer.spelled(weights.ids.tolist()),
         "weight in the query": weights.weights,
-        "in the nearest": found,
-        "product": weights.weights * np.array(found, np.float32),
+        "in the nearest": in_nearest,
+        "product": weights.weights * np.array(in_nearest, np.float32),
     }
     count = f"{counted(len(ledger.ids), 'word')} that both have"
     yield Text(
