@@ -41,7 +41,10 @@ BINS_COUNT = Param(
     label="Bins",
     bounds=lambda *_: (LEAST_BINS, MOST_BINS, BINS),
 )
-BINNED = choice("binned_by", BINNED_BY, "whether the bins have equal widths, or about as many texts each", "Bins of")
+BINNED = replace(
+    choice("binned_by", BINNED_BY, "whether the bins have equal widths, or about as many texts each", "Bins of"),
+    control="few",
+)
 
 
 def _task(opened: Opened, options: Options) -> str:
@@ -60,7 +63,7 @@ def _labels(opened: Opened, options: Options) -> Sequence[str]:
 
 
 LABEL = Param("calibrated_label", "text", "the label of a multi-label head that is drawn", (), "Label", _labels)
-SHOWN = (LABEL, replace(BINNED, control="few"), BINS_COUNT)
+SHOWN = (LABEL, BINNED, BINS_COUNT)
 """Parameters of the figures, as a page has them."""
 
 
