@@ -47,7 +47,7 @@ def test_a_parameter_of_a_question_is_the_row_of_its_page() -> None:
     rows = {(page, row.param.key): row.param for row in ROWS for page in row.pages or PAGES}
     alone = set(COMMANDS_ALONE)
     for page, param in sorted(asked_on(), key=lambda each: (each[0], each[1].key)):
-        if (page, param.key) in alone:
+        if (page, param.key) in COMMANDS_ALONE:
             alone.discard((page, param.key))
             continue
         assert rows.get((page, param.key)) is param, (page, param.key)
