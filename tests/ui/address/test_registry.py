@@ -20,6 +20,7 @@ COMMANDS_ALONE = {
     ("checkpoint", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
     ("predictions", "paired"): "the page reads second texts from a column of the file",
     ("predictions", "pooling"): "a probe takes the mean by default, label errors what the checkpoint says",
+    ("predictions", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
     ("predictions", "labelled_set"): "the page names the list or file that it reads",
     ("predictions", "view"): "the page has a view of its own for words, surprise and lens",
     ("checkpoint", "slices"): "the page chooses among length, a word and the columns of the file",
