@@ -269,7 +269,7 @@ def test_a_model_with_its_encoder_inside_is_offered_and_opened_below_the_models_
     ("first", "words"),
     [
         ("StaticEmbedding", "a static model without model.safetensors"),
-        ("SparseStaticEmbedding", "one weight for each token"),
+        ("SparseStaticEmbedding", "gives each token one weight, which model.safetensors should hold"),
         ("WordEmbeddings", "word vectors"),
         ("BoW", "count of words"),
         ("CLIPModel", "images"),
