@@ -73,7 +73,8 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     )
     assert named == theirs  # its files have its name, too
     assert at.session_state["model"] == DEFAULT_MODEL
-    assert views(at) == ["Classes", "Change a word", "Train a probe", "Several texts"]
+    titles = ["Classes", "Change a word", "Calibration", "Train a probe", "Several texts", "Label errors"]
+    assert views(at) == titles
     several = opened("predictions", view="Several texts")
     assert f"{CLASSIFIER} answers instead" in page_text(several).replace("**", "")
     np.testing.assert_array_equal(
