@@ -55,7 +55,14 @@ def test_classes_are_those_of_transformers(name: str, heads: Path) -> None:
         close(shown, sorted(expected, reverse=True)[:30])
 
     at = check_view("predictions", name, {"predictions_classes": check})
-    assert views(at) == ["Classes", "Change a word", "Train a probe", "Several texts"]
+    assert views(at) == [
+        "Classes",
+        "Change a word",
+        "Calibration",
+        "Train a probe",
+        "Several texts",
+        "Label errors",
+    ]
     words = page_text(at)
     assert ("no probability" in words) == (name == "number")
     assert ("Several classes may be likely at once" in words) == (name == "topics")
