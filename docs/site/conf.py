@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))  # Sphinx reads this file from wherever it was sta
 
 from bertviz_core.figures.base.style import LIGHT  # noqa: E402
 from docs.site import documents  # noqa: E402
-from ui.server.start import mark  # noqa: E402
+from ui.components.frame import mark  # noqa: E402
 
 DRAWN = TemporaryDirectory()
 """Folder of the logo, which the dashboard draws."""

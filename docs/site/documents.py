@@ -25,7 +25,17 @@ from docs.site import gallery
 ROOT = Path(__file__).parents[2]
 START = "README"
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
-    "Dashboard": ("pages", "journey", "lessons", "corpus", "corpus-at-scale", "models", "families", "glossary"),
+    "Dashboard": (
+        "pages",
+        "journey",
+        "lessons",
+        "corpus",
+        "corpus-at-scale",
+        "models",
+        "families",
+        "verified-models",
+        "glossary",
+    ),
     "Library": ("library", "figures", "reference", "reference-data", "command-line", "canary"),
     "Hosting": ("deployment", "configuration", "benchmarks"),
     "Contributing": ("/CONTRIBUTING", "where-things-are", "adding-a-page", "adding-a-family", "/CHANGELOG"),
