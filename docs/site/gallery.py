@@ -120,9 +120,8 @@ EXAMPLES: Mapping[str, Example] = {
     "late-interaction": replace(LISTED, texts=SENTENCES[1:2]).of(query_sentence="Where is the pet?"),
     **dict.fromkeys(("sentences-compared", "pair-cosines"), replace(LISTED, values=OTHER)),
     "prompt-ranks": replace(LISTED, texts=SEARCH),
-    **dict.fromkeys(
-        ("late-chunks", "position-shares"), replace(LISTED, texts=(" ".join(SENTENCES),)).of(chunk_tokens="8")
-    ),
+    "late-chunks": replace(LISTED, texts=(" ".join(SENTENCES),)).of(chunk_tokens="8"),
+    "position-shares": replace(LISTED, texts=(" ".join(SENTENCES),)),
     "gold-cosines": replace(
         LISTED, texts=(*SENTENCES[:2], "4.5", *SENTENCES[1:3], "0.5", *SENTENCES[2:], "2.0"), values=OTHER
     ),

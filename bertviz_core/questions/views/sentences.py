@@ -594,4 +594,6 @@ VIEWS = (
 
 def offered(opened: Opened) -> list[View]:
     """The views of a model: its three heads are shown where its folder has them."""
-    return [view for view in VIEWS if view.title != heads.THREE_HEADS or heads.has_heads(opened)]
+    folder = opened.source.folder
+    has_heads = folder is not None and any((folder / name).is_file() for name in heads.HEAD_FILES)
+    return [view for view in VIEWS if view.title != heads.THREE_HEADS or has_heads]

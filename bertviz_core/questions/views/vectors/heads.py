@@ -8,7 +8,6 @@ import numpy as np
 
 from bertviz_core.figures.predictions.masked_lm import score_figure
 from bertviz_core.figures.sentences.ranking import heads_figure, heads_frame, heads_words
-from bertviz_core.isolation.regular_files import present
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.receipt import TOKEN_HEADS
 from bertviz_core.predictions.results import HeadScores, TermWeights
@@ -44,14 +43,9 @@ RANKED_TEXT = Param(
 )
 FEW, HEIGHT, SMALL = 8, 330, 280
 """Most rows of a table that is not scrolled, and pixels of tables that are."""
-HEAD_ENDS = (".safetensors", ".pt")
+HEAD_FILES = tuple(f"{name}{end}" for name in TOKEN_HEADS for end in (".safetensors", ".pt"))
+"""The heads of BGE-M3, in either format."""
 NO_QUERY = "Type a query: the three heads of BGE-M3 score the texts of the list for it."
-
-
-def has_heads(opened: Opened) -> bool:
-    """Whether the folder of the model has the heads of BGE-M3, in any format."""
-    folder = opened.source.folder
-    return folder is not None and any(present(folder, f"{name}{end}") for name in TOKEN_HEADS for end in HEAD_ENDS)
 
 
 def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
