@@ -484,7 +484,7 @@ def test_after_a_hostile_file_an_honest_one_is_read() -> None:
 def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"and {streamlit.get_option('server.maxUploadSize')} MB" in words(opened("sentences", source="file"))
     monkeypatch.setattr(files, "most_megabytes", lambda: 0)
-    at = typed("One.")
+    at = typed("No other test has this list.")
     assert "at most 0 are taken" in words(at)
 
 
