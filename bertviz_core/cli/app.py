@@ -84,11 +84,11 @@ COMMANDS: Mapping[str, Command] = {
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",
     ),
     "thresholds": Command(
-        "thresholds",
+        "labels",
         "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
     ),
     "label-errors": Command(
-        "label_errors",
+        "labels",
         "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
     ),
     "late-interaction": Command(

@@ -17,7 +17,7 @@ from bertviz_core.text import quoted
 def register() -> None:
     """Tell transformers of the class, once."""
 
-    class StaticConfig(transformers.PreTrainedConfig):  # type: ignore[misc]  # transformers has no types
+    class StaticConfig(transformers.PreTrainedConfig):
         """The sizes of the table, and which tensors beside it say what row a token has, times which weight."""
 
         model_type = STATIC_TYPE
@@ -30,7 +30,7 @@ def register() -> None:
         num_hidden_layers: int = 0
         pad_token_id: int | None = None
 
-    class StaticModel(transformers.PreTrainedModel):  # type: ignore[misc]  # transformers has no types
+    class StaticModel(transformers.PreTrainedModel):
         """A table whose rows are the hidden states of the tokens, the only ones."""
 
         config_class = StaticConfig

@@ -8,7 +8,7 @@ GATES = {"geglu": "gelu", "reglu": "relu"}
 
 
 @strict
-class JinaBertConfig(BertConfig):  # type: ignore[misc]
+class JinaBertConfig(BertConfig):
     """The config of both variants."""
 
     model_type = "jina_bert"
@@ -30,7 +30,7 @@ class JinaBertConfig(BertConfig):  # type: ignore[misc]
 
 
 @strict
-class NeoBertConfig(LlamaConfig):  # type: ignore[misc]
+class NeoBertConfig(LlamaConfig):
     """The config with the names of transformers; intermediate_size is the width of the gated layer."""
 
     model_type = "neo_bert"

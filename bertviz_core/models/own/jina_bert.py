@@ -31,6 +31,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from bertviz_core.models.own.configs import GATES, JinaBertConfig
+from bertviz_core.models.skeleton import attention_implementation
 
 __all__ = [
     *("JinaBertForMaskedLM", "JinaBertForQuestionAnswering", "JinaBertForSequenceClassification"),
@@ -77,7 +78,7 @@ class JinaBertEmbeddings(nn.Module):
             if position_ids is None:
                 position_ids = torch.arange(words.shape[1], device=words.device)[None]
             states = states + self.position_embeddings(position_ids)
-        return self.dropout(self.LayerNorm(states))  # type: ignore[no-any-return]
+        return self.dropout(self.LayerNorm(states))
 
 
 class JinaBertSelfAttention(nn.Module):
@@ -104,7 +105,9 @@ class JinaBertSelfAttention(nn.Module):
         if self.config.qk_post_norm:
             query, key = self.layer_norm_q(query), self.layer_norm_k(key)
         heads = (*hidden_states.shape[:-1], -1, self.head_dim)
-        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(
+            attention_implementation(self.config), eager_attention_forward
+        )
         output, weights = attention(
             self,
             *(each.view(heads).transpose(1, 2) for each in (query, key, value)),
@@ -128,7 +131,7 @@ class JinaBertAttention(nn.Module):
         self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: object
     ) -> torch.Tensor:
         """The attention block's output."""
-        return self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)  # type: ignore[no-any-return]
+        return self.output(self.self(hidden_states, attention_mask, **kwargs)[0], hidden_states)
 
 
 class JinaBertGatedMLP(nn.Module):
@@ -145,7 +148,7 @@ class JinaBertGatedMLP(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The first half of the wide vector is the gate."""
         gate, up = self.gated_layers(hidden_states).chunk(2, dim=-1)
-        return self.layernorm(self.wo(self.dropout(self.act(gate) * up)) + hidden_states)  # type: ignore[no-any-return]
+        return self.layernorm(self.wo(self.dropout(self.act(gate) * up)) + hidden_states)
 
 
 class JinaBertUpGatedMLP(nn.Module):
@@ -161,7 +164,7 @@ class JinaBertUpGatedMLP(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The second half of the wide vector is the gate."""
         up, gate = self.up_gated_layer(hidden_states).chunk(2, dim=-1)
-        return self.dropout(self.down_layer(up * self.act(gate)))  # type: ignore[no-any-return]
+        return self.dropout(self.down_layer(up * self.act(gate)))
 
 
 class JinaBertLayer(nn.Module):
@@ -187,12 +190,10 @@ class JinaBertLayer(nn.Module):
         states = self.attention(hidden_states, attention_mask, **kwargs)
         if self.config.qk_post_norm:
             states = self.layer_norm_1(states + hidden_states)
-            states = self.layer_norm_2(self.mlp(states) + states)
-        elif self.config.feed_forward_type in GATES:
-            states = self.mlp(states)
-        else:
-            states = self.output(self.intermediate(states), states)
-        return states  # type: ignore[no-any-return]
+            return self.layer_norm_2(self.mlp(states) + states)
+        if self.config.feed_forward_type in GATES:
+            return self.mlp(states)
+        return self.output(self.intermediate(states), states)
 
 
 class JinaBertEncoder(nn.Module):
@@ -203,7 +204,7 @@ class JinaBertEncoder(nn.Module):
         self.layer = nn.ModuleList(JinaBertLayer(config) for _ in range(config.num_hidden_layers))
 
 
-class JinaBertModel(PreTrainedModel):  # type: ignore[misc]
+class JinaBertModel(PreTrainedModel):
     """The model without a task head."""
 
     config: JinaBertConfig
@@ -227,8 +228,8 @@ class JinaBertModel(PreTrainedModel):  # type: ignore[misc]
         """Replace the table of words."""
         self.embeddings.word_embeddings = value
 
-    @merge_with_config_defaults  # type: ignore[untyped-decorator]
-    @capture_outputs  # type: ignore[untyped-decorator]
+    @merge_with_config_defaults
+    @capture_outputs
     def forward(
         self,
         input_ids: torch.Tensor | None = None,
@@ -258,7 +259,7 @@ class JinaBertModel(PreTrainedModel):  # type: ignore[misc]
         return torch.where(mask, bias, torch.finfo(bias.dtype).min) if mask.dtype == torch.bool else bias + mask
 
 
-class JinaBertForMaskedLM(BertForMaskedLM):  # type: ignore[misc]
+class JinaBertForMaskedLM(BertForMaskedLM):
     """BERT's head on JinaBERT."""
 
     config: JinaBertConfig
@@ -269,7 +270,7 @@ class JinaBertForMaskedLM(BertForMaskedLM):  # type: ignore[misc]
         self.tie_weights()
 
 
-class JinaBertForSequenceClassification(BertForSequenceClassification):  # type: ignore[misc]
+class JinaBertForSequenceClassification(BertForSequenceClassification):
     """BERT's head on JinaBERT."""
 
     config: JinaBertConfig
@@ -279,7 +280,7 @@ class JinaBertForSequenceClassification(BertForSequenceClassification):  # type:
         self.bert = JinaBertModel(config)
 
 
-class JinaBertForTokenClassification(BertForTokenClassification):  # type: ignore[misc]
+class JinaBertForTokenClassification(BertForTokenClassification):
     """BERT's head on JinaBERT."""
 
     config: JinaBertConfig
@@ -289,7 +290,7 @@ class JinaBertForTokenClassification(BertForTokenClassification):  # type: ignor
         self.bert = JinaBertModel(config, add_pooling_layer=False)
 
 
-class JinaBertForQuestionAnswering(BertForQuestionAnswering):  # type: ignore[misc]
+class JinaBertForQuestionAnswering(BertForQuestionAnswering):
     """BERT's head on JinaBERT."""
 
     config: JinaBertConfig

@@ -19,6 +19,7 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from bertviz_core.models.own.configs import NeoBertConfig
+from bertviz_core.models.skeleton import attention_implementation
 
 __all__ = ["NeoBertForMaskedLM", "NeoBertForSequenceClassification", "NeoBertModel"]
 
@@ -42,7 +43,9 @@ class NeoBertAttention(nn.Module):
         heads = projected.view(*projected.shape[:-1], -1, 3 * self.head_dim).transpose(1, 2)
         query, key, value = heads.chunk(3, dim=-1)
         query, key = apply_rotary_pos_emb(query, key, *rotation)
-        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(
+            attention_implementation(self.config), eager_attention_forward
+        )
         output, weights = attention(
             self, query, key, value, attention_mask, dropout=0.0, scaling=self.head_dim**-0.5, **kwargs
         )
@@ -61,10 +64,10 @@ class NeoBertMLP(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The first half of the wide vector is the gate."""
         gate, up = self.w12(hidden_states).chunk(2, dim=-1)
-        return self.w3(self.act(gate) * up)  # type: ignore[no-any-return]
+        return self.w3(self.act(gate) * up)
 
 
-class NeoBertLayer(GradientCheckpointingLayer):  # type: ignore[misc]
+class NeoBertLayer(GradientCheckpointingLayer):
     """One layer, whose blocks add to their input."""
 
     def __init__(self, config: NeoBertConfig) -> None:
@@ -82,10 +85,10 @@ class NeoBertLayer(GradientCheckpointingLayer):  # type: ignore[misc]
         """The layer's output."""
         projected = self.qkv(self.attention_norm(hidden_states))
         states = hidden_states + self.wo(self.attention(projected, attention_mask, rotation, **kwargs)[0])
-        return states + self.ffn(self.ffn_norm(states))  # type: ignore[no-any-return]
+        return states + self.ffn(self.ffn_norm(states))
 
 
-class NeoBertPreTrainedModel(PreTrainedModel):  # type: ignore[misc]
+class NeoBertPreTrainedModel(PreTrainedModel):
     """What the model has with and without a task head."""
 
     config: NeoBertConfig
@@ -114,8 +117,8 @@ class NeoBertModel(NeoBertPreTrainedModel):
         """Replace the table of words."""
         self.encoder = value
 
-    @merge_with_config_defaults  # type: ignore[untyped-decorator]
-    @capture_outputs  # type: ignore[untyped-decorator]
+    @merge_with_config_defaults
+    @capture_outputs
     def forward(
         self,
         input_ids: torch.Tensor | None = None,
@@ -148,7 +151,7 @@ class NeoBertForMaskedLM(NeoBertPreTrainedModel):
         """The table of words behind the model."""
         return self.decoder
 
-    @can_return_tuple  # type: ignore[untyped-decorator]
+    @can_return_tuple
     def forward(self, input_ids: torch.Tensor | None = None, **kwargs: object) -> MaskedLMOutput:
         """The logits of every word at every place."""
         outputs = self.model(input_ids, **kwargs)
@@ -168,7 +171,7 @@ class NeoBertForSequenceClassification(NeoBertPreTrainedModel):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
-    @can_return_tuple  # type: ignore[untyped-decorator]
+    @can_return_tuple
     def forward(self, input_ids: torch.Tensor | None = None, **kwargs: object) -> SequenceClassifierOutput:
         """The logits of the classes."""
         outputs = self.model(input_ids, **kwargs)
