@@ -4,6 +4,8 @@ Covers `ui/widgets/heading.py`, `ui/widgets/models.py`, `ui/views/predictions.py
 `ui/views/corpus.py`.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,6 +15,7 @@ from bertviz_core.models.catalog import BUNDLED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
+from tests.sentences.test_static_models import plain
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets import run_model as answers
 from ui.widgets.heading import PAIRS
@@ -119,3 +122,11 @@ def test_an_example_differs_from_the_text() -> None:
     at = opened("words", view="Pairs", text=SECOND_TEXT)
     (line,) = [visible_text(each.value) for each in at.markdown if "**Example:**" in each.value]
     assert f"second text “{DEFAULT_TEXT}”" in line
+
+
+def test_views_of_layers_say_that_a_static_model_has_none(models_dir: Path) -> None:
+    plain(models_dir / "plain")
+    at = opened("representations", model="plain", view="Change")
+    assert not at.exception
+    assert views(at) == ["Values", "Token similarity", "Input", "One word, two texts"]
+    assert "without layers" in page_text(at)

@@ -15,7 +15,7 @@ from bertviz_core.figures.hidden_states.lines import (
 from bertviz_core.hidden_states.embeddings import NORMS, POSITION_TABLES, part_path
 from bertviz_core.hidden_states.geometry import hidden_states_npz, largest_value, outlier_dimensions
 from bertviz_core.hidden_states.results import EmbeddingSum
-from bertviz_core.models.families import family
+from bertviz_core.models.families import STATIC_TYPE, family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
@@ -35,7 +35,20 @@ from bertviz_core.questions.texts.hidden_states import (
     word_comparison,
 )
 from bertviz_core.questions.texts.two_models import cosines_of_states
-from bertviz_core.questions.view import Ask, Download, Figure, Notices, Part, Row, SecondModel, Section, Text, View
+from bertviz_core.questions.view import (
+    Ask,
+    Download,
+    Figure,
+    Lack,
+    Notices,
+    Part,
+    Row,
+    SecondModel,
+    Section,
+    Text,
+    View,
+)
+from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals, digits, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
 
@@ -341,11 +354,17 @@ def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) 
     return "\n".join([*lines, ""])
 
 
+def _layers(opened: Opened) -> Lack | None:
+    """A static model has none."""
+    words = "is a table with one vector for each token, without layers: **Change** and **Paths** need some."
+    return Lack(words, DEFAULT_MODEL) if opened.source.model_type == STATIC_TYPE else None
+
+
 VIEWS = (
-    View("Change", (), change_view),
+    View("Change", (), change_view, lacks=_layers),
     View("Values", (VECTORS,)),
     View("Token similarity"),
-    View("Paths"),
+    View("Paths", lacks=_layers),
     View("Input"),
     View("One word, two texts"),
 )
