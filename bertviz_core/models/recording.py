@@ -213,8 +213,16 @@ AttentionSource = Literal["recorded", "eager", "none"]
 """Source of the attention probabilities: recorded query and key, the model's own maps, or none."""
 
 
-INTERNALS = ("_cdata", "_modules", "_overloadpacket", "_forward_hooks", "_python_dispatch", "_pytree")
+INTERNALS = (
+    *("_attn_implementation", "_cdata", "_modules", "_overloadpacket"),
+    *("_forward_hooks", "_python_dispatch", "_pytree"),
+)
 """Private attributes and modules that are used nowhere else."""
+
+
+def attention_implementation(config: "transformers.PreTrainedConfig") -> Any:
+    """Name of the attention implementation in use."""
+    return config._attn_implementation
 
 
 def children_of(module: "torch.nn.Module") -> "Iterable[tuple[str, torch.nn.Module | None]]":

@@ -19,13 +19,13 @@ from bertviz_core.isolation.sanitized.entries import check_entries, described
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models import static_model
 from bertviz_core.models.own import own_classes, own_configs, own_tower
-from bertviz_core.models.recording import remove_hooks
+from bertviz_core.models.recording import attention_implementation, remove_hooks
 from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.settings import changed, terms_of
 from bertviz_core.text import OF_ANOTHER_KIND, first_line, quoted
 
 INTERNALS = (
-    *("_model_mapping", "_can_set_attn_implementation", "_supports_attention_backend", "_attn_implementation"),
+    *("_model_mapping", "_can_set_attn_implementation", "_supports_attention_backend"),
     *("_keys_to_ignore_on_save", "_tied_weights_keys", "_adjust_missing_and_unexpected_keys", "_is_stateful"),
     *("_output_capturing_hooks_installed", "_name_or_path"),
 )
@@ -67,11 +67,6 @@ def declares_attention_function(model: Any) -> bool:
 def is_stateful(model: Any) -> bool:
     """Whether a model carries a recurrent state instead of using attention."""
     return bool(getattr(model, "_is_stateful", False))
-
-
-def attention_implementation(config: "transformers.PreTrainedConfig") -> Any:
-    """Name of the attention implementation in use."""
-    return config._attn_implementation
 
 
 def set_attention(model: "transformers.PreTrainedModel", name: str) -> None:

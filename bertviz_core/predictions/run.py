@@ -24,12 +24,11 @@ from bertviz_core.models.loading import (
     with_weights,
 )
 from bertviz_core.models.local_files import weights_folder
-from bertviz_core.models.recording import with_child
+from bertviz_core.models.recording import attention_implementation, with_child
 from bertviz_core.models.rerankers import OF_HEAD, OF_TOKENS, OF_VECTORS, answer_tokens, scored_by
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
-    attention_implementation,
     build_skeleton,
     classes_of,
     knows,

@@ -116,7 +116,7 @@ def test_transformers_still_has_what_is_used_of_it() -> None:
         model = BertModel(config)
     assert skeleton.declares_attention_function(model)
     assert not skeleton.is_stateful(model)
-    assert skeleton.attention_implementation(config) in ("sdpa", "eager")
+    assert recording.attention_implementation(config) in ("sdpa", "eager")
     info = SimpleNamespace(missing_keys={"embeddings.position_ids", "pooler.dense.bias"}, unexpected_keys=set())
     skeleton.leave_out_ignored(model, info)
     assert "pooler.dense.bias" in info.missing_keys
@@ -129,7 +129,7 @@ def test_every_stack_gets_the_attention_implementation(model_type: str) -> None:
     model = AutoModel.from_config(tiny_config(model_type), attn_implementation="sdpa")
     skeleton.set_attention(model, "eager")
     stacks = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
-    assert {skeleton.attention_implementation(each.config) for each in stacks} == {"eager"}
+    assert {recording.attention_implementation(each.config) for each in stacks} == {"eager"}
 
 
 @pytest.mark.parametrize(("model_class", "alone"), [(BertModel, False), (ConvBertModel, True), (LlamaModel, False)])

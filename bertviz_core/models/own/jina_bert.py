@@ -31,7 +31,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from bertviz_core.models.own.configs import GATES, JinaBertConfig
-from bertviz_core.models.skeleton import attention_implementation
+from bertviz_core.models.recording import attention_implementation
 
 __all__ = [
     *("JinaBertForMaskedLM", "JinaBertForQuestionAnswering", "JinaBertForSequenceClassification"),

@@ -19,7 +19,7 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from bertviz_core.models.own.configs import NeoBertConfig
-from bertviz_core.models.skeleton import attention_implementation
+from bertviz_core.models.recording import attention_implementation
 
 __all__ = ["NeoBertForMaskedLM", "NeoBertForSequenceClassification", "NeoBertModel"]
 
