@@ -8,6 +8,7 @@ from bertviz_core.api.drawing import FigureSource
 from bertviz_core.api.figures import ModelFigures
 from bertviz_core.api.own_model import Texts, answered_texts, checked
 from bertviz_core.api.results.answers import AnswerComparisonResult, CalibrationResult
+from bertviz_core.api.results.runs import VocabularyResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
@@ -33,6 +34,7 @@ from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats
+from bertviz_core.questions.texts.tokens import vocabulary
 from bertviz_core.questions.texts.two_models import (
     OTHER_HEAD,
     OTHER_LAYER,
@@ -227,6 +229,18 @@ class ModelComparisons(ModelFigures):
             raise TextError("formats is an empty list; give at least one number format.")
         options = formats_options(tuple(texts or ()), formats, examples)
         return self._ask(number_formats, NumberFormatsResult, options)
+
+    @checked
+    def vocabulary(self, texts: Sequence[str]) -> VocabularyResult:
+        """Count which rows of the vocabulary texts use, by script and by frequency, and the pieces of their words.
+
+        Args:
+            texts: texts, at least one, which are tokenized whole.
+
+        Raises:
+            BertvizError: there is no tokenizer, there are no texts, or none has a token of its own.
+        """
+        return self._ask(vocabulary, VocabularyResult, Options(tuple(texts)))
 
     def _ask(self, question: Question[Opened, T], result: Callable[[T, FigureSource], U], options: Options) -> U:
         answer = question(self._opened, options)

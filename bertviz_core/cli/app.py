@@ -46,6 +46,10 @@ COMMANDS: Mapping[str, Command] = {
         "Say what a trainer logged, how far each layer moved by each checkpoint, and what the checkpoints answer.",
     ),
     "tokens": Command("tokens", "List the tokens of a text, or of a pair, as the model reads them."),
+    "vocabulary": Command(
+        "sentences",
+        "Count which rows of the vocabulary texts use, by script and frequency, and how many pieces their words have.",
+    ),
     "hidden": Command("texts", "Print the hidden states of one layer, a vector per token."),
     "attention": Command(
         "texts", "Print the attention of one head of one layer, a row per query; every row sums to 1."

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,15 @@ def opened_folder(folder: Path) -> OpenedFolder:
     return OpenedFolder(folder, Settings.from_environment(any_folder=True))
 
 
-def opened_table(file: Path, column: str) -> SentenceTable:
-    """Read the texts of a file, or of the standard input for `-`, and print the notices on them."""
-    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
+def opened_table(file: Path, column: str, least_limit: int = 0) -> SentenceTable:
+    """Read the texts of a file, or of the standard input for `-`, and print the notices on them.
+
+    Args:
+        least_limit: how many texts may come where the settings allow fewer.
+    """
+    settings = Settings.from_environment(any_folder=True)
+    allowed = replace(settings, max_sentences=max(settings.max_sentences, least_limit))
+    table = read_sentences(*file_or_input(file), allowed, column or None)
     print_notices(table.notices)
     return table
 

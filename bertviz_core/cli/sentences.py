@@ -1,4 +1,4 @@
-"""The `similarity` and `embed` commands."""
+"""The `similarity`, `embed` and `vocabulary` commands."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +18,11 @@ from bertviz_core.questions.tables.background import SCALED, SCALED_COMPARISON, 
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES, GOLD
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS as CUT
+from bertviz_core.questions.tables.vocabulary import VOCABULARY
 from bertviz_core.questions.texts.background import background, two_backgrounds
 from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
+from bertviz_core.questions.texts.tokens import vocabulary as vocabulary_use
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
 from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.shards import FILE_WRITERS, WITH_SIDE_FILE, about_json
@@ -160,3 +162,22 @@ def _scaled(opened: Opened, options: Options, as_json: bool) -> None:
     vectors, compared_with = sentence_vectors(opened, options), background(opened, plain)
     scaled = Scaled(vectors.result, compared_with.result)
     return show(SCALED, scaled, with_notices(vectors.notices, compared_with.notices), as_json)
+
+
+MOST_COUNTED = 1_000_000
+"""Texts that are counted at least: tokens alone take a minute for a million."""
+VOCABULARY_HELP = "Texts: one per line, .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
+
+
+@app.command()
+def vocabulary(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=VOCABULARY_HELP)],
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the texts.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Count which rows of the vocabulary texts use, by script and frequency, and how many pieces their words have."""
+    texts = opened_table(file, column, MOST_COUNTED).sentences
+    with progress_bar(len(texts), "Texts") as bar:
+        answer = vocabulary_use(opened_model(model), Options(texts), bar)
+    show(VOCABULARY, answer.result, answer.notices, as_json)

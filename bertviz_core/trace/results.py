@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -250,3 +250,122 @@ class Trace(OfModel):
             arrays.append(self.pooler_output)
         texts = len(self.tokens.text) + len(self.tokens.pair or "")
         return sum({id(array): array.nbytes for array in arrays}.values()) + 4 * texts
+
+
+SIGNS = "punctuation, symbols"
+"""Kind of rows and words without a letter or digit."""
+
+
+class ScriptRows(NamedTuple):
+    """Rows of a vocabulary of one script."""
+
+    kind: str
+    """Script of their letters, or what else they are, such as "digits", "bytes" or "special"."""
+    rows: int
+    """Number of rows."""
+    used: int
+    """Number of them that the texts touch."""
+    tokens: int
+    """Tokens of the texts that are these rows."""
+
+
+class ScriptWords(NamedTuple):
+    """Words of texts in one script."""
+
+    kind: str
+    """Script of their letters, or what else they are."""
+    words: int
+    pieces: int
+    """Tokens of the words."""
+    unknown: int
+    """Pieces that are not in the vocabulary."""
+    bytes: int
+    """Pieces that are no whole characters."""
+
+
+class SplitWord(NamedTuple):
+    """A word and its pieces."""
+
+    word: str
+    pieces: tuple[str, ...]
+    """The pieces as the vocabulary spells them."""
+    kind: str
+    """Script of its letters."""
+
+
+class UnknownText(NamedTuple):
+    """A text with pieces that are not in the vocabulary."""
+
+    place: int
+    """Index of the text."""
+    text: str
+    unknown: int
+    """Number of unknown pieces."""
+    tokens: int
+    """Number of its tokens without special ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyTable:
+    """A table of a model with one row per token."""
+
+    name: str
+    """Name of the parameter."""
+    role: Literal["input", "output"]
+    shape: tuple[int, ...]
+    dtype: str
+    """Number format in the file."""
+    nbytes: int
+    """Bytes of the table in this format."""
+    share: float
+    """Its numbers as a share of all parameters of the model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VocabularyUse:
+    """What texts use of a vocabulary; special tokens are counted apart."""
+
+    model: str
+    texts: int
+    """Number of texts."""
+    rows: int
+    """Rows of the table, or tokens of a tokenizer whose model has none with one row per token."""
+    touched: int
+    """Rows that the texts touch, those of special tokens included."""
+    special_tokens: int
+    """Number of special tokens in the texts, those included that the tokenizer adds."""
+    ids: Int[np.ndarray, " used"]
+    """Rows that the texts touch without special ones, the most frequent first."""
+    counts: Int[np.ndarray, " used"]
+    """Number of tokens of each of these rows."""
+    spelled: tuple[str, ...]
+    """Their spellings."""
+    by_script: tuple[ScriptRows, ...]
+    """All rows by script."""
+    written: tuple[ScriptWords, ...]
+    """The words of the texts by script; () where the tokenizer names no words."""
+    split_words: tuple[SplitWord, ...]
+    """Words with the most pieces."""
+    unknown_texts: tuple[UnknownText, ...]
+    """Texts with the most unknown pieces."""
+    tables: tuple[VocabularyTable, ...]
+    """The input table, and the output table where it is not the same; () if neither is known."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def untouched(self) -> int:
+        """Rows that no text touches."""
+        return self.rows - self.touched
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of the texts without special ones."""
+        return int(self.counts.sum())
+
+    def untouched_nbytes(self, table: VocabularyTable) -> int:
+        """Bytes of the rows of a table that no text touches."""
+        return table.nbytes // self.rows * self.untouched
+
+    def covering(self, percent: int) -> int:
+        """How many rows, the most frequent first, are at least this part of the tokens."""
+        return int(np.argmax(100 * self.counts.cumsum() >= percent * self.tokens)) + 1

@@ -179,7 +179,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     """
     notices: list[str] = []
     text, pair = _repaired(text, notices), None if pair is None else _repaired(pair, notices)
-    _check_length(tokenizer, len(text) + len(pair or ""))
+    check_characters(tokenizer, len(text) + len(pair or ""))
     template = tokenizer.pair_template if pair is not None else None
     if template is not None:
         notices.append(template.notice)
@@ -263,7 +263,8 @@ def _repaired(text: str, notices: list[str]) -> str:
     return repaired
 
 
-def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
+def check_characters(tokenizer: TextTokenizer, characters: int) -> None:
+    """Check the number of characters of a text."""
     fast = tokenizer.tokenizer.is_fast
     most = tokenizer.max_characters if fast else min(tokenizer.max_characters, PYTHON_MAX_CHARACTERS)
     if characters > most:
@@ -423,14 +424,19 @@ def _read_only(values: Any, dtype: type = np.int64) -> Any:
     return array
 
 
+def special_and_unknown(backend: "transformers.PreTrainedTokenizerBase | IsolatedTokenizer") -> tuple[list[int], int]:
+    """Ids of the special tokens without the unknown one, and the id of that; -1 where it also begins or ends a text."""
+    boundary = {None, *(getattr(backend, name, None) for name in BOUNDARY_TOKENS)}
+    unknown_id = -1 if backend.unk_token_id in boundary else int(backend.unk_token_id)
+    return [special_id for special_id in backend.all_special_ids if special_id != unknown_id], unknown_id
+
+
 def _flags(
     backend: "transformers.PreTrainedTokenizerBase | IsolatedTokenizer", encoded: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Whether each token is special, and whether it is unknown; never both."""
     ids, added = np.asarray(encoded["input_ids"]), np.asarray(encoded["added"], dtype=bool)
-    boundary = {None, *(getattr(backend, name, None) for name in BOUNDARY_TOKENS)}
-    unknown_id = -1 if backend.unk_token_id in boundary else backend.unk_token_id
-    special_ids = [special_id for special_id in backend.all_special_ids if special_id != unknown_id]
+    special_ids, unknown_id = special_and_unknown(backend)
     special = added | np.isin(ids, special_ids)
     return special, (ids == unknown_id) & ~special
 

@@ -27,9 +27,20 @@ from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces
 from bertviz_core.questions.tables.tokens import TOKENS
+from bertviz_core.questions.tables.vocabulary import VOCABULARY
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
-from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.results import Tokens, Trace, VocabularyUse
+
+
+class VocabularyResult(Result[VocabularyUse]):
+    """What a list of texts uses of the vocabulary.
+
+    Table: one row per script: kind, rows, used, share used, tokens, share of tokens.
+    """
+
+    figures = ("vocabulary", "vocabulary-coverage")
+    _faces = VOCABULARY
 
 
 class TokensResult(Result[Tokens]):

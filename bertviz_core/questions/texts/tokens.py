@@ -4,12 +4,19 @@ from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.figures.tokens import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
-from bertviz_core.questions.opened import Opened
+from bertviz_core.models.safetensors.folder import DTYPE_NBYTES
+from bertviz_core.models.skeleton import model_config, text_config
+from bertviz_core.parameters.components import EMBEDDINGS, TASK_HEAD
+from bertviz_core.questions.models.architecture import parameters
+from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
+from bertviz_core.resources import retained_nbytes
+from bertviz_core.text import quoted
 from bertviz_core.trace.pieces import REFERENCE_TOKENIZERS, reference_tokenizer, text_pieces
-from bertviz_core.trace.results import TextPieces, Tokens
+from bertviz_core.trace.results import TextPieces, Tokens, VocabularyTable, VocabularyUse
 from bertviz_core.trace.tokenization import longest_piece, tokenize
+from bertviz_core.trace.vocabulary import row_kinds, vocabulary_use
 
 NEAREST = 10
 """Number of rows of the embedding table to list."""
@@ -132,3 +139,45 @@ def edited_tokens(opened: Opened, options: Options) -> Answer[Tokens]:
     """Tokens of the edited text or pair."""
     edited, pair = edited_texts(options)
     return tokens(opened, Options((edited,), pair))
+
+
+QUICKLY_COUNTED = 10_000
+"""Most texts that are counted while the reader waits."""
+
+
+def _vocabulary_cost(opened: Opened, options: Options) -> AnswerCost:
+    return AnswerCost(len(options.texts), nbytes=retained_nbytes(options.texts), short=QUICKLY_COUNTED)
+
+
+@long_question(_vocabulary_cost, figures=("vocabulary", "vocabulary-coverage"), noun="texts")
+def vocabulary(opened: Opened, options: Options, job: Job[VocabularyUse]) -> Answer[VocabularyUse]:
+    """What a list of texts uses of the vocabulary, by script and by frequency, and the pieces of its words."""
+    tokenizer, tables = opened.tokenizer, vocabulary_tables(opened)
+    rows = tables[0].shape[0] if tables else len(tokenizer.tokenizer)
+    kinds = opened.get_or_compute((__name__, "row_kinds", rows), lambda: row_kinds(tokenizer, rows))
+    use = vocabulary_use(tokenizer, options.texts, kinds, tables, job)
+    no_table = f"{quoted(opened.name)} has no table with one row per token, so rows are tokens, and no bytes are named."
+    return answered(opened, use, (*use.notices, *([] if tables else [no_table])), vocabulary_use=use)
+
+
+def vocabulary_tables(opened: Opened) -> list[VocabularyTable]:
+    """The input table, and the output table where it has numbers of its own; [] where no table has a row per token."""
+    ledger = parameters(opened, Options()).result
+    rows = getattr(text_config(model_config(opened.source.name, opened.source.config)), "vocab_size", None)
+    tables = [each for each in ledger.parameters if each.shape[:1] == (rows,) and each.layer is None]
+    words = next((each for each in tables if each.component == EMBEDDINGS), None)
+    if words is None:
+        return []
+    heads = [each for each in tables if each.component == TASK_HEAD and len(each.shape) == len(words.shape)]
+    apart = [each for each in heads if each.tied_to is None and each.name != words.tied_to]
+    return [
+        VocabularyTable(
+            name=each.name,
+            role="input" if each is words else "output",
+            shape=each.shape,
+            dtype=each.dtype,
+            nbytes=int(each.numel * DTYPE_NBYTES.get(each.dtype, 4)),
+            share=each.numel / ledger.total,
+        )
+        for each in (words, *apart)
+    ]

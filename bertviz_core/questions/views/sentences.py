@@ -119,12 +119,9 @@ from bertviz_core.questions.views.vectors import heads
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
+from bertviz_core.questions.views.vocabulary import VIEW as VOCABULARY
 from bertviz_core.sentences.analysis.results import Background
-from bertviz_core.sentences.results import (
-    SPARSE_POOLINGS,
-    BlockSummary,
-    SentencePlan,
-)
+from bertviz_core.sentences.results import SPARSE_POOLINGS, BlockSummary, SentencePlan
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as
 from bertviz_core.sentences.two_models import LEAST_SENTENCES
 from bertviz_core.text import counted, decimals, escape_markdown
@@ -589,6 +586,7 @@ VIEWS = (
     View("Late interaction", (QUERY, DOCUMENT), late_interaction_view),
     View(heads.THREE_HEADS, (QUERY, WEIGHTS), heads.heads_view),
     View("Map", (*MADE, PLACED), None, (PROMPT, BFLOAT16)),
+    VOCABULARY,
 )
 
 

@@ -90,7 +90,7 @@ def _encode(backend: Any, message: Encoding) -> Encoded:
     by_text = {name: [values] if one_row else values for name, values in encoding.items()}
     _check_count(by_text, characters, len(message.texts))
     columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
-    if not message.single or not backend.is_fast:
+    if not backend.is_fast or not (message.single or message.options.get("return_offsets_mapping")):
         return Encoded(columns, None)
     places = [
         TokenPlaces(list(rows.tokens), list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets))

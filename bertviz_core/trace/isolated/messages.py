@@ -41,7 +41,7 @@ class Encoding(msgspec.Struct, frozen=True, tag=True):
     texts: list[str]
     pair: str | None
     single: bool
-    """Whether there is a single text, for which offsets are returned."""
+    """Whether there is a single text, with its offsets; the option return_offsets_mapping asks for those of several."""
     options: dict[str, bool | int | str | None]
 
 
@@ -102,4 +102,4 @@ class Encoded(msgspec.Struct, frozen=True):
     columns: dict[str, list[list[int]]]
     """Name, such as input_ids -> the integers of each text or window."""
     places: list[TokenPlaces] | None
-    """One entry per window of a single text; None if unknown."""
+    """One entry per window of a single text, or per text; None if unknown or not asked for."""

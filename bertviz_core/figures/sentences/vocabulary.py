@@ -1,0 +1,136 @@
+"""What texts use of a vocabulary: its rows by script, and how few rows are most of the tokens."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import even_axes, text_width
+from bertviz_core.figures.base.marks import add_bars, add_line, add_words
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.text import bytes_text, counted
+from bertviz_core.trace.results import SIGNS, ScriptRows, VocabularyUse
+
+DRAWN_KINDS, ROW, HEIGHT = 18, 26, 460
+"""Most bars; pixels of one, and of the curves."""
+DRAWN_RANKS = 2_000
+"""Most points of a curve, evenly over the logarithm of the rank."""
+PERCENTAGES = (50, 90, 99, 100)
+UPPER, LOWER = (0.46, 1), (0, 0.34)
+"""Parts of the height of the curves."""
+
+
+def use_words(use: VocabularyUse) -> str:
+    """How many rows are touched, and how few of them are most of the tokens, in two sentences."""
+    covering = ", ".join(f"{use.covering(each):,} are {each}%" for each in PERCENTAGES)
+    touch = "touches" if use.texts == 1 else "touch"
+    return (
+        f"{counted(use.texts, 'text')} {touch} {use.touched:,} of {counted(use.rows, 'row')} "
+        f"({use.touched / use.rows:.1%}). Of {counted(use.tokens, 'token')} the most frequent rows make up: {covering} "
+        f"(special tokens, {use.special_tokens:,} in all, are left out)."
+    )
+
+
+def table_words(use: VocabularyUse) -> list[str]:
+    """What the untouched rows of each table take, a sentence each."""
+    return [
+        f"The {use.untouched:,} untouched rows of the {table.role} table ({' × '.join(f'{n:,}' for n in table.shape)}, "
+        f"{table.dtype}) take {bytes_text(use.untouched_nbytes(table))} of {bytes_text(table.nbytes)}, "
+        f"{table.share * use.untouched / use.rows:.1%} of all parameters."
+        for table in use.tables
+    ]
+
+
+def pieces_words(use: VocabularyUse) -> str:
+    """How many pieces a word has, and how many are unknown or bytes, in one sentence; "" without words."""
+    spoken = [each for each in use.written if each.kind != SIGNS]
+    words, pieces = (sum(getattr(each, name) for each in spoken) for name in ("words", "pieces"))
+    if not words:
+        return ""
+    unknown, single = (sum(getattr(each, name) for each in use.written) for name in ("unknown", "bytes"))
+    return (
+        f"{pieces / words:.2f} pieces per word, over {counted(words, 'word')} with a letter or digit; "
+        f"{unknown / use.tokens:.1%} of all tokens are unknown, and {single / use.tokens:.1%} are bytes."
+    )
+
+
+def rows_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
+    """One row per script, or other kind of rows: rows, rows used, their share, tokens, their share."""
+    frame = pd.DataFrame(vocabulary_use.by_script, columns=["kind", "rows", "used", "tokens"])
+    frame.insert(3, "share used", frame["used"] / frame["rows"])
+    return frame.assign(**{"share of tokens": frame["tokens"] / frame["tokens"].sum()})
+
+
+def written_frame(use: VocabularyUse) -> pd.DataFrame:
+    """One row per script of the words: words, pieces, pieces per word, share of unknown pieces and of bytes."""
+    frame = pd.DataFrame(use.written, columns=["script", "words", "pieces", "unknown", "bytes"])
+    shares = {name: frame.pop(name) / frame["pieces"] for name in ("unknown", "bytes")}
+    return frame.assign(**{"pieces per word": frame["pieces"] / frame["words"], **shares})
+
+
+def ranks_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
+    """One row per used row of the table, the most frequent first: id, token, tokens, share up to it."""
+    counts = vocabulary_use.counts
+    ranks = {"rank": np.arange(1, len(counts) + 1), "id": vocabulary_use.ids, "token": vocabulary_use.spelled}
+    return pd.DataFrame({**ranks, "tokens": counts, "covered": counts.cumsum() / vocabulary_use.tokens})
+
+
+def drawn_kinds(use: VocabularyUse) -> list[ScriptRows]:
+    """The kinds of rows that are drawn: those in use first, then those of most rows; in the order of the table."""
+    first = sorted(use.by_script, key=lambda each: (-min(each.used, 1), -each.rows))[:DRAWN_KINDS]
+    return [each for each in use.by_script if each in first]
+
+
+def script_bars(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
+    """Draw the rows of each kind, and in them those that are used."""
+    kinds = drawn_kinds(use)
+    figure = go.Figure(layout=layout(theme, escape(title), height=130 + ROW * max(len(kinds), 4)))
+    rows, used = (np.array([getattr(each, name) for each in kinds]) for name in ("rows", "used"))
+    labels = [f" {each.used:,} of {each.rows:,} ({each.used / each.rows:.1%})" for each in kinds]
+    add_bars(figure, rows, "%{y}: %{x:,} rows", faint(HUES[0], 0.3), name="rows of the vocabulary")
+    add_bars(figure, used, "%{y}: %{x:,} rows used", HUES[0], name="rows used")
+    add_words(figure, rows, np.arange(len(kinds)), labels, TEXT_SIZE - 1, theme.text, showlegend=False)
+    room = max(text_width(each, TEXT_SIZE - 1) for each in labels) + 16
+    figure.update_xaxes(range=[0, rows.max() / max(1 - room / (0.8 * theme.pixels), 0.4)], title="rows")
+    names = {"tickvals": list(range(len(kinds))), "ticktext": [escape(each.kind) for each in kinds]}
+    figure.update_yaxes(names, autorange="reversed", showgrid=False)
+    return figure.update_layout(barmode="overlay", bargap=0.3)
+
+
+def coverage_lines(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
+    """Draw the share of tokens that the most frequent rows cover, and below it how often each row occurs."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
+    count = len(use.counts)
+    ranks = np.unique(np.geomspace(1, count, min(count, DRAWN_RANKS)).round().astype(np.int64))
+    covered = 100 * use.counts.cumsum() / use.tokens
+    spelled = [escape(use.spelled[rank - 1]) for rank in ranks]
+    add_line(figure, ranks, covered[ranks - 1], "%{x:,} rows: %{y:.1f}% of the tokens", HUES[0], 2.5, mode="lines")
+    spots = np.array([use.covering(each) for each in PERCENTAGES])
+    add_line(figure, spots, covered[spots - 1], "%{x:,} rows: %{y:.1f}% of the tokens", HUES[0], mode="markers")
+    hover = "rank %{x:,}, %{customdata}: %{y:,} tokens"
+    look = {"mode": "lines", "customdata": spelled, "yaxis": "y2"}
+    add_line(figure, ranks, use.counts[ranks - 1], hover, HUES[1], 2.5, "dot", **look)
+    figure.update_layout(
+        xaxis={"type": "log", "anchor": "y2", "title": "rows, the most frequent first"},
+        yaxis={"domain": UPPER, "range": [0, 104], "title": "tokens covered, %"},
+        yaxis2={"domain": LOWER, "type": "log", "title": "tokens of the row"},
+    )
+    return even_axes(figure, theme)
+
+
+def _spec(vocabulary_use: VocabularyUse, what: str, draw: object) -> FigureSpec:
+    title = f"{what} — {vocabulary_use.model}"
+    about = " ".join((use_words(vocabulary_use), *table_words(vocabulary_use)))
+    return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", draw, vocabulary_use)
+
+
+@figure("vocabulary", "sentences_vocabulary", table=rows_frame)
+def vocabulary_figure(vocabulary_use: VocabularyUse) -> FigureSpec:
+    """Rows of the vocabulary by script, and those that a list of texts uses."""
+    return _spec(vocabulary_use, "Vocabulary in use, by script", script_bars)
+
+
+@figure("vocabulary-coverage", "sentences_coverage", table=ranks_frame)
+def vocabulary_coverage_figure(vocabulary_use: VocabularyUse) -> FigureSpec:
+    """How few rows of the vocabulary cover most of the tokens of a list of texts, and how often each occurs."""
+    return _spec(vocabulary_use, "Tokens covered by the most frequent rows", coverage_lines)
