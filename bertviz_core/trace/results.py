@@ -256,57 +256,27 @@ SIGNS = "punctuation, symbols"
 """Kind of rows and words without a letter or digit."""
 
 
-class ScriptRows(NamedTuple):
-    """Rows of a vocabulary of one script."""
+class ScriptUse(NamedTuple):
+    """Rows of a vocabulary, and words of texts, of one script."""
 
     kind: str
-    """Script of their letters, or what else they are, such as "digits", "bytes" or "special"."""
+    """Script of the letters; without any what else it is, such as "digits", "bytes" or "special"."""
     rows: int
-    """Number of rows."""
     used: int
-    """Number of them that the texts touch."""
+    """Number of these rows that the texts touch."""
     tokens: int
     """Tokens of the texts that are these rows."""
-
-
-class ScriptWords(NamedTuple):
-    """Words of texts in one script."""
-
-    kind: str
-    """Script of their letters, or what else they are."""
     words: int
+    """Words of the texts in this script; 0 where the tokenizer names no words."""
     pieces: int
-    """Tokens of the words."""
+    """Tokens of these words."""
     unknown: int
-    """Pieces that are not in the vocabulary."""
+    """Pieces of these words that are not in the vocabulary."""
     bytes: int
-    """Pieces that are no whole characters."""
+    """Pieces of these words that are no whole characters."""
 
 
-class SplitWord(NamedTuple):
-    """A word and its pieces."""
-
-    word: str
-    pieces: tuple[str, ...]
-    """The pieces as the vocabulary spells them."""
-    kind: str
-    """Script of its letters."""
-
-
-class UnknownText(NamedTuple):
-    """A text with pieces that are not in the vocabulary."""
-
-    place: int
-    """Index of the text."""
-    text: str
-    unknown: int
-    """Number of unknown pieces."""
-    tokens: int
-    """Number of its tokens without special ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class VocabularyTable:
+class VocabularyTable(NamedTuple):
     """A table of a model with one row per token."""
 
     name: str
@@ -323,15 +293,11 @@ class VocabularyTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VocabularyUse:
-    """What texts use of a vocabulary; special tokens are counted apart."""
+    """What texts use of a vocabulary."""
 
     model: str
     texts: int
     """Number of texts."""
-    rows: int
-    """Rows of the table, or tokens of a tokenizer whose model has none with one row per token."""
-    touched: int
-    """Rows that the texts touch, those of special tokens included."""
     special_tokens: int
     """Number of special tokens in the texts, those included that the tokenizer adds."""
     ids: Int[np.ndarray, " used"]
@@ -340,22 +306,25 @@ class VocabularyUse:
     """Number of tokens of each of these rows."""
     spelled: tuple[str, ...]
     """Their spellings."""
-    by_script: tuple[ScriptRows, ...]
-    """All rows by script."""
-    written: tuple[ScriptWords, ...]
-    """The words of the texts by script; () where the tokenizer names no words."""
-    split_words: tuple[SplitWord, ...]
-    """Words with the most pieces."""
-    unknown_texts: tuple[UnknownText, ...]
-    """Texts with the most unknown pieces."""
+    by_script: tuple[ScriptUse, ...]
+    """All rows and words by script, those with the most rows first, and behind the scripts what has none."""
+    split_words: tuple[tuple[str, tuple[str, ...]], ...]
+    """Words with the most pieces, and these as the vocabulary spells them."""
+    unknown_texts: tuple[tuple[int, int, str], ...]
+    """Texts with the most unknown pieces: the number of these, the index of the text, and the text."""
     tables: tuple[VocabularyTable, ...]
     """The input table, and the output table where it is not the same; () if neither is known."""
     notices: tuple[str, ...] = ()
 
     @property
+    def rows(self) -> int:
+        """Rows of the table, or tokens of a tokenizer whose model has none with one row per token."""
+        return sum(each.rows for each in self.by_script)
+
+    @property
     def untouched(self) -> int:
-        """Rows that no text touches."""
-        return self.rows - self.touched
+        """Rows that no text touches; those of special tokens count as touched where they occur."""
+        return self.rows - sum(each.used for each in self.by_script)
 
     @property
     def tokens(self) -> int:

@@ -12,15 +12,7 @@ import numpy as np
 from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.text import counted, quoted, repair_surrogates
 from bertviz_core.trace.pieces import byte_characters
-from bertviz_core.trace.results import (
-    SIGNS,
-    ScriptRows,
-    ScriptWords,
-    SplitWord,
-    UnknownText,
-    VocabularyTable,
-    VocabularyUse,
-)
+from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyTable, VocabularyUse
 from bertviz_core.trace.tokenization import (
     PADDING_ROW,
     TextTokenizer,
@@ -117,14 +109,14 @@ class _Counts:
         self.of_rows: Counter[int] = Counter()
         self.of_words: dict[str, list[int]] = {}
         self.split: dict[str, tuple[int, ...]] = {}
-        self.texts: list[tuple[int, int, int]] = []
+        self.texts: list[tuple[int, int]] = []
         self.script = lru_cache(2**17)(script_of)
 
     def add(self, place: int, text: str, ids: Sequence[int], encoding: Any) -> None:
         self.of_rows.update(ids)
         is_rare = not self.rare.isdisjoint(ids)
         if is_rare and (unknown := ids.count(self.unknown)):
-            self.texts.append((place, unknown, sum(each not in self.special for each in ids)))
+            self.texts.append((unknown, place))
         for word, start, end in () if encoding is None else text_words(text, encoding):
             own = ids[start:end]
             if start + 1 == end and own[0] in self.special:
@@ -143,7 +135,7 @@ class _Counts:
     def cut(self) -> None:
         """Keep what is listed alone."""
         self.split = dict(nlargest(MOST_LISTED, self.split.items(), key=lambda each: len(each[1])))
-        self.texts = nlargest(MOST_LISTED, self.texts, key=lambda each: (each[1], -each[0]))
+        self.texts = nlargest(MOST_LISTED, self.texts, key=lambda each: (each[0], -each[1]))
 
 
 def text_words(text: str, encoding: Any) -> Iterator[tuple[str, int, int]]:
@@ -213,49 +205,41 @@ def _counted(
     tables: Sequence[VocabularyTable],
     counts: _Counts,
 ) -> VocabularyUse:
-    own = [(row, count) for row, count in counts.of_rows.items() if row not in counts.special]
-    own.sort(key=lambda each: (-each[1], each[0]))
+    own = {row: count for row, count in counts.of_rows.items() if row not in counts.special}
     if not own:
         raise TextError("No text has a token of its own, so nothing of the vocabulary is used; give texts with words.")
-    of_kind, used, tokens = Counter(kinds), Counter[str](), Counter[str]()
+    ids = sorted(own, key=lambda row: (-own[row], row))
+    rows, used, tokens = Counter(kinds), Counter[str](), Counter[str]()
     for row, count in counts.of_rows.items():
         if row < len(kinds):
             used[kinds[row]] += 1
             tokens[kinds[row]] += count
-    order = sorted(of_kind, key=lambda kind: (NO_SCRIPT.index(kind) if kind in NO_SCRIPT else -1, -of_kind[kind], kind))
-    words = sorted(counts.of_words, key=lambda kind: (kind in NO_SCRIPT, -counts.of_words[kind][0], kind))
-    special = sum(count for row, count in counts.of_rows.items() if row in counts.special)
-    split = [
-        SplitWord(word, tokenizer.spelled(ids), script_of(word))
-        for word, ids in sorted(counts.split.items(), key=lambda each: -len(each[1]))
-    ]
-    ids, numbers = (np.array(column, dtype=np.int64) for column in zip(*own, strict=True))
+    words = counts.of_words
+    scripts = sorted({*rows, *words} - {*NO_SCRIPT}, key=lambda kind: (-rows[kind], kind))
+    order = [*scripts, *(kind for kind in NO_SCRIPT if kind in rows or kind in words)]
     return VocabularyUse(
         model=tokenizer.name,
         texts=len(texts),
-        rows=len(kinds),
-        touched=used.total(),
-        special_tokens=special,
-        ids=ids,
-        counts=numbers,
+        special_tokens=counts.of_rows.total() - sum(own.values()),
+        ids=np.array(ids, dtype=np.int64),
+        counts=np.array([own[row] for row in ids], dtype=np.int64),
         spelled=tokenizer.spelled(ids),
-        by_script=tuple(ScriptRows(kind, of_kind[kind], used[kind], tokens[kind]) for kind in order),
-        written=tuple(ScriptWords(kind, *counts.of_words[kind]) for kind in words),
-        split_words=tuple(split),
-        unknown_texts=tuple(UnknownText(place, texts[place], *more) for place, *more in counts.texts),
+        by_script=tuple(
+            ScriptUse(kind, rows[kind], used[kind], tokens[kind], *words.get(kind, (0, 0, 0, 0))) for kind in order
+        ),
+        split_words=tuple((word, tokenizer.spelled(pieces)) for word, pieces in counts.split.items()),
+        unknown_texts=tuple((unknown, place, texts[place]) for unknown, place in counts.texts),
         tables=tuple(tables),
-        notices=tuple(_notices(tokenizer, kinds, counts)),
+        notices=tuple(_notices(tokenizer, len(kinds), sum(own[row] for row in ids if row >= len(kinds)))),
     )
 
 
-def _notices(tokenizer: TextTokenizer, kinds: Sequence[str], counts: _Counts) -> Iterator[str]:
-    name, tokens = quoted(tokenizer.name), len(tokenizer.tokenizer)
-    beyond = sum(count for row, count in counts.of_rows.items() if row >= len(kinds))
-    if beyond or tokens > len(kinds):
+def _notices(tokenizer: TextTokenizer, rows: int, beyond: int) -> Iterator[str]:
+    name, known = quoted(tokenizer.name), len(tokenizer.tokenizer)
+    if beyond or known > rows:
         yield (
-            f"The tokenizer of {name} has {tokens:,} tokens and its table {len(kinds):,} rows; "
-            f"{counted(beyond, 'token')} of the texts {'has' if beyond == 1 else 'have'} no row, so that the model "
-            "cannot read them; they do not belong together."
+            f"The tokenizer of {name} has {known:,} tokens and the table {rows:,} rows, so they do not belong "
+            f"together; {counted(beyond, 'token')} of the texts {'has' if beyond == 1 else 'have'} no row."
         )
     if not tokenizer.tokenizer.is_fast:
         yield f"The tokenizer of {name} is written in Python and names no words, so pieces are not counted by word."

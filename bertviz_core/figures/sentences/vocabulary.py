@@ -9,7 +9,7 @@ from bertviz_core.figures.base.marks import add_bars, add_line, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout
 from bertviz_core.text import bytes_text, counted
-from bertviz_core.trace.results import SIGNS, ScriptRows, VocabularyUse
+from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyUse
 
 DRAWN_KINDS, ROW, HEIGHT = 18, 26, 460
 """Most bars; pixels of one, and of the curves."""
@@ -23,19 +23,20 @@ UPPER, LOWER = (0.46, 1), (0, 0.34)
 def use_words(use: VocabularyUse) -> str:
     """How many rows are touched, and how few of them are most of the tokens, in two sentences."""
     covering = ", ".join(f"{use.covering(each):,} are {each}%" for each in PERCENTAGES)
-    touch = "touches" if use.texts == 1 else "touch"
+    touched = use.rows - use.untouched
     return (
-        f"{counted(use.texts, 'text')} {touch} {use.touched:,} of {counted(use.rows, 'row')} "
-        f"({use.touched / use.rows:.1%}). Of {counted(use.tokens, 'token')} the most frequent rows make up: {covering} "
-        f"(special tokens, {use.special_tokens:,} in all, are left out)."
+        f"{counted(use.texts, 'text')} {'touches' if use.texts == 1 else 'touch'} {touched:,} of "
+        f"{counted(use.rows, 'row')} ({touched / use.rows:.1%}). Of {counted(use.tokens, 'token')} the most frequent "
+        f"rows make up: {covering} (special tokens, {use.special_tokens:,} in all, are left out)."
     )
 
 
 def table_words(use: VocabularyUse) -> list[str]:
     """What the untouched rows of each table take, a sentence each."""
     return [
-        f"The {use.untouched:,} untouched rows of the {table.role} table ({' × '.join(f'{n:,}' for n in table.shape)}, "
-        f"{table.dtype}) take {bytes_text(use.untouched_nbytes(table))} of {bytes_text(table.nbytes)}, "
+        f"The {counted(use.untouched, 'untouched row')} of the {table.role} table "
+        f"({' × '.join(f'{size:,}' for size in table.shape)}, {table.dtype}) take "
+        f"{bytes_text(use.untouched_nbytes(table))} of {bytes_text(table.nbytes)}, "
         f"{table.share * use.untouched / use.rows:.1%} of all parameters."
         for table in use.tables
     ]
@@ -43,29 +44,24 @@ def table_words(use: VocabularyUse) -> list[str]:
 
 def pieces_words(use: VocabularyUse) -> str:
     """How many pieces a word has, and how many are unknown or bytes, in one sentence; "" without words."""
-    spoken = [each for each in use.written if each.kind != SIGNS]
+    spoken = [each for each in use.by_script if each.kind != SIGNS]
     words, pieces = (sum(getattr(each, name) for each in spoken) for name in ("words", "pieces"))
+    unknown, single = (sum(getattr(each, name) for each in use.by_script) for name in ("unknown", "bytes"))
     if not words:
         return ""
-    unknown, single = (sum(getattr(each, name) for each in use.written) for name in ("unknown", "bytes"))
     return (
         f"{pieces / words:.2f} pieces per word, over {counted(words, 'word')} with a letter or digit; "
         f"{unknown / use.tokens:.1%} of all tokens are unknown, and {single / use.tokens:.1%} are bytes."
     )
 
 
-def rows_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
-    """One row per script, or other kind of rows: rows, rows used, their share, tokens, their share."""
-    frame = pd.DataFrame(vocabulary_use.by_script, columns=["kind", "rows", "used", "tokens"])
-    frame.insert(3, "share used", frame["used"] / frame["rows"])
-    return frame.assign(**{"share of tokens": frame["tokens"] / frame["tokens"].sum()})
-
-
-def written_frame(use: VocabularyUse) -> pd.DataFrame:
-    """One row per script of the words: words, pieces, pieces per word, share of unknown pieces and of bytes."""
-    frame = pd.DataFrame(use.written, columns=["script", "words", "pieces", "unknown", "bytes"])
-    shares = {name: frame.pop(name) / frame["pieces"] for name in ("unknown", "bytes")}
-    return frame.assign(**{"pieces per word": frame["pieces"] / frame["words"], **shares})
+def scripts_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
+    """One row per script, or what is none: rows, used ones, tokens; words, pieces per word, unknown ones and bytes."""
+    frame = pd.DataFrame(vocabulary_use.by_script, columns=list(ScriptUse._fields))
+    pieces = frame.pop("pieces").replace(0, np.nan)
+    shares = {name: frame.pop(name) / pieces for name in ("unknown", "bytes")}
+    frame.insert(3, "share used", frame["used"] / frame["rows"].replace(0, np.nan))
+    return frame.assign(**{"pieces per word": pieces / frame["words"].replace(0, np.nan), **shares})
 
 
 def ranks_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
@@ -75,9 +71,10 @@ def ranks_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
     return pd.DataFrame({**ranks, "tokens": counts, "covered": counts.cumsum() / vocabulary_use.tokens})
 
 
-def drawn_kinds(use: VocabularyUse) -> list[ScriptRows]:
+def drawn_kinds(use: VocabularyUse) -> list[ScriptUse]:
     """The kinds of rows that are drawn: those in use first, then those of most rows; in the order of the table."""
-    first = sorted(use.by_script, key=lambda each: (-min(each.used, 1), -each.rows))[:DRAWN_KINDS]
+    filled = [each for each in use.by_script if each.rows]
+    first = sorted(filled, key=lambda each: (-min(each.used, 1), -each.rows))[:DRAWN_KINDS]
     return [each for each in use.by_script if each in first]
 
 
@@ -124,7 +121,7 @@ def _spec(vocabulary_use: VocabularyUse, what: str, draw: object) -> FigureSpec:
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", draw, vocabulary_use)
 
 
-@figure("vocabulary", "sentences_vocabulary", table=rows_frame)
+@figure("vocabulary", "sentences_vocabulary", table=scripts_frame)
 def vocabulary_figure(vocabulary_use: VocabularyUse) -> FigureSpec:
     """Rows of the vocabulary by script, and those that a list of texts uses."""
     return _spec(vocabulary_use, "Vocabulary in use, by script", script_bars)

@@ -9,7 +9,6 @@ from bertviz_core.figures.sentences.vocabulary import (
     use_words,
     vocabulary_coverage_figure,
     vocabulary_figure,
-    written_frame,
 )
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
@@ -22,20 +21,17 @@ from bertviz_core.text import escape_controls, escape_markdown, shortened
 TITLE = "Vocabulary in use"
 HOW = (
     "Every text is tokenized whole, also where the model would cut it off, and each token is a row of the word table. "
-    "The script of a row is that of its letters by the Unicode Standard, not a language: *Latin* holds English and "
-    "Vietnamese alike. Rows with letters of more than one script, with digits or signs alone, and bytes (pieces that "
-    "are no whole characters) are kinds of their own, as are special tokens, rows that were left free and padding rows "
-    "behind the vocabulary. The rows that no text touches could be left out of the table without changing a single "
-    "vector of these texts; other texts may need them."
-)
-WORDS = (
-    "A word is what the tokenizer marks as one before it cuts it into pieces, and white space always ends it; some "
-    "tokenizers split off punctuation and single Han characters, others do not, so pieces per word (fertility) compare "
-    "scripts within a model better than models. An unknown piece is lost to the model; bytes are read, but many of "
-    "them make one character."
+    "The script of a row is that of its letters by the Unicode Standard, not a language: Latin holds English and "
+    "Vietnamese alike. Pieces with letters of several scripts, with digits or signs alone, and bytes (pieces that are "
+    "no whole characters) are kinds of their own, as are special tokens, rows that were left free, and padding rows "
+    "behind the vocabulary. Without the rows that no text touches, no vector of these texts would change; other texts "
+    "may need them. A word is what the tokenizer marks as one before it cuts it into pieces, and white space ends it. "
+    "Some tokenizers split off punctuation and single Han characters, others do not, so pieces per word (fertility) "
+    "compare the scripts of one model better than two models. An unknown piece is lost to the model; bytes are read, "
+    "but several of them make one character."
 )
 NOT_DRAWN = "Scripts of few rows, none of which is touched, are in the table alone."
-SHARES = {"pieces per word": "%.2f", "unknown": "percent", "bytes": "percent"}
+SHARES = {**dict.fromkeys(("share used", "unknown", "bytes"), "percent"), "pieces per word": "%.2f"}
 LONGEST, HEIGHT, FEW = 120, 330, 8
 """Most characters of a text in a table, pixels of a table that is scrolled, most rows of one that is not."""
 
@@ -46,36 +42,25 @@ def vocabulary_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
     answer = ask(vocabulary, plain)
     use = answer.result
     yield Text(f"**{escape_markdown(use_words(use))}**")
+    all_drawn = len(drawn_kinds(use)) == len(use.by_script)
+    below = [*table_words(use), pieces_words(use), *([] if all_drawn else [NOT_DRAWN])]
     yield Figure.of(
         vocabulary_figure,
         answer,
         f"vocabulary by script {opened.name}",
-        formats={"share used": "percent", "share of tokens": "percent"},
-        below=[
-            *(Text(escape_markdown(line)) for line in table_words(use)),
-            Text(NOT_DRAWN, "caption") if len(drawn_kinds(use)) < len(use.by_script) else Notices(()),
-            Notices(answer.notices, "caption"),
-        ],
+        numbers="open",
+        height=HEIGHT,
+        formats=SHARES,
+        below=[*(Text(escape_markdown(line)) for line in below if line), Notices(answer.notices, "caption")],
         **explained(HOW, vocabulary, opened, plain),
     )
-    yield Figure.of(
-        vocabulary_coverage_figure,
-        answer,
-        f"tokens covered by rows {opened.name}",
-        formats={"rank": "%d", "id": "%d", "covered": "percent"},
-    )
-    if use.written:
-        yield Text("Pieces of words", "heading")
-        yield Text(escape_markdown(pieces_words(use)))
-        yield Table(written_frame(use), "Words of the texts by script", formats=SHARES)
-        yield Text(WORDS, "caption")
-    for title, frame in (
-        ("Words of most pieces", split_frame(use)),
-        ("Texts of most unknown pieces", unknown_frame(use)),
-    ):
+    formats = {"rank": "%d", "id": "%d", "covered": "percent"}
+    yield Figure.of(vocabulary_coverage_figure, answer, f"tokens covered by rows {opened.name}", formats=formats)
+    listed = {"Words of most pieces": split_frame(use), "Texts of most unknown pieces": unknown_frame(use)}
+    for title, frame in listed.items():
         if len(frame):
-            for column in frame.select_dtypes(exclude="number"):
-                frame[column] = [shortened(escape_controls(each), LONGEST) for each in frame[column]]
+            for name in frame.select_dtypes(exclude="number"):
+                frame[name] = [shortened(escape_controls(each), LONGEST) for each in frame[name]]
             yield Text(f"**{title}**")
             yield Table(frame, title, "auto" if len(frame) <= FEW else HEIGHT)
 
