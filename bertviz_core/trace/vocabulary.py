@@ -25,7 +25,12 @@ DIGITS, MIXED = "digits", "several scripts"
 SPECIAL, UNKNOWN, RESERVED, BYTES, PADDING = "special", "unknown", "reserved", "bytes", "padding rows"
 NO_SCRIPT = (DIGITS, SIGNS, MIXED, BYTES, UNKNOWN, SPECIAL, RESERVED, PADDING)
 """Kinds of rows without a script, as tables list them, behind the scripts."""
-NAMED_OTHERWISE = {"CJK": "Han", "HENTAIGANA": "Hiragana", "CANADIAN": "Canadian Aboriginal", "ETHIOPIC": "Ethiopic"}
+LETTERS = ("Lu", "Ll", "Lt", "Lo")
+"""Categories of letters; modifier letters are not among them."""
+NAMED_OTHERWISE = {
+    **{"CJK": "Han", "HENTAIGANA": "Hiragana", "CANADIAN": "Canadian Aboriginal"},
+    **dict.fromkeys(("TURNED", "ROMAN"), "Latin"),
+}
 """Beginnings of names of letters that are not the name of their script."""
 RESERVED_NAMES = ("unused", "reserved", "extra_id_", "madeupword")
 """How spellings of rows begin that were left free when the vocabulary was made, after brackets and bars."""
@@ -45,12 +50,10 @@ def script(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] == "N":
         return DIGITS
-    if category in ("Lm", "Mn", "Mc", "Me"):
-        return ""
-    if category[0] != "L":
-        return SIGNS
-    plain = unicodedata.normalize("NFKC", character)[0]
-    first = unicodedata.name(plain, "OTHER").split()[0]
+    if category not in LETTERS:
+        return "" if category[0] in "LM" else SIGNS
+    plain = (each for each in unicodedata.normalize("NFKC", character) if unicodedata.category(each) in LETTERS)
+    first = unicodedata.name(next(plain, character), "OTHER").split()[0]
     return NAMED_OTHERWISE.get(first, first.title())
 
 
@@ -123,7 +126,7 @@ class _Counts:
                 continue
             kind = self.script(word)
             row = self.of_words.setdefault(kind, [0, 0, 0, 0])
-            row[0] += 1
+            row[0] += bool(word)  # white space alone is a piece and no word
             row[1] += end - start
             if is_rare:
                 unknown = own.count(self.unknown)
