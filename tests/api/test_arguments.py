@@ -40,7 +40,7 @@ from bertviz_core.api.results.answers import (
     ThresholdsResult,
     VectorExplanationResult,
 )
-from bertviz_core.api.results.runs import TraceResult
+from bertviz_core.api.results.runs import TraceResult, VocabularyResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
@@ -138,6 +138,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     TraceResult: lambda model: model.trace(TEXT),
     TrainingLogResult: lambda _: opened_training(RUN).log(),
     TrainingMovementResult: lambda _: opened_training(RUN).movement(),
+    VocabularyResult: lambda model: model.vocabulary([TEXT, "c"]),
     WordsResult: lambda model: model.words(TEXT, target="class:neutral"),
 }
 """An example result of each type."""

@@ -46,7 +46,7 @@ from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
 from bertviz_core.questions.texts.prompts import compared_prompts
 from bertviz_core.questions.texts.sentences import sentence_vectors
-from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.questions.texts.tokens import tokens, vocabulary
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
 from tests.api.conftest import NEWS as NEWS_TABLE
@@ -215,6 +215,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             (MODEL, "news.csv", "--column", "text", "-k", "2", "--dimensions", "64,384", "--oversampling", "1"),
             lambda: model().sentences(HEADLINES).bits(k=2, dimensions=[384, 64], oversampling=1),
             of_model(fewer_bits, *HEADLINES, nearest="2", dimensions="64,384", oversampling="1"),
+        ),
+    ),
+    "vocabulary": (
+        Face(
+            (MODEL, "news.csv", "--column", "text"),
+            lambda: model().vocabulary(HEADLINES),
+            of_model(vocabulary, *HEADLINES),
         ),
     ),
     "prompts": (

@@ -60,6 +60,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Query": ["sentences_query"],
         "Late interaction": ["sentences_late_interaction"],
         "Map": ["sentences_map"],
+        "Vocabulary in use": ["sentences_vocabulary", "sentences_coverage"],
     },
     "predictions": {
         "Masked words": ["predictions_text", "predictions_words"],

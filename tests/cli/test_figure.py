@@ -233,6 +233,8 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         ("sentences", {"view": "Late interaction", "query_sentence": "Water"}),
     ),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
+    "vocabulary": (PAIRS, ("sentences", {"view": "Vocabulary in use"})),
+    "vocabulary-coverage": (PAIRS, ("sentences", {"view": "Vocabulary in use"})),
     "dimensions": (PAIRS, ("sentences", {"view": "Smaller vectors"})),
     "bits --set nearest=2": (PAIRS, ("sentences", {"view": "Smaller vectors", "nearest": "2"})),
     "background": (PAIRS, ("sentences", {"sentences_background_figure": "true"})),

@@ -22,12 +22,14 @@ UPPER, LOWER = (0.46, 1), (0, 0.34)
 
 def use_words(use: VocabularyUse) -> str:
     """How many rows are touched, and how few of them are most of the tokens, in two sentences."""
-    covering = ", ".join(f"{use.covering(each):,} are {each}%" for each in PERCENTAGES)
+    first, *others = PERCENTAGES
+    more = "".join(f", {use.covering(each):,} make up {each}%" for each in others)
     touched = use.rows - use.untouched
     return (
         f"{counted(use.texts, 'text')} {'touches' if use.texts == 1 else 'touch'} {touched:,} of "
-        f"{counted(use.rows, 'row')} ({touched / use.rows:.1%}). Of {counted(use.tokens, 'token')} the most frequent "
-        f"rows make up: {covering} (special tokens, {use.special_tokens:,} in all, are left out)."
+        f"{counted(use.rows, 'row')} of the vocabulary ({touched / use.rows:.1%}). The most frequent "
+        f"{counted(use.covering(first), 'row')} make up {first}% of {counted(use.tokens, 'token')}{more}; "
+        f"{counted(use.special_tokens, 'special token')} left out."
     )
 
 

@@ -143,6 +143,7 @@ CASES: Mapping[str, Case] = {
     "states-compared": Case(values={"other": ROUNDED}),
     "tags": Case("tags", values={"joined": "none"}),
     "thresholds": Case(texts=GOLD, values={"cut": "2.0", "precision": "0.5", "pooling": "max"}),
+    "vocabulary": Case(texts=LISTED),
     "tagged-tokens": Case("tags"),
     "tags-change": Case("tags", values={"edited": EDITED}),
     "shared-terms": Case(pair=SECOND),
