@@ -1,6 +1,6 @@
 """The view Vocabulary in use of Sentences: its example list and a typed one, with the numbers of the library.
 
-Covers `bertviz_core/questions/views/vocabulary.py`, `bertviz_core/questions/tables/vocabulary.py`.
+Covers `bertviz_core/questions/views/vectors/vocabulary.py`, `bertviz_core/questions/tables/vocabulary.py`.
 """
 
 import pytest
@@ -31,10 +31,10 @@ def test_the_example_list_at_first_sight() -> None:
 
 
 def test_typed_texts_with_unknown_pieces_are_listed() -> None:
-    at = opened("sentences", view=TITLE, sentences="𓀀𓀀 <b>x</b>\nunbelievable 𓀀\nplain")
+    at = opened("sentences", view=TITLE, sentences="𓀀𓀀 <b>x</b>\ntokenizations 𓀀\nplain")
     assert not at.exception
     split, unknown = (each.value for each in at.dataframe[-2:])
-    assert split["word"].tolist() == ["unbelievable"]
+    assert split["word"].tolist() == ["tokenizations"]
     assert unknown["row"].tolist() == [1, 2]
     assert unknown["text"].tolist()[0] == "𓀀𓀀 <b>x</b>"
 

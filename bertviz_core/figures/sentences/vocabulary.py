@@ -110,9 +110,9 @@ def coverage_lines(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
     look = {"mode": "lines", "customdata": spelled, "yaxis": "y2"}
     add_line(figure, ranks, use.counts[ranks - 1], hover, HUES[1], 2.5, "dot", **look)
     figure.update_layout(
-        xaxis={"type": "log", "anchor": "y2", "title": "rows, the most frequent first"},
+        xaxis={"type": "log", "dtick": "D2", "anchor": "y2", "title": "rows, the most frequent first"},
         yaxis={"domain": UPPER, "range": [0, 104], "title": "tokens covered, %"},
-        yaxis2={"domain": LOWER, "type": "log", "title": "tokens of the row"},
+        yaxis2={"domain": LOWER, "type": "log", "dtick": "D2", "title": "tokens of the row"},
     )
     return even_axes(figure, theme)
 

@@ -190,11 +190,10 @@ PRINTED: Mapping[str, str] = {
         "print(result.answers, result.scores, result.probabilities)\n"
         "print(result.surprise, result.cosine)   # None where there is none"
     ),
-    **dict.fromkeys(
-        ("vocabulary", "vocabulary-coverage"),
+    "vocabulary": (
         "for each in result.by_script:\n    print(each)\n"
         "print(result.ids, result.counts)   # rows of the vocabulary, the most frequent first\n"
-        "print(result.untouched, [result.untouched_nbytes(each) for each in result.tables])",
+        "print(result.untouched, [result.untouched_nbytes(each) for each in result.tables])"
     ),
     "word-classes": (
         "print(result.labels, result.clean)\n"

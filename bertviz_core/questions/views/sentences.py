@@ -119,7 +119,7 @@ from bertviz_core.questions.views.vectors import heads
 from bertviz_core.questions.views.vectors.plan import made_by, plan_used, vectors_used
 from bertviz_core.questions.views.vectors.prompts import PROMPTED
 from bertviz_core.questions.views.vectors.thresholds import CONTROLS, FOLDED, THRESHOLD
-from bertviz_core.questions.views.vocabulary import VIEW as VOCABULARY
+from bertviz_core.questions.views.vectors.vocabulary import VIEW as VOCABULARY
 from bertviz_core.sentences.analysis.results import Background
 from bertviz_core.sentences.results import SPARSE_POOLINGS, BlockSummary, SentencePlan
 from bertviz_core.sentences.store.shards import DOWNLOADS, VECTOR_DTYPES, VectorDtype, stored_as

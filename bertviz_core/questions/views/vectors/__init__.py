@@ -1,1 +1,1 @@
-"""Views of Sentences about vectors: from other programs, with prompts, in fewer bits, of long texts."""
+"""Views of Sentences: vectors from other programs, with prompts, in fewer bits, of long texts; the vocabulary."""
