@@ -165,7 +165,7 @@ def _scaled(opened: Opened, options: Options, as_json: bool) -> None:
 
 
 MOST_COUNTED = 1_000_000
-"""Texts that are counted at least: tokens alone take a minute for a million."""
+"""Texts that are counted at least: a million short ones take about two minutes."""
 VOCABULARY_HELP = "Texts: one per line, .csv, .tsv, .jsonl or .parquet; - for lines of the standard input."
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Router
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, StaticEmbedding, Transformer
@@ -32,6 +32,7 @@ from bertviz_core.questions.report.model_lines import model_lines, static_lines
 from bertviz_core.questions.texts.bits import encoded_queries
 from bertviz_core.questions.texts.prompts import ranked_prompts
 from bertviz_core.questions.texts.sentences import encoded_by, encoded_query, neighbours, own_plan
+from bertviz_core.questions.texts.tokens import vocabulary
 from bertviz_core.questions.views.parameters import compare_lines
 from bertviz_core.questions.views.texts.checkpoint import report_code
 from bertviz_core.sentences.encoding import sentence_tokens
@@ -339,3 +340,18 @@ def test_the_name_by_its_folder_is_that_of_the_whole_model(tmp_path: Path) -> No
     source = resolve("two+query", replace(SETTINGS, models_dir=tmp_path))
     assert source.path == f"{tmp_path / 'two'}+query"
     assert resolve(source.path, SETTINGS).folder == source.folder
+
+
+def test_the_vocabulary_in_use_is_counted_with_the_bytes_of_the_table(tmp_path: Path) -> None:
+    for make in (plain, with_dense, half, model2vec):
+        make(folder := tmp_path / make.__name__)
+        opened = OpenedModel(str(folder), SETTINGS)
+        use = vocabulary(opened, Options(TEXTS)).result
+        ids = {each for text in TEXTS for each in tokenizer().encode(text, add_special_tokens=False).ids}
+        assert use.rows - use.untouched == len(ids)
+        stored = load_file(folder / "model.safetensors")
+        own = next((each for each in stored.values() if len(each) == use.rows and each.ndim == 2), None)
+        if own is None:  # several tokens have one row
+            assert use.tables == ()
+        else:
+            assert [each.nbytes for each in use.tables] == [own.numel() * own.element_size()]

@@ -165,7 +165,8 @@ def vocabulary_tables(opened: Opened) -> list[VocabularyTable]:
     ledger = parameters(opened, Options()).result
     rows = getattr(text_config(model_config(opened.source.name, opened.source.config)), "vocab_size", None)
     tables = [each for each in ledger.parameters if each.shape[:1] == (rows,) and each.layer is None]
-    words = next((each for each in tables if each.component == EMBEDDINGS), None)
+    axes = max((len(each.shape) for each in ledger.parameters if each.component == EMBEDDINGS), default=0)
+    words = next((each for each in tables if each.component == EMBEDDINGS and len(each.shape) == axes), None)
     if words is None:
         return []
     heads = [each for each in tables if each.component == TASK_HEAD and len(each.shape) == len(words.shape)]
