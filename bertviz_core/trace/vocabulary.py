@@ -176,9 +176,12 @@ def vocabulary_use(
         raise TextError("There are no texts whose tokens could be counted; give at least one.")
     counts, backend = _Counts(tokenizer, kinds), tokenizer.tokenizer
     for start, batch in _batches(tokenizer, texts):
-        with tokenizer.lock:
-            encoded = backend(batch, truncation=False, verbose=False, return_offsets_mapping=backend.is_fast)
-        rows, encodings = encoded["input_ids"], encoded.encodings if backend.is_fast else [None] * len(batch)
+        try:
+            with tokenizer.lock:
+                encoded = backend(batch, truncation=False, verbose=False, return_offsets_mapping=backend.is_fast)
+        except Exception as error:  # a text may lead to any exception
+            raise TextError(f"The tokenizer of {quoted(tokenizer.name)} cannot read these texts: {error}") from error
+        rows, encodings = encoded["input_ids"], encoded.encodings or [None] * len(batch)
         for place, (text, ids, encoding) in enumerate(zip(batch, rows, encodings, strict=True), start=start):
             if not backend.is_fast:
                 check_ids(tokenizer.name, ids)

@@ -1,5 +1,7 @@
 """What texts use of a vocabulary: its rows by script, and how few rows are most of the tokens."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -117,7 +119,7 @@ def coverage_lines(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
     return even_axes(figure, theme)
 
 
-def _spec(vocabulary_use: VocabularyUse, what: str, draw: object) -> FigureSpec:
+def _spec(vocabulary_use: VocabularyUse, what: str, draw: Callable[..., go.Figure]) -> FigureSpec:
     title = f"{what} — {vocabulary_use.model}"
     about = " ".join((use_words(vocabulary_use), *table_words(vocabulary_use)))
     return FigureSpec.of(title, f"{title}: {about}", f"{title}. {about}", draw, vocabulary_use)

@@ -59,7 +59,7 @@ def _lines(use: VocabularyUse) -> list[str]:
         "Texts of most unknown pieces": unknown_frame(use).head(PRINTED),
     }
     for title, frame in listed.items():
-        forms: dict[str, Form] = {name: (name, partial(_cell, SHARES.get(name, ""))) for name in frame}
+        forms: dict[str, Form] = {name: (name, partial(_cell, SHARES.get(name, ""))) for name in map(str, frame)}
         lines += ["", title, *table(frame, forms)] if len(frame) else []
     return lines
 
