@@ -268,7 +268,7 @@ def swaps_command(
     templates: Annotated[Path | None, typer.Option("--templates", metavar="FILE", help=TEMPLATES_HELP)] = None,
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the templates.")] = "",
     second: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_TEMPLATE_HELP)] = "",
-    name: Annotated[str, typer.Option("--set", metavar="SET", help=SET_HELP)] = "",
+    name: Annotated[str, typer.Option("--set", "--swap-set", metavar="SET", help=SET_HELP)] = "",
     by: Annotated[str, typer.Option("--swaps-by", metavar="HOW", help=SWAPS_BY_HELP)] = "",
     output: Annotated[str, typer.Option("--swap-output", metavar="CLASS", help=OUTPUT_HELP)] = "",
     task: TaskOption = None,

@@ -23,7 +23,7 @@ from bertviz_core.predictions.probing.swaps import SETS, pair_lines, template_li
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions import swaps
@@ -306,7 +306,7 @@ def swaps_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
         wait_for_file("Texts")
         st.stop()
     shipped = {swaps.SWAP_SET.key: source} if source in SETS else {}
-    yield from swap_parts(opened, ask, swaps.swap_options(*lines, **shipped, **listed.values))
+    yield from swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
 
 
 def _swap_lines(source: str) -> tuple[Sequence[str] | None, Sequence[str] | None] | None:
@@ -317,18 +317,20 @@ def _swap_lines(source: str) -> tuple[Sequence[str] | None, Sequence[str] | None
         return None, None
     if source == swaps.TYPED:
         usual = next(iter(SETS.values()))
-        tables = []
-        for param, first in ((swaps.WORD_PAIRS, usual.pairs), (swaps.TEMPLATES, usual.templates)):
-            st.session_state.setdefault(param.key, "\n".join(first))
-            st.caption(f"{param.help.capitalize()}.")
-            tables.append(typed_lines(param.label, param.key, "One on each line"))
-        return tuple(() if table is None else table.sentences for table in tables)
+        return _typed_swaps(swaps.WORD_PAIRS, usual.pairs), _typed_swaps(swaps.TEMPLATES, usual.templates)
     pairs = SWAP_FILES[0].table("Pairs: lines such as he / she, or a table with two columns.")
     templates = SWAP_FILES[1].table(
         "Templates with {} in place of the word: lines, or a table; of two texts with a "
         "column second for the second text."
     )
     return None if pairs is None or templates is None else (pair_lines(pairs), template_lines(templates))
+
+
+def _typed_swaps(param: Param, first: Sequence[str]) -> Sequence[str]:
+    st.session_state.setdefault(param.key, "\n".join(first))
+    st.caption(f"{param.help[0].upper()}{param.help[1:]}.")
+    table = typed_lines(param.label, param.key, "One on each line")
+    return () if table is None else table.sentences
 
 
 def stand_in(heads: Heads) -> str:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import even_axes, shortened_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, faint, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
 from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.text import counted, decimals, escape_controls, shortened
 
@@ -101,7 +101,9 @@ def swap_points(swaps: WordSwaps, output: str, title: str, theme: Theme) -> go.F
     unit = ", nats" if swaps.unit == "nats" else ""
     title = what if is_cosine else f"difference of {what}, second word − first{unit}"
     figure.update_xaxes(title=escape(title))
-    named: Sequence[str] = [shortened_label(escape_controls(swaps.names[row]), LONGEST) for row in rows]
+    named: Sequence[str] = [
+        shortened_label(escape(escape_controls(swaps.names[row])), LONGEST, TEXT_SIZE) for row in rows
+    ]
     return even_axes(figure.update_yaxes(row_axis(named)), theme)
 
 

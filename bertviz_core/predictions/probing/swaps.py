@@ -238,7 +238,9 @@ def surprise_values(
     Args:
         part: from the number of tokens before a text to what is called with its progress.
     """
-    values, notices, done = [], [], 0
+    values: list[tuple[float, float]] = []
+    notices: list[str] = []
+    done = 0
     for tokens in rows:
         each = pseudo_likelihood(head, tokenizer, tokens, part(done))
         done += int((~tokens.special).sum())

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import BertvizError, Named, TextError
+from bertviz_core.errors import BertvizError, Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import cosine
 from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.predictions.probing.swaps import (
@@ -34,6 +34,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long
 from bertviz_core.questions.texts.sentences import check_dense, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_tokens
+from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 
 WORDS_TASK = "masked-lm"
@@ -99,7 +100,16 @@ def _swaps(options: Options) -> Swaps:
 def _way(opened: Opened, options: Options) -> str:
     if COMPARED.key not in options.values and options.task in CLASS_TASKS:
         return CLASSES
-    return options.choice(COMPARED, tuple(offered_ways(opened, options)))
+    offered = tuple(offered_ways(opened, options))
+    way = options.choice(COMPARED, COMPARED_BY) if COMPARED.key in options.values else offered[0]
+    if way not in offered:
+        head = "head with classes" if way == CLASSES else "masked-LM head"
+        raise UnsupportedModelError(
+            f"{quoted(opened.name)} has no {head}, so {way} cannot be compared; take ",
+            Named(COMPARED.key),
+            f"={' or '.join(offered)}.",
+        )
+    return way
 
 
 def _task(opened: Opened, options: Options) -> str:

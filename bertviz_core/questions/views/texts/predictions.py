@@ -129,10 +129,10 @@ WORD_SWAPS = (
     "*classes*: the probability of a class, as in **Classes** (of a head that answers with a number, its logit). "
     "*surprise*: of a masked-LM head, the mean over the tokens of `−log p(token | all others)`, as in **Surprise**, "
     "and the pseudo-log-likelihood, minus their sum (Salazar et al. 2020), which is lower for longer texts. The "
-    "difference is that of the second word minus that of the first. *cosine*: of the vectors of both texts, as in **Sentences**. "
-    "The interval is the t interval of the mean, `mean ± t · s / √n` with `n` templates, the standard deviation `s` "
-    "of their numbers and the 97.5% quantile `t` with `n − 1` degrees of freedom; that of all pairs is made of the "
-    "mean of each template over the pairs. A single template has none."
+    "difference is that of the second word minus that of the first. *cosine*: of the vectors of both texts, as in "
+    "**Sentences**. The interval is the t interval of the mean, `mean ± t · s / √n` with `n` templates, the standard "
+    "deviation `s` of their numbers and the 97.5% quantile `t` with `n − 1` degrees of freedom; that of all "
+    "pairs is made of the mean of each template over the pairs. A single template has none."
 )
 LABEL_ERRORS = (
     "Confident learning (Northcutt et al. 2021): a class's threshold is the mean probability of this class over the "
