@@ -64,13 +64,13 @@ def row_words(swaps: WordSwaps, output: str, row: int = -1) -> str:
     """The mean of a row with its interval, in one sentence; by default of all pairs."""
     place = swaps.outputs.index(output)
     mean, (low, high) = swaps.mean[row, place], swaps.interval[:, row, place]
-    what = "mean cosine" if swaps.unit == "cosine" else f"mean difference of {measured_words(swaps, output)}"
+    what = "Mean cosine" if swaps.unit == "cosine" else f"Mean difference of {measured_words(swaps, output)}"
     unit = " nats" if swaps.unit == "nats" else ""
     name = shortened(escape_controls(swaps.names[row]), 60)
     if np.isnan(low):
-        return f"{name}: {what} {decimals(mean, 4)}{unit}, of a single template, which has no interval."
+        return f"{what}, {name}: {decimals(mean, 4)}{unit}, of a single template, which has no interval."
     reach = f"95% t interval {decimals(low, 4)} to {decimals(high, 4)}"
-    return f"{name}: {what} {decimals(mean, 4)}{unit}, {reach} over {counted(len(swaps.templates), 'template')}."
+    return f"{what}, {name}: {decimals(mean, 4)}{unit}, {reach} over {counted(len(swaps.templates), 'template')}."
 
 
 def swap_points(swaps: WordSwaps, output: str, title: str, theme: Theme) -> go.Figure:

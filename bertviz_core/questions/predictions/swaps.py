@@ -34,6 +34,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long
 from bertviz_core.questions.texts.sentences import check_dense, encoded_by, own_plan
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.encoding import sentence_tokens
+from bertviz_core.sentences.results import SPARSE_POOLINGS
 from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
 
@@ -48,7 +49,7 @@ OUTPUT = Param(
     "swap_output",
     "text",
     "the class or number that is compared alone, all by default, of which the first is drawn",
-    label="Number",
+    label="Drawn",
 )
 
 
@@ -58,8 +59,9 @@ def offered_ways(opened: Opened, options: Options) -> Sequence[str]:
         tasks = stored_tasks(opened.source)
     except BertvizError:
         tasks = ()
-    has = {CLASSES: set(tasks).intersection(CLASS_TASKS), SURPRISE: WORDS_TASK in tasks, COSINE: True}
-    offered = [way for way in COMPARED_BY if has[way]]
+    is_dense = own_plan(opened).pooling not in SPARSE_POOLINGS
+    has = {CLASSES: set(tasks).intersection(CLASS_TASKS), SURPRISE: WORDS_TASK in tasks, COSINE: is_dense}
+    offered = [way for way in COMPARED_BY if has[way]] or [COSINE]
     if "sequence-classification" not in tasks:  # a next-sentence head needs second texts
         offered.sort(key=lambda way: way == CLASSES)
     return offered
@@ -103,9 +105,9 @@ def _way(opened: Opened, options: Options) -> str:
     offered = tuple(offered_ways(opened, options))
     way = options.choice(COMPARED, COMPARED_BY) if COMPARED.key in options.values else offered[0]
     if way not in offered:
-        head = "head with classes" if way == CLASSES else "masked-LM head"
+        lacks = {CLASSES: "head with classes", SURPRISE: "masked-LM head", COSINE: "vectors with a cosine"}
         raise UnsupportedModelError(
-            f"{quoted(opened.name)} has no {head}, so {way} cannot be compared; take ",
+            f"{quoted(opened.name)} has no {lacks[way]}, so nothing is compared by it; take ",
             Named(COMPARED.key),
             f"={' or '.join(offered)}.",
         )

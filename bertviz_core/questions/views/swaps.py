@@ -1,8 +1,9 @@
 """What the view Word swaps shows: the difference for each pair with its interval, and all texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from bertviz_core.figures.predictions.swaps import means_frame, row_words, swaps_figure, texts_frame
 from bertviz_core.predictions.probing.results import WordSwaps
@@ -17,7 +18,8 @@ from bertviz_core.questions.views.texts.predictions import WORD_SWAPS
 from bertviz_core.text import escape_markdown
 
 TITLE = "Word swaps"
-HEIGHT = 420
+FEW, HEIGHT = 10, 420
+"""Most rows of a table that is not scrolled, and pixels of one that is."""
 
 
 def swap_parts(opened: Opened, ask: Ask, of: Options) -> Iterator[Part]:
@@ -38,6 +40,7 @@ def _drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: Ask, opt
         drawn,
         f"{result.compared_by} {output} {opened.name}",
         numbers="open",
+        height=_height(len(result.names) * len(result.outputs)),
         formats=_formats(means_frame(result, output).columns),
         **explained(WORD_SWAPS, word_swaps, opened, of),
         below=[
@@ -48,12 +51,14 @@ def _drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: Ask, opt
     )
     frame = texts_frame(result, output)
     yield Text("**All texts**")
-    yield Table(
-        frame, "The texts with both words", HEIGHT if len(frame) > 10 else "auto", formats=_formats(frame.columns)
-    )
+    yield Table(frame, "The texts with both words", _height(len(frame)), formats=_formats(frame.columns))
     yield TableFiles(lambda: frame, "predictions_swapped", f"texts {result.compared_by} {output} {opened.name}")
 
 
-def _formats(columns: object) -> dict[str, str]:
+def _height(rows: int) -> int | Literal["auto"]:
+    return HEIGHT if rows > FEW else "auto"
+
+
+def _formats(columns: Iterable[object]) -> dict[str, str]:
     words = ("pair", "number", "templates", "first text", "second text")
-    return {str(name): "%.4f" for name in columns if name not in words}  # type: ignore[attr-defined]
+    return {str(name): "%.4f" for name in columns if name not in words}
