@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
+from bertviz_core.questions.views.answered import SWAPS
 from bertviz_core.questions.views.label_errors import TITLE
 from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS, about_predictions
-from bertviz_core.questions.views.swaps import TITLE as SWAPS
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour

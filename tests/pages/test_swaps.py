@@ -1,6 +1,6 @@
 """The view Word swaps: shipped sets, typed pairs and templates, one number of several; the numbers of the library.
 
-Covers `bertviz_core/questions/views/swaps.py`, `bertviz_core/figures/predictions/swaps.py`, `ui/views/predictions.py`.
+Covers `bertviz_core/questions/views/answered.py`, `bertviz_core/figures/predictions/swaps.py`.
 """
 
 from pathlib import Path

@@ -34,7 +34,6 @@ from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
 from bertviz_core.questions.views import answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
-from bertviz_core.questions.views.swaps import swap_parts
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
@@ -306,7 +305,7 @@ def swaps_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
         wait_for_file("Texts")
         st.stop()
     shipped = {swaps.SWAP_SET.key: source} if source in SETS else {}
-    yield from swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
+    yield from answered.swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
 
 
 def _swap_lines(source: str) -> tuple[Sequence[str] | None, Sequence[str] | None] | None:

@@ -20,12 +20,10 @@ ROW, AROUND, LONGEST = 44, 150, 200
 """Pixels: height of a row, margins, maximum width of the name of a row."""
 
 
-def means_frame(word_swaps: WordSwaps, swap_output: str | None = None) -> pd.DataFrame:
+def means_frame(word_swaps: WordSwaps) -> pd.DataFrame:
     """One row per pair, number and, of several pairs, for all of them: means of both words, difference, interval."""
     frames, swaps = [], word_swaps
     for place, name in enumerate(swaps.outputs):
-        if swap_output not in (None, name):
-            continue
         each = swaps.values[..., place].astype(np.float64).mean(axis=1)
         both = each if len(each) == 1 else np.concatenate([each, each.mean(axis=0, keepdims=True)])
         words = {"first word": both[:, 0], "second word": both[:, 1]} if both.shape[1] == 2 else {}

@@ -421,6 +421,13 @@ class Calibration(OfModel):
         return (self,) if self.other is None else (self, self.other)
 
 
+def compared(
+    values: Float[np.ndarray, "pairs templates words outputs"],
+) -> Float[np.ndarray, "pairs templates outputs"]:
+    """Second minus first of numbers of both words; those that belong to both words as they are."""
+    return values[:, :, 1] - values[:, :, 0] if values.shape[2] == 2 else values[:, :, 0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WordSwaps(OfModel):
     """What a model answers to templates with the first and with the second word of pairs."""
@@ -447,7 +454,7 @@ class WordSwaps(OfModel):
     @property
     def numbers(self) -> Float[np.ndarray, "pairs templates outputs"]:
         """What is compared: the number with the second word minus that with the first, or the cosine of both texts."""
-        return self.values[:, :, -1] - self.values[:, :, 0] if self.values.shape[2] == 2 else self.values[:, :, 0]
+        return compared(self.values)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """Word swaps: templates with the one and the other word of a pair, what a model answers to both, and intervals."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError, no_progress
-from bertviz_core.predictions.classes import class_place, class_predictions, output_names
+from bertviz_core.errors import Progress, TextError, no_progress
+from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.run import HeadModel
 from bertviz_core.predictions.scoring import pseudo_likelihood
@@ -38,40 +40,8 @@ class SwapSet(NamedTuple):
 
 
 SETS: Mapping[str, SwapSet] = {
-    "negation": SwapSet(
-        ("is / is not", "is / is never"),
-        (
-            "The soup {} good.",
-            "The staff {} friendly.",
-            "This hotel {} clean.",
-            "My room {} comfortable.",
-            "The music here {} lovely.",
-            "Her new novel {} exciting.",
-            "The garden {} beautiful.",
-            "Their bread {} fresh.",
-            "The tour {} worth the money.",
-            "This phone {} easy to use.",
-            "The last chapter {} funny.",
-            "Dinner on the terrace {} a pleasure.",
-        ),
-    ),
-    "pronouns": SwapSet(
-        ("he / she", "he / they"),
-        (
-            "The nurse said that {} would be back at noon.",
-            "The engineer explained why {} had changed the plan.",
-            "The teacher wrote down what {} had heard.",
-            "The pilot knew that {} could land in the fog.",
-            "The baker hoped that {} would sell every loaf.",
-            "The judge asked for the file that {} had read.",
-            "The librarian showed us the book {} had repaired.",
-            "The surgeon told the family what {} had seen.",
-            "The driver waited until {} could leave the yard.",
-            "The secretary signed the letter {} had typed.",
-            "The farmer sold the field that {} had ploughed.",
-            "The student finished the essay {} had begun.",
-        ),
-    ),
+    name: SwapSet(tuple(each["pairs"]), tuple(each["templates"]))
+    for name, each in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")).items()
 }
 """Sets of pairs and templates by name; the templates of negation all praise something."""
 
@@ -215,12 +185,6 @@ def _is_cut_off(tokens: Tokens, template: TextPair, same: bool) -> bool:
     return max(ends, default=0) < len(whole) - len(after)
 
 
-def check_class(head: HeadModel, label: str) -> None:
-    """Refuse a class that a head lacks, before it runs; "" is none."""
-    if label:
-        class_place(output_names(head, int(head.model.config.num_labels))[0], label, head.name)
-
-
 def class_values(head: HeadModel, rows: Sequence[Tokens], progress: Progress = no_progress) -> SwapValues:
     """Probabilities of the classes of texts; of a head that answers with a number, its logits."""
     answers = class_predictions(head, rows, progress)
@@ -228,6 +192,11 @@ def class_values(head: HeadModel, rows: Sequence[Tokens], progress: Progress = n
     values = np.stack([each.logits if each.probabilities is None else each.probabilities for each in answers])
     unit = "logit" if first.probabilities is None else "probability"
     return SwapValues(first.labels, unit, values, tuple(notice for each in answers for notice in each.notices))
+
+
+def masked_count(rows: Sequence[Tokens]) -> int:
+    """Number of tokens that are masked for the surprise of texts."""
+    return sum(int((~each.special).sum()) for each in rows)
 
 
 def surprise_values(
@@ -243,7 +212,7 @@ def surprise_values(
     done = 0
     for tokens in rows:
         each = pseudo_likelihood(head, tokenizer, tokens, part(done))
-        done += int((~tokens.special).sum())
+        done += masked_count([tokens])
         values.append((each.mean, -np.nansum(each.surprise, dtype=np.float64)))
         notices += each.notices
     return SwapValues(SURPRISES, "nats", np.array(values, dtype=np.float64), tuple(notices))
@@ -266,17 +235,3 @@ def mean_intervals(
         return mean, np.full((2, *mean.shape), np.nan)
     reach = stdtrit(count - 1, (1 + COVERED) / 2) * rows.std(axis=1, ddof=1) / np.sqrt(count)
     return mean, np.stack([mean - reach, mean + reach])
-
-
-def check_finite(values: np.ndarray, name: str) -> None:
-    """Refuse answers that are no numbers."""
-    if not np.isfinite(values).all():
-        raise CheckpointError(f"{quoted(name)} gives NaN or infinity; look at its weights on Checkpoint.")
-
-
-def check_single(swaps: Swaps) -> None:
-    """Refuse second texts, which a vector has none of."""
-    if swaps.templates[0][1] is not None:
-        raise UnsupportedModelError(
-            "A vector is made of one text, and the templates have second texts; leave these out, or compare classes."
-        )

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import BertvizError, Named, TextError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, CheckpointError, Named, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import cosine
-from bertviz_core.predictions.probing.results import WordSwaps
+from bertviz_core.predictions.classes import class_place, output_names
+from bertviz_core.predictions.probing.results import WordSwaps, compared
 from bertviz_core.predictions.probing.swaps import (
     CLASSES,
     COMPARED_BY,
@@ -17,16 +18,14 @@ from bertviz_core.predictions.probing.swaps import (
     SURPRISES,
     Swaps,
     SwapValues,
-    check_class,
-    check_finite,
     check_read,
-    check_single,
     checked_swaps,
     class_values,
+    masked_count,
     mean_intervals,
     surprise_values,
 )
-from bertviz_core.predictions.run import stored_tasks
+from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
@@ -90,21 +89,12 @@ def swap_options(
     return Options(tuple(templates or ()), task=task, values={key: value for key, value in values.items() if value})
 
 
-def _swaps(options: Options) -> Swaps:
-    """The pairs and templates, those of a set where none are given."""
-    usual = SETS[options.choice(SWAP_SET, tuple(SETS))]
-    if options.pair is not None:
-        raise TextError("A template has its second text after a tab; leave out ", Named("pair"), ".")
-    pairs = options.get(WORD_PAIRS.key).splitlines() if WORD_PAIRS.key in options.values else usual.pairs
-    return checked_swaps([line for line in pairs if line.strip()], options.texts or usual.templates)
-
-
 def _way(opened: Opened, options: Options) -> str:
-    if COMPARED.key not in options.values and options.task in CLASS_TASKS:
-        return CLASSES
-    offered = tuple(offered_ways(opened, options))
-    way = options.choice(COMPARED, COMPARED_BY) if COMPARED.key in options.values else offered[0]
-    if way not in offered:
+    """What is compared; of a model that was opened with a head for classes, these by default."""
+    offered = offered_ways(opened, options)
+    usual = CLASSES if options.task in CLASS_TASKS else offered[0]
+    way = options.choice(COMPARED) if COMPARED.key in options.values else usual
+    if way not in (*offered, usual):
         lacks = {CLASSES: "head with classes", SURPRISE: "masked-LM head", COSINE: "vectors with a cosine"}
         raise UnsupportedModelError(
             f"{quoted(opened.name)} has no {lacks[way]}, so nothing is compared by it; take ",
@@ -114,92 +104,88 @@ def _way(opened: Opened, options: Options) -> str:
     return way
 
 
-def _task(opened: Opened, options: Options) -> str:
-    """Task of the head with classes."""
+def _classifier(opened: Opened, options: Options) -> HeadModel:
     tasks = (options.task,) if options.task in CLASS_TASKS else stored_tasks(opened.source)
-    return next(str(task) for task in tasks if task in CLASS_TASKS)
+    return opened.head(next(task for task in tasks if task in CLASS_TASKS))
 
 
-def _rows(opened: Opened, swaps: Swaps, way: str) -> list[Tokens]:
-    """Tokens of the texts, as the model reads them."""
+def _read(opened: Opened, options: Options) -> tuple[Swaps, str, list[Tokens], tuple[str, ...]]:
+    """The pairs and templates, those of a set where none are given; what is compared; tokens of all texts; notices."""
+    usual = SETS[options.choice(SWAP_SET, tuple(SETS))]
+    if options.pair is not None:
+        raise TextError("A template has its second text after a tab; leave out ", Named("pair"), ".")
+    lines = options.get(WORD_PAIRS.key).splitlines() if WORD_PAIRS.key in options.values else usual.pairs
+    swaps = checked_swaps([line for line in lines if line.strip()], options.texts or usual.templates)
+    way, output = _way(opened, options), options.get(OUTPUT.key)
     if way == COSINE:
-        check_single(swaps)
+        if swaps.templates[0][1] is not None:
+            raise TextError("A vector is made of one text; leave out the second texts, or compare classes.")
         check_dense(plan := own_plan(opened), "Cosines")
-        return [sentence_tokens(opened.tokenizer, text, plan) for text, _ in swaps.texts()]
-    return [opened.tokens(*text) for text in swaps.texts()]
+        rows = [sentence_tokens(opened.tokenizer, text, plan) for text, _ in swaps.texts()]
+    else:
+        rows = [opened.tokens(*text) for text in swaps.texts()]
+    if output and way == CLASSES:
+        head = _classifier(opened, options)
+        class_place(output_names(head, int(head.model.config.num_labels))[0], output, head.name)
+    elif output and output not in (known := SURPRISES if way == SURPRISE else (COSINE,)):
+        raise TextError("There is no ", Named(OUTPUT.key), f"={output[:40]} of {way}; choose {', '.join(known)}.")
+    return swaps, way, rows, check_read(swaps, rows)
+
+
+def _different(rows: Sequence[Tokens]) -> list[Tokens]:
+    """The texts without repetitions, each of which runs once."""
+    return list({each.identity: each for each in rows}.values())
 
 
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    swaps, way, output = _swaps(options), _way(opened, options), options.get(OUTPUT.key)
-    if way == CLASSES:
-        check_class(opened.head(_task(opened, options)), output)
-    elif output and output not in (SURPRISES if way == SURPRISE else (COSINE,)):
-        numbers = ", ".join(SURPRISES) if way == SURPRISE else COSINE
-        raise TextError("There is no ", Named(OUTPUT.key), f"={output[:40]} of {way}; choose {numbers}.")
-    rows = _rows(opened, swaps, way)
-    check_read(swaps, rows)
+    swaps, way, rows, _ = _read(opened, options)
     if way == SURPRISE:
-        steps = _masked(list({each.identity: each for each in rows}.values()))
+        steps = masked_count(_different(rows))
         return AnswerCost(steps, max(rows, key=len), steps)
-    return AnswerCost(len(set(swaps.texts())), nbytes=retained_nbytes(swaps.texts()))
+    return AnswerCost(len(_different(rows)), nbytes=retained_nbytes(swaps.texts()))
 
 
-def _masked(rows: Sequence[Tokens]) -> int:
-    return sum(int((~each.special).sum()) for each in rows)
-
-
-def _values(opened: Opened, options: Options, way: str, rows: Sequence[Tokens], job: Job[Any]) -> SwapValues:
-    """Numbers of different texts, each of which runs once."""
+def _numbers(
+    opened: Opened, options: Options, way: str, rows: Sequence[Tokens], texts: Sequence[str], job: Job[Any]
+) -> SwapValues:
+    """Numbers of different texts by their tokens; for a cosine their vectors."""
     if way == CLASSES:
-        return class_values(opened.head(_task(opened, options)), rows, job)
-    total = _masked(rows)
-    return surprise_values(opened.head(WORDS_TASK), opened.tokenizer, rows, lambda done: after(job, done, total))
-
-
-def _cosines(opened: Opened, swaps: Swaps, job: Job[Any]) -> SwapValues:
-    """The cosine of the two texts of each pair and template."""
-    texts = [text for text, _ in swaps.texts()]
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    answer = encoded_by(opened, own_plan(opened), tuple(places), "float32", job, opened.vector_store)
-    vectors = answer.result.vectors[[places[text] for text in texts]].astype(np.float64)
-    check_finite(vectors, opened.name)
-    return SwapValues((COSINE,), COSINE, cosine(vectors[::2], vectors[1::2])[:, None], answer.notices)
+        return class_values(_classifier(opened, options), rows, job)
+    if way == SURPRISE:
+        total = masked_count(rows)
+        return surprise_values(opened.head(WORDS_TASK), opened.tokenizer, rows, lambda done: after(job, done, total))
+    answer = encoded_by(opened, own_plan(opened), texts, "float32", job, opened.vector_store)
+    return SwapValues((COSINE,), COSINE, answer.result.vectors.astype(np.float64), answer.notices)
 
 
 @long_question(_cost, figures=("word-swaps",), params=(SWAP_SET, WORD_PAIRS, COMPARED, OUTPUT), noun="runs")
 def word_swaps(opened: Opened, options: Options, job: Job[WordSwaps]) -> Answer[WordSwaps]:
     """What a model answers to templates with the one and the other word of each pair, and the difference."""
-    swaps, way = _swaps(options), _way(opened, options)
-    _cost(opened, options)
-    rows = _rows(opened, swaps, way)
-    alike = check_read(swaps, rows)
+    swaps, way, rows, alike = _read(opened, options)
+    different = _different(rows)
+    texts = {each.identity: text for each, (text, _) in zip(rows, swaps.texts(), strict=True)}
+    made = _numbers(opened, options, way, different, tuple(texts.values()), job)
+    if not np.isfinite(made.values).all():
+        raise CheckpointError(f"{quoted(opened.name)} gives NaN or infinity; look at its weights on Checkpoint.")
+    places = {each.identity: place for place, each in enumerate(different)}
+    values = made.values[[places[each.identity] for each in rows]]
     if way == COSINE:
-        made = _cosines(opened, swaps, job)
-        values = made.values
-    else:
-        different = {each.identity: each for each in rows}
-        made = _values(opened, options, way, list(different.values()), job)
-        places = {key: place for place, key in enumerate(different)}
-        values = made.values[[places[each.identity] for each in rows]]
-    check_finite(values, opened.name)
+        values = cosine(values[::2], values[1::2])[:, None]
     values = values.reshape(len(swaps.pairs), len(swaps.templates), -1, len(made.outputs))
-    if output := options.get(OUTPUT.key):
-        place = made.outputs.index(output)
-        made, values = made._replace(outputs=(output,)), values[..., place : place + 1]
-    numbers = values[:, :, 0] if way == COSINE else values[:, :, -1] - values[:, :, 0]
-    mean, interval = mean_intervals(numbers)
-    notices = tuple(dict.fromkeys((*alike, *made.notices)))
+    chosen = [place for place, name in enumerate(made.outputs) if name == options.get(OUTPUT.key, name)]
+    values, outputs = values[..., chosen], tuple(made.outputs[place] for place in chosen)
+    mean, interval = mean_intervals(compared(values))
     result = WordSwaps(
         model=opened.source.name,
         pairs=swaps.pairs,
         templates=swaps.templates,
         texts=swaps.texts(),
         compared_by=way,
-        outputs=made.outputs,
+        outputs=outputs,
         unit=made.unit,
         values=values,
         mean=mean,
         interval=interval,
-        notices=notices,
+        notices=tuple(dict.fromkeys((*alike, *made.notices))),
     )
-    return answered(opened, result, notices, word_swaps=result, swap_output=made.outputs[0])
+    return answered(opened, result, result.notices, word_swaps=result, swap_output=outputs[0])

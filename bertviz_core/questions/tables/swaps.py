@@ -1,10 +1,8 @@
 """How answers to templates with exchanged words are shown."""
 
-from typing import Any
-
 from bertviz_core.figures.predictions.swaps import means_frame, row_words
 from bertviz_core.predictions.probing.results import WordSwaps
-from bertviz_core.questions.tables.lines import Faces, records
+from bertviz_core.questions.tables.lines import Faces
 from bertviz_core.text import counted
 
 MOST = 40
@@ -16,24 +14,8 @@ LIMITS = (
 )
 
 
-def _texts(swaps: WordSwaps) -> list[dict[str, Any]]:
-    """Each pair in each template: both texts with their numbers, and what is compared."""
-    return [
-        {
-            "pair": pair,
-            "template": template,
-            "texts": swaps.texts[2 * (place * len(swaps.templates) + row) :][:2],
-            "values": swaps.values[place, row],
-            "numbers": swaps.numbers[place, row],
-        }
-        for place, pair in enumerate(swaps.pairs)
-        for row, template in enumerate(swaps.templates)
-    ]
-
-
 WORD_SWAPS: Faces[WordSwaps] = Faces(
-    keys="model compared_by unit outputs pairs templates means texts notices",
-    made={"means": lambda swaps: records(means_frame(swaps)), "texts": _texts},
+    keys="model compared_by unit outputs pairs templates texts values numbers names mean interval notices",
     frame=means_frame,
     above=lambda swaps: [
         f"{counted(len(swaps.pairs), 'pair')} of words in {counted(len(swaps.templates), 'template')}, compared by "

@@ -62,8 +62,8 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views.answered import SWAPS
 from bertviz_core.questions.views.label_errors import TITLE as LABEL_ERRORS
-from bertviz_core.questions.views.swaps import TITLE as SWAPS
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.questions.views.tokens import clicked_token
 from bertviz_core.text import escape_markdown, shortened
