@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
-from bertviz_core.figures.predictions.swaps import row_words
+from bertviz_core.figures.predictions.swaps import mean_words
 from bertviz_core.questions.tables.swaps import LIMITS
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened, visible_text
@@ -41,7 +41,7 @@ def test_the_shipped_set_has_the_numbers_of_the_library(models_dir: Path) -> Non
     np.testing.assert_allclose(templates["x"], result.data.numbers.reshape(-1), atol=1e-7)
     np.testing.assert_allclose(means["x"], result.mean[:, 0], atol=1e-7)
     np.testing.assert_allclose(means["error_x"]["array"], result.interval[1, :, 0] - result.mean[:, 0], atol=1e-7)
-    assert row_words(result.data, "bad") in {visible_text(each.value) for each in at.markdown}
+    assert mean_words(result.data, "bad") in {visible_text(each.value) for each in at.markdown}
     assert LIMITS in {each.value for each in at.caption}
     listed = at.dataframe[-1].value
     assert list(listed["first text"]) == [text for text, _ in result.data.texts[::2]]

@@ -58,13 +58,13 @@ def measured_words(swaps: WordSwaps, output: str) -> str:
     return "cosine of both texts" if swaps.unit == "cosine" else named
 
 
-def row_words(swaps: WordSwaps, output: str, row: int = -1) -> str:
-    """The mean of a row with its interval, in one sentence; by default of all pairs."""
+def mean_words(swaps: WordSwaps, output: str) -> str:
+    """The mean of all pairs with its interval, in one sentence."""
     place = swaps.outputs.index(output)
-    mean, (low, high) = swaps.mean[row, place], swaps.interval[:, row, place]
+    mean, (low, high) = swaps.mean[-1, place], swaps.interval[:, -1, place]
     what = "Mean cosine" if swaps.unit == "cosine" else f"Mean difference of {measured_words(swaps, output)}"
     unit = " nats" if swaps.unit == "nats" else ""
-    name = shortened(escape_controls(swaps.names[row]), 60)
+    name = shortened(escape_controls(swaps.names[-1]), 60)
     if np.isnan(low):
         return f"{what}, {name}: {decimals(mean, 4)}{unit}, of a single template, which has no interval."
     reach = f"95% t interval {decimals(low, 4)} to {decimals(high, 4)}"
@@ -111,6 +111,6 @@ def swaps_figure(word_swaps: WordSwaps, swap_output: str) -> FigureSpec:
     pairs, templates = len(word_swaps.pairs), counted(len(word_swaps.templates), "template")
     drawn = f"the first {MOST_ROWS} of {pairs:,} pairs" if pairs > MOST_ROWS else counted(pairs, "pair")
     title = f"Word swaps, {measured_words(word_swaps, swap_output)}: {drawn} in {templates} — {word_swaps.model}"
-    words = row_words(word_swaps, swap_output)
+    words = mean_words(word_swaps, swap_output)
     caption = f"{title}. {words} A point is a template; a diamond is the mean of the templates"
     return FigureSpec.of(title, f"{title}: {words}", caption, swap_points, word_swaps, swap_output)

@@ -24,7 +24,7 @@ SLOT, BETWEEN = "{}", "/"
 MOST_TEXTS = 10_000
 COVERED = 0.95
 CLASSES, SURPRISE, COSINE = COMPARED_BY = ("classes", "surprise", "cosine")
-MEAN_SURPRISE, LOG_LIKELIHOOD = SURPRISES = ("mean surprise", "pseudo-log-likelihood")
+SURPRISES = ("mean surprise", "pseudo-log-likelihood")
 SHOWN = 60
 """Most characters of a text in a message."""
 
@@ -73,22 +73,21 @@ class SwapValues(NamedTuple):
 
 def checked_swaps(pairs: Sequence[str], templates: Sequence[str]) -> Swaps:
     """Parse pairs, such as "he / she", and templates, a second text of which follows a tab."""
+    if (count := 2 * len(pairs) * len(templates)) > MOST_TEXTS:
+        raise TextError(
+            f"{len(pairs):,} pairs in {len(templates):,} templates are {count:,} texts; at most {MOST_TEXTS:,} are "
+            "read. Give fewer pairs or templates."
+        )
     words = tuple(_pair(place, line) for place, line in enumerate(pairs, start=1))
     parsed = tuple(_template(place, line) for place, line in enumerate(templates, start=1))
     for what, rows in (("pair", words), ("template", parsed)):
-        again = next((place for place, row in enumerate(rows) if row in rows[:place]), None)
-        if again is not None:
-            first = rows.index(rows[again]) + 1
-            raise TextError(
-                f"{what.capitalize()} {again + 1:,} is the same as {what} {first:,}; leave one of them out."
-            )
+        firsts: dict[object, int] = {}
+        for place, row in enumerate(rows, start=1):
+            if firsts.setdefault(row, place) != place:
+                same = f"{what.capitalize()} {place:,} is the same as {what} {firsts[row]:,}"
+                raise TextError(f"{same}; leave one of them out.")
     if len({second is None for _, second in parsed}) == 2:
         raise TextError("Some templates have a second text and others none; give one to all of them, or to none.")
-    if (count := 2 * len(words) * len(parsed)) > MOST_TEXTS:
-        raise TextError(
-            f"{len(words):,} pairs in {len(parsed):,} templates are {count:,} texts; at most {MOST_TEXTS:,} are read. "
-            "Give fewer pairs or templates."
-        )
     return Swaps(words, parsed)
 
 

@@ -1,6 +1,6 @@
 """How answers to templates with exchanged words are shown."""
 
-from bertviz_core.figures.predictions.swaps import means_frame, row_words
+from bertviz_core.figures.predictions.swaps import mean_words, means_frame
 from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.questions.tables.lines import Faces
 from bertviz_core.text import counted
@@ -20,7 +20,7 @@ WORD_SWAPS: Faces[WordSwaps] = Faces(
     above=lambda swaps: [
         f"{counted(len(swaps.pairs), 'pair')} of words in {counted(len(swaps.templates), 'template')}, compared by "
         f"{swaps.compared_by}.",
-        *(row_words(swaps, output) for output in swaps.outputs[:10]),
+        *(mean_words(swaps, output) for output in swaps.outputs[:10]),
     ],
     most=MOST,
     rest="rows; --json has all, and the texts",

@@ -25,7 +25,7 @@ from bertviz_core.figures.predictions.calibration import (
     temperature_words,
 )
 from bertviz_core.figures.predictions.probes import confusion_figure
-from bertviz_core.figures.predictions.swaps import row_words, swaps_figure, texts_frame
+from bertviz_core.figures.predictions.swaps import mean_words, swaps_figure, texts_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.predictions.probing.results import (
@@ -483,7 +483,7 @@ def _swaps_drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: As
         height=HEIGHT if len(result.names) * len(result.outputs) > FEW else "auto",
         **explained(WORD_SWAPS, word_swaps, opened, of),
         below=[
-            Text(escape_markdown(row_words(result, output))),
+            Text(escape_markdown(mean_words(result, output))),
             Text(LIMITS, "caption"),
             Notices(answer.notices, "caption"),
         ],
