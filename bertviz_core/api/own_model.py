@@ -282,8 +282,15 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Texts = list[str] | tuple[str, ...]
 """Several texts; NumPy arrays and pandas series are also accepted."""
+OneOrTwo = str | Sequence[str]
+"""A text, or two texts in a list."""
 KINDS: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
-MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers", Sequence[str]: "pairs of texts"}
+MANY: Mapping[Any, str] = {
+    str: "texts",
+    int: "whole numbers",
+    Sequence[str]: "pairs of texts",
+    OneOrTwo: "texts or pairs of texts",
+}
 LISTS = (Sequence, list, tuple)
 """Annotations for which any sequence except a text is accepted."""
 SHOWN = 3

@@ -1,11 +1,13 @@
-"""The methods of a model that score texts for a query."""
+"""The methods of a model that score texts for a query, or with an exchanged word."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
 
 from bertviz_core.api.comparisons import ModelComparisons
-from bertviz_core.api.own_model import checked
+from bertviz_core.api.own_model import OneOrTwo, checked
 from bertviz_core.api.results.answers import LateInteractionResult, RankingResult, ThreeHeadsResult
+from bertviz_core.api.results.two_models import WordSwapsResult
+from bertviz_core.predictions.probing.swaps import line_of
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
     interaction_options,
@@ -14,10 +16,11 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_options,
     three_heads,
 )
+from bertviz_core.questions.predictions.swaps import COMPARED, OUTPUT, SWAP_SET, swap_options, word_swaps
 
 
 class ModelRankings(ModelComparisons):
-    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3."""
+    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3; and with exchanged words."""
 
     @checked
     def rank(
@@ -85,3 +88,32 @@ class ModelRankings(ModelComparisons):
         """
         options = heads_options(query, texts, ",".join(map(str, weights)))
         return self._ask(three_heads, ThreeHeadsResult, options)
+
+    @checked
+    def word_swaps(
+        self,
+        pairs: Sequence[OneOrTwo] | None = None,
+        templates: Sequence[OneOrTwo] | None = None,
+        *,
+        shipped: str = "negation",
+        compared_by: str | None = None,
+        output: str | None = None,
+    ) -> WordSwapsResult:
+        """Put the words of each pair into templates, and compare what the model answers to both texts.
+
+        Args:
+            pairs: two words each, such as ("he", "she") or "he / she"; by default those of the shipped set.
+            templates: texts with {} in place of the word, or two texts each for a model of pairs, one of which has the
+                {}; by default those of the shipped set.
+            shipped: the set of this project: "negation" or "pronouns".
+            compared_by: "classes", "surprise" or "cosine"; by default the first that the model has.
+            output: the class, or the kind of surprise, that is compared alone; defaults to all.
+
+        Raises:
+            BertvizError: a pair has not two words, a template not one {}, the word is cut off, or the model has no such
+                head or class.
+        """
+        words = None if pairs is None else list(map(line_of, pairs))
+        lines = None if templates is None else list(map(line_of, templates))
+        values = {SWAP_SET.key: shipped, COMPARED.key: compared_by or "", OUTPUT.key: output or ""}
+        return self._ask(word_swaps, WordSwapsResult, swap_options(words, lines, self.task, **values))

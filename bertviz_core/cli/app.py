@@ -83,6 +83,9 @@ COMMANDS: Mapping[str, Command] = {
         "predictions",
         "Say how sure a classifier may be: reliability, ECE, Brier score, log loss, temperature, coverage.",
     ),
+    "swaps": Command(
+        "predictions", "Exchange a word of template texts, and compare what the model answers, with an interval."
+    ),
     "rank": Command(
         "predictions",
         "Order texts for a query by a cross-encoder, an NLI head or late interaction, beside cosines of sentences.",

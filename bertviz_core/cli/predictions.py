@@ -22,6 +22,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.calibration import BINS, LEAST_BINS, MOST_BINS
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column, label_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
+from bertviz_core.predictions.probing.swaps import COMPARED_BY, SETS, pair_lines, template_lines
 from bertviz_core.predictions.results import STRATEGIES
 from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -48,6 +49,7 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_options,
     three_heads,
 )
+from bertviz_core.questions.predictions.swaps import COMPARED, OUTPUT, SWAP_SET, swap_options, word_swaps
 from bertviz_core.questions.tables.calibration import CALIBRATION
 from bertviz_core.questions.tables.lines import Faces, fields, table
 from bertviz_core.questions.tables.predictions import (
@@ -57,8 +59,10 @@ from bertviz_core.questions.tables.predictions import (
     prediction_json,
     prediction_lines,
 )
+from bertviz_core.questions.tables.swaps import WORD_SWAPS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import quoted
 
 TEXT_HELP = f"The text, or the question; {DASH_HELP}"
 TextsArgument = Annotated[str | None, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
@@ -245,3 +249,35 @@ def calibration_command(
     with progress_bar((2 if other else 1) * len(labels), "Texts") as bar:
         answer = calibration(opened_model(model), options, bar)
     show(CALIBRATION, answer.result, answer.notices, as_json)
+
+
+SWAP_PAIRS_HELP = (
+    f"Pairs of words: lines such as {quoted('he / she')}, or a table with two columns; else those of the set."
+)
+TEMPLATES_HELP = "Templates with {} in place of the word: lines, or a table; else those of the set."
+SECOND_TEMPLATE_HELP = "Column of the templates' file with their second texts."
+SET_HELP = f"Pairs and templates of this project: {' or '.join(SETS)}."
+OUTPUT_HELP = "The class, or the kind of surprise, that is compared alone; all by default."
+SWAPS_BY_HELP = f"What is compared: {', '.join(COMPARED_BY)}; by default the first that the model has."
+
+
+@app.command("swaps")
+def swaps_command(
+    model: ModelArgument,
+    pairs: Annotated[Path | None, typer.Option("--pairs", metavar="FILE", help=SWAP_PAIRS_HELP)] = None,
+    templates: Annotated[Path | None, typer.Option("--templates", metavar="FILE", help=TEMPLATES_HELP)] = None,
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the templates.")] = "",
+    second: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_TEMPLATE_HELP)] = "",
+    name: Annotated[str, typer.Option("--set", "--swap-set", metavar="SET", help=SET_HELP)] = "",
+    by: Annotated[str, typer.Option("--swaps-by", metavar="HOW", help=SWAPS_BY_HELP)] = "",
+    output: Annotated[str, typer.Option("--swap-output", metavar="CLASS", help=OUTPUT_HELP)] = "",
+    task: TaskOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Exchange a word of template texts, and compare what the model answers, with an interval."""
+    words = None if pairs is None else pair_lines(opened_table(pairs, ""))
+    listed = None if templates is None else template_lines(opened_table(templates, column), second)
+    values = {SWAP_SET.key: name, COMPARED.key: by, OUTPUT.key: output}
+    with progress_bar(1, "Runs") as bar:
+        answer = word_swaps(opened_model(model), swap_options(words, listed, task, **values), bar)
+    show(WORD_SWAPS, answer.result, answer.notices, as_json)

@@ -143,6 +143,7 @@ EXAMPLES: Mapping[str, Example] = {
     "predictions-compared": WORDS.of(other="itself, rounded to nf4"),
     "confusion": replace(WORDS, texts=("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")),
     **dict.fromkeys(("calibration", "coverage"), Example("negations/checkpoint-80", ())),
+    "word-swaps": replace(RUN, texts=("The soup {} good.", "My room {} clean.")).of(word_pairs="is / is not"),
     **dict.fromkeys(("probe", "label-errors"), replace(RUN, texts=LABELLED)),
     **dict.fromkeys(("classes", "word-classes"), CLASSES),
     "classes-change": CLASSES.of(edited="I hate my pet python."),

@@ -52,6 +52,7 @@ from bertviz_core.api.results.two_models import (
     PredictionComparisonResult,
     StateComparisonResult,
     WordsResult,
+    WordSwapsResult,
 )
 from bertviz_core.api.results.weights import (
     AdapterResult,
@@ -114,6 +115,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     VectorExplanationResult: lambda model: model.explain_vectors([TEXT, "c"], model.sentences([TEXT, "c"]).vectors),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),
     ArchitectureResult: lambda model: model.architecture(),
+    WordSwapsResult: lambda model: model.word_swaps([("a", "b")], ["the {} c"]),
     CalibrationResult: lambda model: model.calibration([TEXT, "c", "d", "e"], ["neutral", "entailment"] * 2),
     BackgroundResult: lambda model: model.background([TEXT, "c", "d"]),
     DimensionsResult: lambda model: model.sentences([TEXT, "c", "d"]).dimensions([2, 4]),

@@ -71,6 +71,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Train a probe": ["predictions_probe", "predictions_classes"],
         "Several texts": [],
         "Label errors": ["predictions_label_errors"],
+        "Word swaps": ["predictions_swaps"],
     },
     "causes": {
         "One head at a time": ["causes_effects"],

@@ -310,6 +310,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         tuple(cell for text, label in PLACES for cell in (text, label)),
         ("predictions", {**CALIBRATED, "bins": "5", "binned_by": "equal mass"}),
     ),
+    "word-swaps --set 'word_pairs=is / is not'": (
+        ("It {} cold.", "He {} late."),
+        (
+            "predictions",
+            {
+                "view": "Word swaps",
+                "swap_set": "typed",
+                "word_pairs": "is / is not",
+                "swap_templates": "It {} cold.\nHe {} late.",
+            },
+        ),
+    ),
     "coverage --set with_gold=true": (
         tuple(cell for text, label in PLACES for cell in (text, label)),
         ("predictions", CALIBRATED),

@@ -76,7 +76,7 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     )
     assert named == theirs  # its files have its name, too
     assert at.session_state["model"] == DEFAULT_MODEL
-    titles = ["Classes", "Change a word", "Calibration", "Train a probe", "Several texts", "Label errors"]
+    titles = ["Classes", "Change a word", "Calibration", "Train a probe", "Several texts", "Label errors", "Word swaps"]
     assert views(at) == titles
     several = opened("predictions", view="Several texts")
     assert f"{CLASSIFIER} answers instead" in page_text(several).replace("**", "")

@@ -62,6 +62,7 @@ def test_classes_are_those_of_transformers(name: str, heads: Path) -> None:
         "Train a probe",
         "Several texts",
         "Label errors",
+        "Word swaps",
     ]
     words = page_text(at)
     assert ("no probability" in words) == (name == "number")

@@ -23,6 +23,7 @@ from bertviz_core.questions.predictions import (
     masked_lm,
     predict,
     ranking,
+    swaps,
     thresholds,
 )
 from bertviz_core.questions.texts import (
@@ -242,6 +243,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "predictions", label_errors.PROBABILITIES_FROM, label_errors.SUSPECTS_BY, label_errors.SUSPECTS_ORDER, SUSPECT
     ),
+    *_on("predictions", swaps.SWAP_SET, swaps.COMPARED, swaps.OUTPUT),
+    *_on("predictions", swaps.WORD_PAIRS, swaps.TEMPLATES, linked="on request"),
     *_on("causes words journey", targets.TARGET, targets.MEASURE, carried=True),
     *_on(
         "causes words journey",

@@ -19,12 +19,14 @@ from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE,
 from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, LabelledTexts, Probe, TextPredictions
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
+from bertviz_core.predictions.probing.swaps import SETS, pair_lines, template_lines
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
+from bertviz_core.questions.predictions import swaps
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
@@ -56,6 +58,7 @@ TYPED_LIST = "The list"
 """Name of typed texts."""
 WIDTH = 170
 FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
+SWAP_FILES = ListFile("swap_pairs", "A file with pairs of words"), ListFile("swap_templates", "A file with templates")
 FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
     "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
@@ -288,6 +291,45 @@ def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
     about = "The suspects with row, text, given and suggested label, and your decision on each."
     file = f"{file_name('predictions_label_errors', f'decisions {name}')}.csv"
     save_button("Save the decisions", lambda: csv_text(edited), file, "text/csv", "label_decisions_csv", about)
+
+
+def swaps_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """What the model answers to templates with exchanged words, of this project or the reader's own."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row, st.popover("Texts", icon=":material/edit_note:", key="swaps_box"), st.container(width=BOX):
+        source = choice(swaps.SWAP_SET, "Pairs and templates", swaps.SWAP_SET.options, label_visibility="collapsed")
+        lines = _swap_lines(source)
+    with row:
+        listed = with_controls((swaps.COMPARED,), opened, Options())
+    if lines is None:
+        wait_for_file("Texts")
+        st.stop()
+    shipped = {swaps.SWAP_SET.key: source} if source in SETS else {}
+    yield from answered.swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
+
+
+def _swap_lines(source: str) -> tuple[Sequence[str] | None, Sequence[str] | None] | None:
+    """Lines of pairs and templates, None for those of a set; None before the uploads."""
+    if source in SETS:
+        st.caption(f"Pairs: {', '.join(SETS[source].pairs)}. Templates, written for this dashboard:")
+        st.text("\n".join(SETS[source].templates))
+        return None, None
+    if source == swaps.TYPED:
+        usual = next(iter(SETS.values()))
+        return _typed_swaps(swaps.WORD_PAIRS, usual.pairs), _typed_swaps(swaps.TEMPLATES, usual.templates)
+    pairs = SWAP_FILES[0].table("Pairs: lines such as he / she, or a table with two columns.")
+    templates = SWAP_FILES[1].table(
+        "Templates with {} in place of the word: lines, or a table; of two texts with a "
+        "column second for the second text."
+    )
+    return None if pairs is None or templates is None else (pair_lines(pairs), template_lines(templates))
+
+
+def _typed_swaps(param: Param, first: Sequence[str]) -> Sequence[str]:
+    st.session_state.setdefault(param.key, "\n".join(first))
+    st.caption(f"{param.help[0].upper()}{param.help[1:]}.")
+    table = typed_lines(param.label, param.key, "One on each line")
+    return () if table is None else table.sentences
 
 
 def stand_in(heads: Heads) -> str:

@@ -1,4 +1,4 @@
-"""Results of two models, of the checkpoints of a run, and of interventions."""
+"""Results of two models, of the checkpoints of a run, of interventions, and of exchanged words."""
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,11 @@ from bertviz_core.checkpoints.tables import (
 )
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.interventions.results import AblationEffects
+from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.questions.tables.checkpoints import NUMBER_FORMATS
 from bertviz_core.questions.tables.interventions import EFFECTS, WORDS
+from bertviz_core.questions.tables.swaps import WORD_SWAPS
 from bertviz_core.questions.tables.training import (
     FOLLOWED_LABELS,
     FOLLOWED_STATES,
@@ -204,3 +206,33 @@ class WordsResult(Result[WordAttributions]):
     def shares(self) -> Float[np.ndarray, " words"]:
         """Contribution of each word, in `data.unit`."""
         return self.data.shares
+
+
+class WordSwapsResult(Result[WordSwaps]):
+    """What a model answers to templates with the one and the other word of pairs, and the difference.
+
+    Table: one row per pair and number, and of several pairs for all: mean of both words, difference, 95% t interval.
+    """
+
+    figures = ("word-swaps",)
+    _faces = WORD_SWAPS
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the numbers: classes, kinds of surprise, or the cosine."""
+        return self.data.outputs
+
+    @property
+    def values(self) -> Float[np.ndarray, "pairs templates words outputs"]:
+        """Numbers of the texts with the first and the second word; a cosine is one number of both."""
+        return self.data.values
+
+    @property
+    def mean(self) -> Float[np.ndarray, "rows outputs"]:
+        """Mean over the templates of second minus first, or of the cosine: a row for each pair, and one of all."""
+        return self.data.mean
+
+    @property
+    def interval(self) -> Float[np.ndarray, "2 rows outputs"]:
+        """Ends of the 95% t interval of the mean over the templates; NaN for a single template."""
+        return self.data.interval

@@ -419,3 +419,45 @@ class Calibration(OfModel):
     def both(self) -> "tuple[Calibration, ...]":
         """This one, and that of the second model if there is one."""
         return (self,) if self.other is None else (self, self.other)
+
+
+def compared(
+    values: Float[np.ndarray, "pairs templates words outputs"],
+) -> Float[np.ndarray, "pairs templates outputs"]:
+    """Second minus first of numbers of both words; those that belong to both words as they are."""
+    return values[:, :, 1] - values[:, :, 0] if values.shape[2] == 2 else values[:, :, 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordSwaps(OfModel):
+    """What a model answers to templates with the first and with the second word of pairs."""
+
+    pairs: tuple[tuple[str, str], ...]
+    """The two words of each pair."""
+    templates: tuple[tuple[str, str | None], ...]
+    """Each template and its second text; one of the two has the slot."""
+    texts: tuple[tuple[str, str | None], ...]
+    """The templates with the first and the second word: by pair, then template, then word."""
+    compared_by: str
+    """What is compared: "classes", "surprise" or "cosine"."""
+    outputs: tuple[str, ...]
+    """Names of the numbers of a text, such as the classes of the head."""
+    unit: str
+    """Unit of the numbers: "probability", "logit", "nats" or "cosine"."""
+    values: Float[np.ndarray, "pairs templates words outputs"]
+    """Numbers of the texts with the first and the second word; a cosine is one number of both."""
+    mean: Float[np.ndarray, "rows outputs"]
+    """Mean of `numbers` over the templates: a row for each pair, and for more than one pair a last row of all."""
+    interval: Float[np.ndarray, "2 rows outputs"]
+    """Ends of the 95% t interval of the mean over the templates; NaN for a single template."""
+
+    @property
+    def numbers(self) -> Float[np.ndarray, "pairs templates outputs"]:
+        """What is compared: the number with the second word minus that with the first, or the cosine of both texts."""
+        return compared(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each row of `mean`."""
+        named = tuple(f"{first} → {second}" for first, second in self.pairs)
+        return named if len(named) == 1 else (*named, "all pairs")

@@ -95,6 +95,10 @@ PRINTED: Mapping[str, str] = {
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
     ),
+    "word-swaps": (
+        "print(result.outputs, result.mean, result.interval)   # a row for each pair, and for all of them\n"
+        "print(result.values)   # (pairs, templates, words, numbers of a text)"
+    ),
     "label-errors": (
         "print(result.suspects, result.suggested)   # indices of the texts, places of the classes\n"
         "print(result.joint.counts, result.estimated)\n"

@@ -25,15 +25,23 @@ from bertviz_core.figures.predictions.calibration import (
     temperature_words,
 )
 from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.figures.predictions.swaps import mean_words, swaps_figure, texts_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.reading import gold_column
-from bertviz_core.predictions.probing.results import AnswerComparison, GoldComparison, GoldScores, TextPredictions
+from bertviz_core.predictions.probing.results import (
+    AnswerComparison,
+    GoldComparison,
+    GoldScores,
+    TextPredictions,
+    WordSwaps,
+)
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.calibration import SHOWN as CALIBRATION_SHOWN
 from bertviz_core.questions.predictions.calibration import calibration, calibration_options
+from bertviz_core.questions.predictions.swaps import OUTPUT, word_swaps
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained, library_lines
@@ -44,6 +52,7 @@ from bertviz_core.questions.tables.predictions import (
     p_value_text,
     slices_sentence,
 )
+from bertviz_core.questions.tables.swaps import LIMITS
 from bertviz_core.questions.view import (
     LONGEST_LINKED,
     Ask,
@@ -63,11 +72,13 @@ from bertviz_core.questions.view import (
     Text,
 )
 from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS
-from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS
+from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS, WORD_SWAPS
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, escape_markdown, quoted
 
 PROBE = "probe"
+SWAPS = "Word swaps"
+"""Title of a view."""
 TOGETHER, BY_WORD, BY_COLUMN = "all together", "a word", "column: "
 ANY, ALL_SLICES = "any label", "all slices"
 ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
@@ -449,3 +460,35 @@ def _calibration(of: Options, opened: Opened, ask: Ask) -> Iterator[Part]:
     yield Table(frame, "Scores of the probabilities", "auto" if len(frame) <= FEW else HEIGHT, formats=formats)
     yield TableFiles(lambda: frame, f"predictions_calibrated{suffix}", f"calibration scores {names}")
     yield replace(covered, spec=replace(covered.spec, chart=f"{covered.spec.chart}{suffix}"))
+
+
+def swap_parts(opened: Opened, ask: Ask, of: Options) -> Iterator[Part]:
+    """What the model answers to all texts; it runs once for whatever number is drawn."""
+    answer = ask(word_swaps, of)
+    names = answer.result.outputs
+    params = (replace(OUTPUT, values=lambda *_: names),) if len(names) > 1 else ()
+    yield Section(params, partial(_swaps_drawn, of, answer))
+
+
+def _swaps_drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
+    result = answer.result
+    output = options.get(OUTPUT.key) or result.outputs[0]
+    drawn = replace(answer, drawn={**answer.drawn, "swap_output": output})
+    of = replace(of, values={**of.values, OUTPUT.key: output})
+    yield Figure.of(
+        swaps_figure,
+        drawn,
+        f"{result.compared_by} {output} {opened.name}",
+        numbers="open",
+        height=HEIGHT if len(result.names) * len(result.outputs) > FEW else "auto",
+        **explained(WORD_SWAPS, word_swaps, opened, of),
+        below=[
+            Text(escape_markdown(mean_words(result, output))),
+            Text(LIMITS, "caption"),
+            Notices(answer.notices, "caption"),
+        ],
+    )
+    frame = texts_frame(result, output)
+    yield Text("**All texts**")
+    yield Table(frame, "The texts with both words", HEIGHT if len(frame) > FEW else "auto")
+    yield TableFiles(lambda: frame, "predictions_swapped", f"texts {result.compared_by} {output} {opened.name}")

@@ -62,6 +62,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
+from bertviz_core.questions.views.answered import SWAPS
 from bertviz_core.questions.views.label_errors import TITLE as LABEL_ERRORS
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.questions.views.tokens import clicked_token
@@ -559,6 +560,7 @@ VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Train a probe"): (),
     View(SEVERAL): (),
     View(LABEL_ERRORS): (),
+    View(SWAPS): (),
 }
 """View -> tasks of which a model has a head for one; none for views of every model."""
 

@@ -116,6 +116,9 @@ CASES: Mapping[str, Case] = {
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Case(texts=TYPED, values={"seed": "5"}),
     "heads": Case(texts=()),
+    "word-swaps": Case(
+        "classes", ("my {} pet", "a {}"), values={"word_pairs": "river / bank", "swap_output": "neutral"}
+    ),
     "label-errors": Case(texts=ROWS, values={**ROWS_SET, "suspects_by": "noise rate", "seed": "3"}),
     "label-probabilities": Case(texts=ROWS, values={**ROWS_SET, "pooling": "max"}),
     "late-interaction": Case(values={"query_sentence": "a pet"}),

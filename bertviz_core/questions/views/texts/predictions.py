@@ -124,6 +124,16 @@ SEVERAL_TEXTS = (
     "`2 hits / (times it is gold + times it is answered)`, macro-F1 the mean over the classes that occur. A label is "
     "compared without regard to capitals; one that is no class of the head counts as a mistake."
 )
+WORD_SWAPS = (
+    "Each word of a pair is put into the slot `{}` of each template, as it is written, and the model reads both texts. "
+    "*classes*: the probability of a class, as in **Classes** (of a head that answers with a number, its logit). "
+    "*surprise*: of a masked-LM head, the mean over the tokens of `−log p(token | all others)`, as in **Surprise**, "
+    "and the pseudo-log-likelihood, minus their sum (Salazar et al. 2020), which is lower for longer texts. The "
+    "difference is that of the second word minus that of the first. *cosine*: of the vectors of both texts, as in "
+    "**Sentences**. The interval is the t interval of the mean, `mean ± t · s / √n` with `n` templates, the standard "
+    "deviation `s` of their numbers and the 97.5% quantile `t` with `n − 1` degrees of freedom; that of all "
+    "pairs is made of the mean of each template over the pairs. A single template has none."
+)
 LABEL_ERRORS = (
     "Confident learning (Northcutt et al. 2021): a class's threshold is the mean probability of this class over the "
     "texts that have its label. A text is counted in the class whose threshold its probability reaches, in the most "
