@@ -1,4 +1,4 @@
-"""The methods of a model that score texts for a query."""
+"""The methods of a model that score texts for a query, and tags against gold tags."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -6,6 +6,8 @@ from os import PathLike, fspath
 from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.answers import LateInteractionResult, RankingResult, ThreeHeadsResult
+from bertviz_core.api.results.tags import TagScoresResult
+from bertviz_core.questions.predictions.gold_tags import MODE, SPACE, gold_tags, tag_options, tagged_list
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
     interaction_options,
@@ -17,7 +19,7 @@ from bertviz_core.questions.predictions.ranking import (
 
 
 class ModelRankings(ModelComparisons):
-    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3."""
+    """Texts scored for a query, by a head, token by token, or by the heads of BGE-M3; tags against gold tags."""
 
     @checked
     def rank(
@@ -85,3 +87,30 @@ class ModelRankings(ModelComparisons):
         """
         options = heads_options(query, texts, ",".join(map(str, weights)))
         return self._ask(three_heads, ThreeHeadsResult, options)
+
+    @checked
+    def tags(
+        self,
+        words: Sequence[Sequence[str]],
+        labels: Sequence[Sequence[str | int]],
+        *,
+        tag_mode: str = MODE.options[0],
+        add_prefix_space: bool = False,
+    ) -> TagScoresResult:
+        """Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error.
+
+        The tag of a word is the likeliest label of its first piece; words are tokenized with `is_split_into_words`.
+
+        Args:
+            words: the words of each sentence; of more than 10,000 sentences a sample is tagged.
+            labels: a tag for each of these words, by its name or its number in the head.
+            tag_mode: "default" for entities as conlleval and seqeval read them, "strict" for well-formed ones only.
+            add_prefix_space: whether each word has the space in front that it has in a text, whatever the folder of
+                the tokenizer says.
+
+        Raises:
+            BertvizError: the model has no head for tags, a sentence has not a tag for each word, no tag is of the
+                head, or all are the same.
+        """
+        values = {MODE.key: tag_mode, SPACE.key: str(add_prefix_space).lower()}
+        return self._ask(gold_tags, TagScoresResult, tag_options(tagged_list(words, labels), **values))

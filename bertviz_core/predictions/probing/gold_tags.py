@@ -106,7 +106,7 @@ def gold_names(tags: Tags, labels: Sequence[str], model: str) -> tuple[list[list
     """Gold tags, spelled as the labels of the head whose name or number they are, and a sentence on unknown ones."""
     every = list(dict.fromkeys(chain.from_iterable(tags)))
     places = label_places(every, labels)
-    names = {tag: labels[places[tag]] if tag in places else tag for tag in every}
+    names = {tag: labels[places[tag]] if tag in places else _numbered(tag, labels, model) for tag in every}
     if len(every) == 1:
         raise TextError(
             f"All words have the gold tag {quoted(every[0], 40)}; give sentences with words of others, too."
@@ -120,6 +120,15 @@ def gold_names(tags: Tags, labels: Sequence[str], model: str) -> tuple[list[list
         )
     lacking = f"The head has no label for gold entities of {listed(unknown)}, so it misses them all."
     return [[names[tag] for tag in row] for row in tags], [lacking] if unknown else []
+
+
+def _numbered(tag: str, labels: Sequence[str], model: str) -> str:
+    """The label with the number that a tag is; a tag that is none as it is."""
+    if not (tag.isascii() and tag.isdigit()):
+        return tag
+    if int(tag[:9]) >= len(labels):
+        raise TextError(f"There is no label {tag[:9]} in {quoted(model)}; it has {len(labels):,}, numbered from 0.")
+    return labels[int(tag)]
 
 
 def _space_notice(tokenizer: TextTokenizer, words: Tags) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.classes import OUTSIDE, output_names
 from bertviz_core.predictions.probing import gold_tags as computation
 from bertviz_core.predictions.probing.calibration import MOST_TEXTS, sampled
@@ -47,6 +47,8 @@ SPACE = replace(
 )
 SENTENCE = Param("tagged_sentence", "position", "the sentence whose tokens are shown, from 1", label="Sentence")
 NOTED = Param("tagged_notices", "text", "what must be known of the sentences, such as that they are a sample")
+TAGS_FROM = choice("tags_from", ("example", "typed", "file"), "where the sentences come from", "Sentences")
+TAGGED = Param("tagged_words", "text", "a word and its tag on each line, and a blank line between sentences")
 EXAMPLE = (
     "Maria/B-PER Curie/I-PER was born in Warsaw/B-LOC and worked in Paris/B-LOC .",
     "In 1903 she shared the prize with Henri/B-PER Becquerel/I-PER .",
@@ -139,7 +141,11 @@ def gold_labels(opened: Opened, options: Options) -> Answer[TokenLabels]:
     read, head = _read(options), opened.head(TASK)
     labels, _ = output_names(head, head.model.config.num_labels)
     gold, _ = computation.gold_names(read.tags, labels, opened.name)
-    at = max(options.whole(SENTENCE.key, len(gold) + 1, 1), 1) - 1
+    at = options.whole(SENTENCE.key, len(gold) + 1, 1) - 1
+    if at < 0:
+        raise TextError(
+            "Sentences are counted from 1; give a number up to ", f"{len(gold):,} as ", Named(SENTENCE.key), "."
+        )
     aligned, space = options.choice(ALIGNED), options.flag(SPACE)
     result = computation.token_labels(head, opened.tokenizer, at, read.words[at], gold[at], aligned, space)
     return answered(opened, result, result.notices, token_labels=result)

@@ -95,6 +95,12 @@ PRINTED: Mapping[str, str] = {
         "    print(each.model, each.spearman, each.pearson)\n"
         "    print(each.cosines, each.rank_errors)"
     ),
+    "gold-labels": "print(result.tokens, result.labels)   # -100 where the loss leaves a token out",
+    "gold-tags": (
+        "print(result.types, result.counts)   # numbers of gold, predicted and right entities\n"
+        "print(result.scores)   # precision, recall and F1 of each type, micro and macro\n"
+        "print(result.errors)"
+    ),
     "label-errors": (
         "print(result.suspects, result.suggested)   # indices of the texts, places of the classes\n"
         "print(result.joint.counts, result.estimated)\n"
