@@ -1,6 +1,7 @@
 """The methods of a model that score texts for a query, and tags against gold tags."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 
 from bertviz_core.api.comparisons import ModelComparisons
@@ -113,4 +114,5 @@ class ModelRankings(ModelComparisons):
                 head, or all are the same.
         """
         values = {MODE.key: tag_mode, SPACE.key: str(add_prefix_space).lower()}
-        return self._ask(gold_tags, TagScoresResult, tag_options(tagged_list(words, labels), **values))
+        options = replace(tag_options(tagged_list(words, labels), **values), task=self.task)
+        return self._ask(gold_tags, TagScoresResult, options)

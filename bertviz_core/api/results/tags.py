@@ -67,6 +67,8 @@ class TagScoresResult(Result[TagScores]):
             BertvizError: there is no such sentence.
         """
         of, model = self._source.options, self._source.model
-        options = Options(of.texts, values={**of.values, SENTENCE.key: str(sentence), ALIGNED.key: aligned})
+        options = Options(
+            of.texts, task=of.task, values={**of.values, SENTENCE.key: str(sentence), ALIGNED.key: aligned}
+        )
         answer = gold_labels(model, options)
         return TokenLabelsResult(answer.result, FigureSource(model, options, answer.notices))

@@ -12,7 +12,7 @@ from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.predictions.classes import OUTSIDE, output_names, tag_predictions
 from bertviz_core.predictions.probing.results import TagError, TaggedSpan, TagScores, TokenLabels, WordTags
 from bertviz_core.predictions.probing.scores import label_places
-from bertviz_core.predictions.run import HeadModel, check_task, row_outputs
+from bertviz_core.predictions.run import HeadModel, row_outputs
 from bertviz_core.tables.columns import listed
 from bertviz_core.text import counted, quoted
 from bertviz_core.trace.results import Tokens
@@ -69,7 +69,6 @@ def word_tags(
     progress: Progress = no_progress,
 ) -> WordTags:
     """Predict a tag for each word of each sentence, and spell the gold tags as the head does."""
-    check_task(head, "token-classification")
     labels, notices = output_names(head, head.model.config.num_labels)
     gold, about = gold_names(tags, labels, head.name)
     read = [tokenize_words(tokenizer, each, add_prefix_space) for each in words]
@@ -82,7 +81,7 @@ def word_tags(
     left = [len(each) - len(predicted[at]) for at, each in enumerate(words)]
     cut = sum(count for count, tokens in zip(left, read, strict=True) if any(tokens.tokens_cut))
     if cut:
-        about.append(f"{counted(cut, 'word')} left out, which {tokenizer.limit.reason.partition(',')[0]} cuts off.")
+        about.append(f"{counted(cut, 'word')} left out at the {tokenizer.cut_side} of texts: {tokenizer.limit.reason}.")
     if sum(left) > cut:
         about.append(f"{counted(sum(left) - cut, 'word')} left out, of which the tokenizer makes no token.")
     rows = [sorted(predicted[at]) for at in range(len(words))]

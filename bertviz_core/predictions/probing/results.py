@@ -476,7 +476,7 @@ class TagScores(WordTags):
     """All errors, in the order of the sentences."""
 
     @property
-    def scores(self) -> Float[np.ndarray, "types+2 3"]:
+    def scores(self) -> Float[np.ndarray, "rows 3"]:
         """Precision, recall and F1 of each type, of all entities together (micro), and the mean of the types (macro).
 
         A ratio without a denominator is 0.

@@ -8,6 +8,7 @@ from bertviz_core.predictions.classes import OUTSIDE, output_names
 from bertviz_core.predictions.probing import gold_tags as computation
 from bertviz_core.predictions.probing.calibration import MOST_TEXTS, sampled
 from bertviz_core.predictions.probing.results import TagScores, TokenLabels, WordTags
+from bertviz_core.predictions.run import HeadModel, check_task
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice, flag, joined_names
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
@@ -113,15 +114,21 @@ def _read(options: Options) -> TaggedWords:
     return TaggedWords(words, tags, [*options.names(NOTED.key), *(each for one in read for each in one.notices)])
 
 
+def _head(opened: Opened, options: Options) -> HeadModel:
+    head = opened.head(options.task)
+    check_task(head, TASK)
+    return head
+
+
 def _cost(opened: Opened, options: Options) -> AnswerCost:
-    opened.head(TASK)  # load before the work begins
+    _head(opened, options)  # load before the work begins
     return AnswerCost(len(_read(options).words), nbytes=retained_nbytes(options.texts))
 
 
 @long_question(_cost, params=(SPACE, NOTED), noun="sentences")
 def word_tags(opened: Opened, options: Options, job: Job[WordTags]) -> Answer[WordTags]:
     """Gold and predicted tags of the words of sentences."""
-    read, head = _read(options), opened.head(TASK)
+    read, head = _read(options), _head(opened, options)
     tagged = computation.word_tags(head, opened.tokenizer, read.words, read.tags, options.flag(SPACE), job)
     return answered(opened, tagged, tuple(dict.fromkeys((*read.notices, *tagged.notices))))
 
@@ -130,7 +137,7 @@ def word_tags(opened: Opened, options: Options, job: Job[WordTags]) -> Answer[Wo
 def gold_tags(opened: Opened, options: Options) -> Answer[TagScores]:
     """Precision, recall and F1 of the entities of sentences with gold tags, and the errors."""
     mode = options.choice(MODE)
-    known = word_tags(opened, options.only(SPACE, NOTED))
+    known = word_tags(opened, options.only(SPACE, NOTED, task=options.task))
     scores = replace(computation.tag_scores(known.result, mode), notices=known.notices)
     return known.of(scores, tag_scores=scores)
 
@@ -138,7 +145,7 @@ def gold_tags(opened: Opened, options: Options) -> Answer[TagScores]:
 @question(figures=("gold-labels",), params=(SENTENCE, ALIGNED, SPACE, NOTED))
 def gold_labels(opened: Opened, options: Options) -> Answer[TokenLabels]:
     """Labels of the tokens of a sentence as a trainer sets them, and the predicted ones."""
-    read, head = _read(options), opened.head(TASK)
+    read, head = _read(options), _head(opened, options)
     labels, _ = output_names(head, head.model.config.num_labels)
     gold, _ = computation.gold_names(read.tags, labels, opened.name)
     at = options.whole(SENTENCE.key, len(gold) + 1, 1) - 1

@@ -116,6 +116,8 @@ CASES: Mapping[str, Case] = {
     "effect-spread": OF_COSINE._replace(texts=LISTED[1:], values={"target": "cosine", "removed_for": "its mean"}),
     "fitted-probes": Case(texts=TYPED, values={"seed": "5"}),
     "heads": Case(texts=()),
+    "gold-labels": Case("tags", TAGGED, values={"tagged_sentence": "2", "aligned": "all pieces"}),
+    "gold-tags": Case("tags", TAGGED, values={"tag_mode": "strict"}),
     "label-errors": Case(texts=ROWS, values={**ROWS_SET, "suspects_by": "noise rate", "seed": "3"}),
     "label-probabilities": Case(texts=ROWS, values={**ROWS_SET, "pooling": "max"}),
     "late-interaction": Case(values={"query_sentence": "a pet"}),
