@@ -1,6 +1,6 @@
 """The view Gold tags: its example, typed words, the errors and one sentence; the same numbers as in the library.
 
-Covers `bertviz_core/questions/views/gold_tags.py`, `ui/views/predictions.py`.
+Covers `bertviz_core/questions/views/label_errors.py`, `ui/views/predictions.py`.
 """
 
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_the_example_is_of_the_types_of_the_head_and_another_head_is_told_what_t
     assert "4 sentences (default)" in " ".join(visible_text(each.value) for each in at.markdown)
     save_tiny_head("bert", "token-classification", models_dir / "pos", num_labels=2, id2label={0: "NOUN", 1: "VERB"})
     at = opened("predictions", model="pos", view="Gold tags")
-    assert "upload words with its tags, such as 'NOUN', 'VERB'" in at.info[0].value
+    assert "upload words with its tags, such as 'NOUN', 'VERB'" in visible_text(at.info[0].value)
 
 
 @pytest.mark.parametrize(

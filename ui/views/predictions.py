@@ -32,7 +32,6 @@ from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
 from bertviz_core.questions.views import answered, label_errors
-from bertviz_core.questions.views import gold_tags as tag_views
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
@@ -520,15 +519,15 @@ def gold_tags_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[
         source = choice(tags.TAGS_FROM, "Sentences", tags.TAGS_FROM.options, label_visibility="collapsed")
         if source == "example":
             tagged = tags.example(opened)
-            st.caption("Four short English sentences with persons, places and organizations.")
+            st.caption("Four short English sentences about persons, places and organizations.")
         else:
             tagged = _typed_tags() if source == "typed" else _tags_of_file()
     if tagged is not None:
-        yield from tag_views.gold_tag_parts(tagged, opened, ask)
+        yield from label_errors.gold_tag_parts(tagged, opened, ask)
     elif source == "file":
         wait_for_file("Sentences")
     else:
-        yield tag_views.nothing_yet(opened, source)
+        yield label_errors.nothing_yet(opened, source)
 
 
 def _typed_tags() -> TaggedWords | None:
