@@ -1,7 +1,6 @@
 """Read lists of sentences from pasted text, CSV, TSV, JSON and Parquet; notices report omissions and changes."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,8 +77,8 @@ def read_vectors_upload(
 
 def read_tagged_upload(name: str, data: bytes, settings: Settings) -> TaggedWords:
     """Read words with tags from an uploaded file like `read_tagged`, in a separate process under limits."""
-    unpack = partial(msgspec.msgpack.decode, type=TaggedWords)
-    return _of_child(TAGGED_TASK, name, msgspec.msgpack.encode(TagRequest(name, data)), settings, unpack)
+    request = msgspec.msgpack.encode(TagRequest(name, data))
+    return _of_child(TAGGED_TASK, name, request, settings, msgspec.msgpack.Decoder(TaggedWords).decode)
 
 
 def _of_child(

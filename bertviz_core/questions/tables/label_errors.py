@@ -84,11 +84,12 @@ GOLD_TAGS: Faces[TagScores] = Faces(
     made={
         "sentences": lambda result: len(result.words),
         "words": lambda result: sum(map(len, result.words)),
-        **{
-            name: lambda result, row=row, column=column: float(result.scores[row, column])
-            for row, before in ((-2, ""), (-1, "macro_"))
-            for column, name in enumerate((f"{before}precision", f"{before}recall", f"{before}f1"))
-        },
+        "precision": lambda result: float(result.scores[-2, 0]),
+        "recall": lambda result: float(result.scores[-2, 1]),
+        "f1": lambda result: float(result.scores[-2, 2]),
+        "macro_precision": lambda result: float(result.scores[-1, 0]),
+        "macro_recall": lambda result: float(result.scores[-1, 1]),
+        "macro_f1": lambda result: float(result.scores[-1, 2]),
         "types": lambda result: records(scores_table(result).iloc[:-2]),
         "errors": lambda result: records(errors_table(result)),
     },
