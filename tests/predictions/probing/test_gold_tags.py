@@ -262,7 +262,7 @@ def test_of_a_long_list_a_sample_is_tagged_and_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(question, "MOST_TEXTS", 5)
     result = open_model(folder("bert")).tags(WORDS * 4, GOLD * 4)
     assert len(result.data.words) == 5
-    assert "A random sample of 5 of 12 sentences is tagged (seed 0)." in result.notices
+    assert "A random sample of 5 of 12 sentences is tagged (seed 0), and counted from 1." in result.notices
 
 
 def test_the_example_has_the_types_of_the_head(tmp_path: Path) -> None:
