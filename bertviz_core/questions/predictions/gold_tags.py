@@ -95,7 +95,8 @@ def tag_options(tagged: TaggedWords, **values: str) -> Options:
     places, notices = sampled(len(tagged.words)), list(tagged.notices)
     if places is not None:
         notices.append(
-            f"A random sample of {MOST_TEXTS:,} of {counted(len(tagged.words), 'sentence')} is tagged (seed 0), and counted from 1."
+            f"A random sample of {MOST_TEXTS:,} of {counted(len(tagged.words), 'sentence')} is tagged (seed 0), and "
+            "counted from 1."
         )
     texts = tuple(
         json_bytes({"tokens": tagged.words[at], "tags": tagged.tags[at]}).decode()
