@@ -6,12 +6,13 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
 from bertviz_core.questions.views.answered import SWAPS
 from bertviz_core.questions.views.label_errors import TITLE
-from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS, about_predictions
+from bertviz_core.questions.views.predictions import CALIBRATION, GOLD_TAGS, SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
 from ui.views.predictions import (
     calibration_view,
+    gold_tags_view,
     label_errors_view,
     offered_views,
     several_view,
@@ -30,6 +31,7 @@ special = {
     "Train a probe": train_view,
     SEVERAL: several_with_guide,
     CALIBRATION: calibration_view,
+    GOLD_TAGS: gold_tags_view,
     TITLE: label_errors_view,
     SWAPS: swaps_view,
 }

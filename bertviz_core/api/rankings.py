@@ -1,13 +1,16 @@
-"""The methods of a model that score texts for a query, or with an exchanged word."""
+"""The methods of a model that score texts for a query, or with an exchanged word, and tags against gold tags."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 
 from bertviz_core.api.comparisons import ModelComparisons
 from bertviz_core.api.own_model import OneOrTwo, checked
 from bertviz_core.api.results.answers import LateInteractionResult, RankingResult, ThreeHeadsResult
+from bertviz_core.api.results.tags import TagScoresResult
 from bertviz_core.api.results.two_models import WordSwapsResult
 from bertviz_core.predictions.probing.swaps import line_of
+from bertviz_core.questions.predictions.gold_tags import MODE, SPACE, gold_tags, tag_options, tagged_list
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
     interaction_options,
@@ -20,7 +23,7 @@ from bertviz_core.questions.predictions.swaps import COMPARED, OUTPUT, SWAP_SET,
 
 
 class ModelRankings(ModelComparisons):
-    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3; and with exchanged words."""
+    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3; exchanged words; gold tags."""
 
     @checked
     def rank(
@@ -117,3 +120,31 @@ class ModelRankings(ModelComparisons):
         lines = None if templates is None else list(map(line_of, templates))
         values = {SWAP_SET.key: shipped, COMPARED.key: compared_by or "", OUTPUT.key: output or ""}
         return self._ask(word_swaps, WordSwapsResult, swap_options(words, lines, self.task, **values))
+
+    @checked
+    def tags(
+        self,
+        words: Sequence[Sequence[str]],
+        labels: Sequence[Sequence[str | int]],
+        *,
+        tag_mode: str = MODE.options[0],
+        add_prefix_space: bool = False,
+    ) -> TagScoresResult:
+        """Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error.
+
+        The tag of a word is the likeliest label of its first piece; words are tokenized with `is_split_into_words`.
+
+        Args:
+            words: the words of each sentence; of more than 10,000 sentences a sample is tagged.
+            labels: a tag for each of these words, by its name or its number in the head.
+            tag_mode: "default" for entities as conlleval and seqeval read them, "strict" for well-formed ones only.
+            add_prefix_space: whether each word has the space in front that it has in a text, whatever the folder of
+                the tokenizer says.
+
+        Raises:
+            BertvizError: the model has no head for tags, a sentence has not a tag for each word, no tag is of the
+                head, or all are the same.
+        """
+        values = {MODE.key: tag_mode, SPACE.key: str(add_prefix_space).lower()}
+        options = replace(tag_options(tagged_list(words, labels), **values), task=self.task)
+        return self._ask(gold_tags, TagScoresResult, options)

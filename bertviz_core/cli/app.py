@@ -98,6 +98,10 @@ COMMANDS: Mapping[str, Command] = {
         "labels",
         "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
     ),
+    "tags": Command(
+        "labels",
+        "Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",

@@ -1,4 +1,4 @@
-"""Commands about labels: where a score divides labelled pairs, and which labels of texts are likely wrong."""
+"""Commands about labels: where a score divides pairs, which labels are likely wrong, and tags against gold ones."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,20 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show, write_file
+from bertviz_core.cli.options import (
+    JsonOption,
+    ModelArgument,
+    app,
+    file_or_input,
+    print_notices,
+    show,
+    write_file,
+)
 from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.probing.label_errors import FOUND_BY, RANKED_BY
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, checked_rows, column_labels, label_column
 from bertviz_core.predictions.tables import decision_table
+from bertviz_core.questions.predictions import gold_tags as tagging
 from bertviz_core.questions.predictions.label_errors import (
     PROBABILITIES_FROM,
     SOURCES,
@@ -34,10 +43,12 @@ from bertviz_core.questions.predictions.thresholds import (
     threshold_options,
     thresholds,
 )
-from bertviz_core.questions.tables.label_errors import LABEL_ERRORS
+from bertviz_core.questions.tables.label_errors import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS
 from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, QUERY_PROMPT, STATE
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, usual_column
+from bertviz_core.tables.decoding import file_bytes
+from bertviz_core.tables.tagged_words import read_tagged
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import quoted
 
@@ -150,3 +161,43 @@ def label_errors_command(
     show(LABEL_ERRORS, answer.result, [each for each in answer.notices if each not in shown], as_json)
     if out is not None:
         print_notices((f"{len(answer.result.suspects):,} suspects written to {out}.",))
+
+
+TAGGED_HELP = (
+    "Words with gold tags: lines with a word and its tag, JSON lines with tokens and tags, or with text and entities; "
+    "- for the standard input."
+)
+MODE_HELP = "Which entities count, as in seqeval: default, or strict for well-formed ones only."
+SPACE_HELP = "Put the space in front of each word that it has in a text, whatever the folder of the tokenizer says."
+SENTENCE_HELP = "Print instead the labels of the tokens of a sentence, from 1, as a trainer sets them."
+ALIGN_HELP = "Which pieces of a word have its label there: first or all."
+
+
+@app.command("tags")
+def tags_command(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=TAGGED_HELP)],
+    mode: Annotated[str, typer.Option("--tag-mode", metavar="MODE", help=MODE_HELP)] = "",
+    space: Annotated[bool, typer.Option("--add-prefix-space", help=SPACE_HELP)] = False,
+    sentence: Annotated[str, typer.Option("--tagged-sentence", metavar="N", help=SENTENCE_HELP)] = "",
+    aligned: Annotated[str, typer.Option("--aligned", metavar="PIECES", help=ALIGN_HELP)] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error."""
+    name, data = file_or_input(file)
+    values = {
+        tagging.MODE.key: mode,
+        tagging.SPACE.key: "true" if space else "",
+        tagging.SENTENCE.key: sentence,
+        tagging.ALIGNED.key: {"first": tagging.ALIGNED.options[0], "all": tagging.ALIGNED.options[1]}.get(
+            aligned, aligned
+        ),
+    }
+    options, opened = tagging.tag_options(read_tagged(name, file_bytes(name, data)), **values), opened_model(model)
+    if sentence:
+        labels = tagging.gold_labels(opened, options)
+        return show(GOLD_LABELS, labels.result, labels.notices, as_json)
+    with progress_bar(len(options.texts), "Sentences") as bar:
+        tagging.word_tags(opened, options.only(tagging.SPACE, tagging.NOTED), bar)
+    answer = tagging.gold_tags(opened, options)
+    return show(GOLD_TAGS, answer.result, answer.notices, as_json)

@@ -17,6 +17,7 @@ TASKS = frozenset(
     {
         "bertviz_core.architecture.dataflow.derive.answered",
         "bertviz_core.tables.reading.answered",
+        "bertviz_core.tables.tagged_words.answered",
         "bertviz_core.tables.vectors.answered",
         "bertviz_core.trace.isolated.chat_template.answered",
         "bertviz_core.trace.isolated.child.answered",

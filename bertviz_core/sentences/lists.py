@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -13,10 +14,13 @@ from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 from bertviz_core.tables.decoding import file_bytes
 from bertviz_core.tables.reading import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
+from bertviz_core.tables.tagged_words import TaggedWords, TagRequest
 from bertviz_core.tables.vectors import VectorFile, VectorRequest, unpacked
 from bertviz_core.text import quoted
 
 TASK, VECTORS_TASK = "bertviz_core.tables.reading.answered", "bertviz_core.tables.vectors.answered"
+T = TypeVar("T")
+TAGGED_TASK = "bertviz_core.tables.tagged_words.answered"
 MAX_PACKED_NBYTES = 1024**2
 """Maximum size of names and notices in a packed answer."""
 
@@ -47,16 +51,11 @@ def read_upload(
         is_needed: polled many times a second; reading is cancelled when it returns False or raises.
     """
     request = msgspec.msgpack.encode(ReadRequest(name, data, _limits(settings), column))
-    try:
-        answer = run_limited(
-            TASK, request, Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES), is_needed
-        )
-        del request
+
+    def unpack(answer: bytes) -> SentenceTable:
         return _table(name, msgspec.msgpack.decode(answer, type=ReadTable))
-    except ChildError as error:
-        raise TextError(f"{quoted(name)} could not be read: {error}. Give a part of it, or another format.") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise TextError(f"{quoted(name)} could not be read: its reader broke off. Give another format.") from error
+
+    return _of_child(TASK, name, request, settings, unpack, is_needed)
 
 
 def read_vectors_upload(
@@ -73,9 +72,29 @@ def read_vectors_upload(
         is_needed: as in `read_upload`.
     """
     request = msgspec.msgpack.encode(VectorRequest(name, data, list(texts)))
+    return _of_child(VECTORS_TASK, name, request, settings, unpacked, is_needed)
+
+
+def read_tagged_upload(name: str, data: bytes, settings: Settings) -> TaggedWords:
+    """Read words with tags from an uploaded file like `read_tagged`, in a separate process under limits."""
+    request = msgspec.msgpack.encode(TagRequest(name, data))
+    return _of_child(TAGGED_TASK, name, request, settings, msgspec.msgpack.Decoder(TaggedWords).decode)
+
+
+def _of_child(
+    task: str,
+    name: str,
+    request: bytes,
+    settings: Settings,
+    unpack: Callable[[bytes], T],
+    is_needed: Callable[[], bool] | None = None,
+) -> T:
+    """What a child process makes of a file."""
     try:
         limits = Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES)
-        return unpacked(run_limited(VECTORS_TASK, request, limits, is_needed))
+        answer = run_limited(task, request, limits, is_needed)
+        del request
+        return unpack(answer)
     except ChildError as error:
         raise TextError(f"{quoted(name)} could not be read: {error}. Give a part of it, or another format.") from error
     except (msgspec.MsgspecError, ValueError) as error:

@@ -86,7 +86,7 @@ class JsonTable:
         """Parse the table; the columns are all names, in the order in which they first come."""
         self._rows: list[dict[str, Any]] = []
         keys: dict[str, None] = {}
-        for row in _objects(name, text):
+        for row in objects(name, text):
             self._rows.append(row)
             keys.update(dict.fromkeys(row))
             check_columns(name, len(keys))
@@ -163,7 +163,7 @@ def _rows(name: str, text: str, delimiter: str, first_line: int) -> Iterator[tup
         ) from error
 
 
-def _objects(name: str, text: str) -> Iterator[dict[str, Any]]:
+def objects(name: str, text: str) -> Iterator[dict[str, Any]]:
     """The objects, an empty one for a blank line."""
     if PurePath(name).suffix.lower() == ARRAY and text.lstrip().startswith("["):
         for place, row in enumerate(_decoded(name, "", text)):

@@ -188,6 +188,34 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
             whole, encoded = _in_template(tokenizer, template, text, pair)
         tokens = _tokens(tokenizer, text, pair, whole, encoded, notices)
         return replace(tokens, filled=template.filled(text, pair)[0])
+    whole, encoded = _limited(tokenizer, text, pair)
+    by_file = _by_file(tokenizer, text, pair, whole["input_ids"])
+    tokens = _tokens(tokenizer, text, pair, whole, encoded, notices)
+    return replace(tokens, notices=(*tokens.notices, *by_file))
+
+
+def tokenize_words(tokenizer: TextTokenizer, words: Sequence[str], add_prefix_space: bool = False) -> Tokens:
+    """Tokenize words that are cut already, as transformers does with `is_split_into_words`; without offsets.
+
+    Args:
+        add_prefix_space: whether each word has the space in front of it that it has in a text, whatever the folder
+            of the tokenizer says.
+    """
+    if not tokenizer.tokenizer.is_fast:
+        raise TextError(
+            f"The tokenizer of {tokenizer.name!r} is written in Python and does not say which word a token is of, so "
+            f"words that are cut already have no tags here; {SERIALIZED} is needed, which is not in its folder."
+        )
+    text = " ".join(words)
+    _check_length(tokenizer, len(text))
+    whole, encoded = _limited(tokenizer, [f" {word}" if add_prefix_space else word for word in words], None)
+    return _tokens(tokenizer, text, None, whole, encoded, [])
+
+
+def _limited(
+    tokenizer: TextTokenizer, text: str | list[str], pair: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The encoding of a text or pair, or of words, whole and truncated."""
     with tokenizer.lock:
         whole = _encode(tokenizer, text, pair, None)
         limit = tokenizer.limit.tokens
@@ -199,9 +227,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
             f"The tokenizer of {tokenizer.name!r} produces no token for this text, so there is nothing to run; "
             "write at least one word."
         )
-    by_file = _by_file(tokenizer, text, pair, whole["input_ids"])
-    tokens = _tokens(tokenizer, text, pair, whole, encoded, notices)
-    return replace(tokens, notices=(*tokens.notices, *by_file))
+    return whole, encoded
 
 
 def _tokens(
@@ -345,10 +371,11 @@ def _within(span: tuple[int, int], placed: Placed) -> tuple[int, int]:
 
 
 def _encode(
-    tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | None, **options: bool
+    tokenizer: TextTokenizer, text: str | list[str], pair: str | None, limit: int | None, **options: bool
 ) -> dict[str, Any]:
-    """Ids with their words, offsets and sequences, without or with truncation."""
+    """Ids with their words, offsets and sequences, without or with truncation; without offsets of words."""
     backend = tokenizer.tokenizer
+    options |= {} if isinstance(text, str) else {"is_split_into_words": True}
     try:
         encoding: Any = backend(
             text,
@@ -375,11 +402,13 @@ def _encode(
         rows = encoding.encodings[0]
         encoded["sequence"] = list(rows.sequence_ids)
         encoded["word_ids"] = tuple(rows.word_ids)
-        texts = (text, pair or "")
-        encoded["offsets"] = tuple(
-            None if place is None else own_span(texts[place], spelling, span)
-            for spelling, span, place in zip(rows.tokens, rows.offsets, rows.sequence_ids, strict=True)
-        )
+        encoded["offsets"] = None
+        if isinstance(text, str):
+            texts = (text, pair or "")
+            encoded["offsets"] = tuple(
+                None if place is None else own_span(texts[place], spelling, span)
+                for spelling, span, place in zip(rows.tokens, rows.offsets, rows.sequence_ids, strict=True)
+            )
     else:
         encoded["sequence"] = _sequence(encoded["added"], pair is not None)
         encoded["word_ids"] = encoded["offsets"] = None

@@ -151,6 +151,9 @@ EXAMPLES: Mapping[str, Example] = {
         "models/my-bert", (PYTHON,), CODING, task="next-sentence", needs="a model with a head for the next sentence"
     ),
     "tags": TAGS,
+    **dict.fromkeys(
+        ("gold-tags", "gold-labels"), replace(TAGS, texts=("Sinan B-PER\nlives O\nin O\nAnkara B-LOC\n. O",))
+    ),
     "tags-change": TAGS.of(edited="Sinan lives in Paris."),
     **dict.fromkeys(("answers", "answer-map"), ANSWERS),
     "answers-change": ANSWERS.of(edited_pair="Paris is in Texas."),

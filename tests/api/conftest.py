@@ -14,7 +14,7 @@ from tests.helpers.multi_vector import save_heads
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.training_runs import save_run
 from tests.helpers.written_adapters import write_adapter
-from tests.pages.labels import NAMES, named
+from tests.pages.labels import NAMES, TAGS, named
 
 NEWS = """text,topic
 The cat sleeps on the sofa.,home
@@ -42,14 +42,16 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier, models/my-adapter, models/my-bge-m3, runs/my-run and corpora/news."""
+    """A folder with models/my-classifier, my-tagger, my-adapter and my-bge-m3, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
+    save_tiny_head("bert", "token-classification", place / "models" / "my-tagger", **named(*TAGS))
     write_adapter(place / "models" / "my-adapter", "models/my-classifier", place / "models" / "my-classifier")
     save_heads(place / "models" / "my-bge-m3")
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)
+    (place / "tags.conll").write_text("the O\nbank B-LOC\nrose I-LOC\n\nmy O\npets B-PER\n")
     embed = ("corpus", "embed", "all-MiniLM-L6-v2", "news.csv", "-o", "corpora/news")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)

@@ -41,6 +41,7 @@ from bertviz_core.api.results.answers import (
     VectorExplanationResult,
 )
 from bertviz_core.api.results.runs import TraceResult, VocabularyResult
+from bertviz_core.api.results.tags import TagScoresResult, TokenLabelsResult
 from bertviz_core.api.results.two_models import (
     AttentionComparisonResult,
     ChangedHeadsResult,
@@ -111,6 +112,8 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     ThresholdsResult: lambda model: model.thresholds(
         [(TEXT, "c"), (TEXT, "d"), ("c", "d"), (TEXT, TEXT)], [0, 0, 1, 1], scored_by="cosine"
     ),
+    TagScoresResult: lambda _: open_model("models/my-tagger").tags([[TEXT, "c"]], [[0, 1]]),
+    TokenLabelsResult: lambda _: open_model("models/my-tagger").tags([[TEXT, "c"]], [[0, 1]]).labels(),
     LabelErrorsResult: lambda model: model.label_errors([TEXT, "c", "d", "b c"], ["x", "y", "x", "y"]),
     VectorExplanationResult: lambda model: model.explain_vectors([TEXT, "c"], model.sentences([TEXT, "c"]).vectors),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),

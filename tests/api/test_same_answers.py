@@ -27,6 +27,7 @@ from bertviz_core.questions.models.checkpoints import adapter_updates, checkpoin
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.gold_tags import gold_tags, tag_options, tagged_list
 from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
@@ -56,6 +57,7 @@ from tests.helpers.same_results import assert_same
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
 ADAPTER = "models/my-adapter"
+TAGGED = [["the", "bank", "rose"], ["my", "pets"]], [["O", "B-LOC", "I-LOC"], ["O", "B-PER"]]
 RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
 HEADLINES = [line.rpartition(",")[0] for line in NEWS_TABLE.splitlines()[1:]]
@@ -250,6 +252,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             ("models/my-bge-m3", TEXT, PAIR, PET, "--weights", "1,2,3"),
             lambda: open_model("models/my-bge-m3").three_heads(TEXT, [PAIR, PET], (1, 2, 3)),
             lambda opened: three_heads(opened, heads_options(TEXT, [PAIR, PET], "1,2,3")).result,
+        ),
+    ),
+    "tags": (
+        Face(
+            ("models/my-tagger", "tags.conll", "--tag-mode", "strict"),
+            lambda: open_model("models/my-tagger").tags(*TAGGED, tag_mode="strict"),
+            lambda opened: gold_tags(opened, tag_options(tagged_list(*TAGGED), tag_mode="strict")).result,
         ),
     ),
     "late-interaction": (

@@ -68,6 +68,7 @@ PLACES = (
     ("The guide was not fresh.", "bad"),
     ("The market was awful.", "bad"),
 )
+TAGGED = ("pet O\nriver B-PER", '{"tokens": ["my", "bank"], "tags": ["O", "I-PER"]}')
 CALIBRATED = {
     "model": "negations/checkpoint-80",
     "view": "Calibration",

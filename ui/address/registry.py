@@ -18,6 +18,7 @@ from bertviz_core.questions.parameters import Param, flag
 from bertviz_core.questions.predictions import (
     calibration,
     followed,
+    gold_tags,
     label_errors,
     labelled_texts,
     masked_lm,
@@ -230,6 +231,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on("predictions", predict.ORDER, predict.JOINED, predict.LONGEST, predict.WINDOW),
     *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
     *_on("predictions", calibration.LABEL, calibration.BINNED, calibration.BINS_COUNT),
+    *_on("predictions", gold_tags.TAGS_FROM, gold_tags.MODE, gold_tags.SPACE, gold_tags.SENTENCE, gold_tags.ALIGNED),
+    *_on("predictions", gold_tags.TAGGED, linked="on request"),
     *_on(
         "predictions",
         masked_lm.COMPARE,

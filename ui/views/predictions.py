@@ -24,6 +24,7 @@ from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.predictions import gold_tags as tags
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions import swaps
@@ -36,7 +37,9 @@ from bertviz_core.questions.views import answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
+from bertviz_core.sentences.lists import read_tagged_upload
 from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.tables.tagged_words import TaggedWords, read_tagged
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
@@ -50,7 +53,16 @@ from ui.widgets.figure_block import file_name
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
-from ui.widgets.uploads import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
+from ui.widgets.uploads import (
+    BOX,
+    ListFile,
+    column_select,
+    content,
+    text_panel,
+    typed_lines,
+    wait_for_file,
+    within_upload,
+)
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
@@ -537,6 +549,47 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         st.stop()
     show = partial(answered.calibration_parts, listed, task)
     yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
+
+
+TAGGED_FILE = ListFile("tagged", "Words with their tags")
+TAGGED_LINES = "Maria B-PER\nCurie I-PER\nlives O\nin O\nParis B-LOC"
+
+
+def gold_tags_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
+    """How well the head finds the entities of sentences with gold tags, each error, and the labels of a sentence."""
+    with st.popover("Sentences", icon=":material/label:", key="tagged_box"), st.container(width=BOX):
+        source = choice(tags.TAGS_FROM, "Sentences", tags.TAGS_FROM.options, label_visibility="collapsed")
+        if source == "example":
+            tagged = tags.example(opened)
+            st.caption("Four short English sentences about persons, places and organizations.")
+        else:
+            tagged = _typed_tags() if source == "typed" else _tags_of_file()
+    if tagged is not None:
+        yield from label_errors.gold_tag_parts(tagged, opened, ask)
+    elif source == "file":
+        wait_for_file("Sentences")
+    else:
+        yield label_errors.nothing_yet(opened, source)
+
+
+def _typed_tags() -> TaggedWords | None:
+    words = "A word and its tag on each line, a blank line between sentences; or JSON lines with tokens and tags."
+    text = st.text_area(words, key=tags.TAGGED.key, height=220, persist_state="session", placeholder=TAGGED_LINES)
+    return read_tagged(TYPED_LIST, within_upload(text).encode("utf-8", "replace")) if (text or "").strip() else None
+
+
+def _tags_of_file() -> TaggedWords | None:
+    handed = TAGGED_FILE.handed(
+        "A file with a word and its tag on each line and a blank line between sentences (CoNLL), or JSON lines with "
+        "tokens and ner_tags, or with text and entities (start, end, label). It stays on this server."
+    )
+    return None if handed is None else tagged_upload(*handed)
+
+
+@cached_by_bytes()
+def tagged_upload(name: str, digest: str) -> TaggedWords:
+    """Read an uploaded file of words with tags."""
+    return read_tagged_upload(name, content(digest), settings())
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -461,3 +462,94 @@ class WordSwaps(OfModel):
         """Name of each row of `mean`."""
         named = tuple(f"{first} → {second}" for first, second in self.pairs)
         return named if len(named) == 1 else (*named, "all pairs")
+
+
+TagErrorKind = Literal["wrong type", "wrong boundary", "wrong type and boundary", "missed", "spurious"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaggedSpan:
+    """An entity of a sentence."""
+
+    start: int
+    """Its first word, from 0."""
+    end: int
+    """The word behind its last one."""
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TagError:
+    """A gold entity that is not predicted as it is, or a predicted one that is no gold entity."""
+
+    kind: TagErrorKind
+    sentence: int
+    """Place of its sentence in the list, from 0."""
+    gold: TaggedSpan | None
+    """None for a spurious one."""
+    predicted: TaggedSpan | None
+    """None for a missed one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordTags(OfModel):
+    """Gold and predicted tags of the words of sentences; words without a token of their own are left out."""
+
+    labels: tuple[str, ...]
+    """Labels of the head."""
+    words: tuple[tuple[str, ...], ...]
+    gold: tuple[tuple[str, ...], ...]
+    """A tag for each word, as the head spells its label if it has it."""
+    predicted: tuple[tuple[str, ...], ...]
+    """The likeliest label of the first piece of each word."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TagScores(WordTags):
+    """Precision, recall and F1 of entities, by exact boundary and type."""
+
+    mode: str
+    """"default": a tag continues an entity as in conlleval; "strict": only well-formed entities count."""
+    types: tuple[str, ...]
+    """Types of gold or predicted entities, in alphabetical order."""
+    counts: Int[np.ndarray, "types 3"]
+    """Number of gold, of predicted and of right entities of each type."""
+    errors: tuple[TagError, ...]
+    """All errors, in the order of the sentences."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, "rows 3"]:
+        """Precision, recall and F1 of each type, of all entities together (micro), and the mean of the types (macro).
+
+        A ratio without a denominator is 0.
+        """
+        gold, predicted, right = np.vstack([self.counts, self.counts.sum(axis=0)]).astype(np.float64).T
+        precision, recall = right / np.maximum(predicted, 1), right / np.maximum(gold, 1)
+        f1 = 2 * right / np.maximum(gold + predicted, 1)
+        each = np.stack([precision, recall, f1], axis=1)
+        return np.vstack([each, each[:-1].mean(axis=0) if self.types else each[-1]])
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the words whose tag is the gold one."""
+        pairs = [pair for rows in zip(self.gold, self.predicted, strict=True) for pair in zip(*rows, strict=True)]
+        return sum(gold == predicted for gold, predicted in pairs) / len(pairs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenLabels(OfModel):
+    """The labels of the tokens of a sentence as a trainer sets them, and the predicted ones."""
+
+    sentence: int
+    """Its place in the list, from 0."""
+    aligned: str
+    """Which pieces of a word have its label."""
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+    """The word of each token; "" for special tokens."""
+    outputs: tuple[str, ...]
+    """Labels of the head."""
+    labels: Int[np.ndarray, " seq"]
+    """Number of the label of each token; -100 where the loss leaves it out."""
+    probabilities: Float[np.ndarray, "seq labels"]
+    """Of each label."""

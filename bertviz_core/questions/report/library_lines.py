@@ -99,6 +99,12 @@ PRINTED: Mapping[str, str] = {
         "print(result.outputs, result.mean, result.interval)   # a row for each pair, and for all of them\n"
         "print(result.values)   # (pairs, templates, words, numbers of a text)"
     ),
+    "gold-labels": "print(result.tokens, result.labels)   # -100 where the loss leaves a token out",
+    "gold-tags": (
+        "print(result.types, result.counts)   # numbers of gold, predicted and right entities\n"
+        "print(result.scores)   # precision, recall and F1 of each type, micro and macro\n"
+        "print(result.errors)"
+    ),
     "label-errors": (
         "print(result.suspects, result.suggested)   # indices of the texts, places of the classes\n"
         "print(result.joint.counts, result.estimated)\n"

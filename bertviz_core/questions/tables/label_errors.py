@@ -1,12 +1,13 @@
-"""How texts with labels that are likely wrong are shown."""
+"""How texts with labels that are likely wrong, and scores of gold tags, are shown."""
 
 from typing import Any
 
 import numpy as np
 
-from bertviz_core.predictions.probing.results import LabelErrors
+from bertviz_core.figures.predictions.gold_tags import errors_table, labels_table, scores_table, scores_words
+from bertviz_core.predictions.probing.results import LabelErrors, TagScores, TokenLabels
 from bertviz_core.predictions.tables import decision_table
-from bertviz_core.questions.tables.lines import Faces, printable_name, records
+from bertviz_core.questions.tables.lines import Faces, printable_name, records, table
 from bertviz_core.text import counted, escape_controls, quoted
 
 MOST = 20
@@ -66,4 +67,41 @@ LABEL_ERRORS: Faces[LabelErrors] = Faces(
     rows=lambda result: decision_table(result).drop(columns="decision"),
     most=MOST,
     rest="suspects; --json and -o FILE have all",
+)
+
+
+def _tag_lines(result: TagScores) -> list[str]:
+    """The scores by type, and the errors."""
+    errors = errors_table(result).drop(columns="text")
+    more = [f"... and {len(errors) - MOST:,} more; --json has all"] if len(errors) > MOST else []
+    listed = ["", counted(len(errors), "error"), *table(errors.head(MOST)), *more] if len(errors) else []
+    return [escape_controls(scores_words(result)), "", *table(scores_table(result)), *listed]
+
+
+GOLD_TAGS: Faces[TagScores] = Faces(
+    keys="model mode sentences words accuracy precision recall f1 macro_precision macro_recall macro_f1 types errors "
+    "notices",
+    made={
+        "sentences": lambda result: len(result.words),
+        "words": lambda result: sum(map(len, result.words)),
+        "precision": lambda result: float(result.scores[-2, 0]),
+        "recall": lambda result: float(result.scores[-2, 1]),
+        "f1": lambda result: float(result.scores[-2, 2]),
+        "macro_precision": lambda result: float(result.scores[-1, 0]),
+        "macro_recall": lambda result: float(result.scores[-1, 1]),
+        "macro_f1": lambda result: float(result.scores[-1, 2]),
+        "types": lambda result: records(scores_table(result).iloc[:-2]),
+        "errors": lambda result: records(errors_table(result)),
+    },
+    frame=scores_table,
+    lines=_tag_lines,
+)
+GOLD_LABELS: Faces[TokenLabels] = Faces(
+    keys="model sentence aligned tokens words labels predicted notices",
+    made={
+        "sentence": lambda result: result.sentence + 1,
+        "predicted": lambda result: labels_table(result)["predicted"].tolist(),
+    },
+    frame=labels_table,
+    above=lambda result: [f"{printable_name(result.model)}: sentence {result.sentence + 1:,}, {result.aligned}"],
 )

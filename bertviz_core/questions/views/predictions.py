@@ -544,7 +544,7 @@ def _height(rows: int) -> int:
     return min(38 + 35 * max(rows, 1), TALLEST)
 
 
-SEVERAL, CALIBRATION = "Several texts", "Calibration"
+SEVERAL, CALIBRATION, GOLD_TAGS = "Several texts", "Calibration", "Gold tags"
 WORD_PARAMS = (masked_lm.MASK, masked_lm.POSITION, masked_lm.COMPARE)
 VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Masked words", (), section(words_view, *WORD_PARAMS, run=True, above=masked_text)): (WORDS,),
@@ -557,6 +557,7 @@ VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Expanded terms", (), expanded_view): (WORDS,),
     View("Change a word", (), change_view): PREDICTED,
     View(CALIBRATION): (SEQUENCE, NEXT),
+    View(GOLD_TAGS): (TAGGING,),
     View("Train a probe"): (),
     View(SEVERAL): (),
     View(LABEL_ERRORS): (),

@@ -83,12 +83,13 @@ def _import_transformers() -> None:
 
 
 def _encode(backend: Any, message: Encoding) -> Encoded:
-    texts: Any = message.texts[0] if message.single else message.texts
+    several = not message.single or message.options.get("is_split_into_words")
+    texts: Any = message.texts if several else message.texts[0]
     encoding = backend(texts, message.pair, **message.options)
     characters = sum(map(len, message.texts)) + len(message.pair or "")
     one_row = message.single and not message.options.get("return_overflowing_tokens")
     by_text = {name: [values] if one_row else values for name, values in encoding.items()}
-    _check_count(by_text, characters, len(message.texts))
+    _check_count(by_text, characters, 1 if message.single else len(message.texts))
     columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
     if not backend.is_fast or not (message.single or message.options.get("return_offsets_mapping")):
         return Encoded(columns, None)

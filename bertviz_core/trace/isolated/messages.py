@@ -39,6 +39,7 @@ class Encoding(msgspec.Struct, frozen=True, tag=True):
     """Tokenize texts."""
 
     texts: list[str]
+    """The texts, or the words of a single one."""
     pair: str | None
     single: bool
     """Whether there is a single text, with its offsets; the option return_offsets_mapping asks for those of several."""

@@ -71,11 +71,11 @@ class IsolatedTokenizer:
     def __call__(
         self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | str | None
     ) -> IsolatedEncoding:
-        """Encode a text, a pair or several texts, like transformers.
+        """Encode a text, a pair, the words of a text or several texts, like transformers.
 
         Windows (return_overflowing_tokens) have a row each.
         """
-        single = isinstance(text, str)
+        single = isinstance(text, str) or bool(options.get("is_split_into_words"))
         request = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
         encoded = msgspec.msgpack.decode(self._worker.ask(msgspec.msgpack.encode(request)), type=Encoded)
         one_row = single and not options.get("return_overflowing_tokens")

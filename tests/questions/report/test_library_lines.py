@@ -60,6 +60,7 @@ TYPED = ("a\ta river", "b\ta bank", "a\ttwo rivers", "b\ttwo banks")
 LISTED = (TEXT, SECOND, "the river")
 GOLD = (TEXT, SECOND, "4.0", TEXT, "the river", "1.0", SECOND, "a bank", "0.5", "a river", "the river", "5.0")
 ROWS = ("a river", "a", "1", "a bank", "b", "2", "two rivers", "a", "4", "two banks", "b", "5", "the river", "b", "7")
+TAGGED_WORDS = ("a O\npet B-PER", '{"tokens": ["my", "rivers", "bank"], "tags": ["O", "B-LOC", 4]}')
 ROWS_SET = {"labelled_set": "t.csv"}
 OF_COSINE = Case(pair=SECOND, values={"target": "cosine"})
 CASES: Mapping[str, Case] = {
@@ -119,6 +120,8 @@ CASES: Mapping[str, Case] = {
     "word-swaps": Case(
         "classes", ("my {} pet", "a {}"), values={"word_pairs": "river / bank", "swap_output": "neutral"}
     ),
+    "gold-labels": Case("tags", TAGGED_WORDS, values={"tagged_sentence": "2", "aligned": "all pieces"}),
+    "gold-tags": Case("tags", TAGGED_WORDS, values={"tag_mode": "strict"}),
     "label-errors": Case(texts=ROWS, values={**ROWS_SET, "suspects_by": "noise rate", "seed": "3"}),
     "label-probabilities": Case(texts=ROWS, values={**ROWS_SET, "pooling": "max"}),
     "late-interaction": Case(values={"query_sentence": "a pet"}),

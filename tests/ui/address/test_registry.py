@@ -22,6 +22,7 @@ COMMANDS_ALONE = {
     ("predictions", "pooling"): "a probe takes the mean by default, label errors what the checkpoint says",
     ("predictions", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
     ("predictions", "labelled_set"): "the page names the list or file that it reads",
+    ("predictions", "tagged_notices"): "the page reads the sentences from a list or a file",
     ("predictions", "view"): "the page has a view of its own for words, surprise and lens",
     ("checkpoint", "slices"): "the page chooses among length, a word and the columns of the file",
     ("sentences", "dimensions"): "the page draws powers of two, and the dimensions that the model names",

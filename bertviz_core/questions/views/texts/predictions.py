@@ -165,6 +165,22 @@ CALIBRATED = (
     "other half. The coverage curve has the accuracy of the most confident share of the answers; answers that are "
     "equally sure come together."
 )
+GOLD_TAGS = (
+    "The words are tokenized as they are cut (`is_split_into_words=True`); the tag of a word is the likeliest label of "
+    "its first piece. An entity is right if a gold entity has the same words and the same type. By *default* a tag "
+    "continues the entity before it unless it begins one (B-) or has another type, as in conlleval; *strict* counts "
+    "well-formed entities only: B- I- I- (IOB2), or B- I- E- and S- where the tags have these. Precision is "
+    "`right / predicted`, recall `right / gold`, F1 `2 right / (gold + predicted)`; micro of all entities together, "
+    "macro the mean of the types: the numbers of seqeval."
+)
+GOLD_LABELS = (
+    "What a trainer makes of the tags: the first piece of each word has its label, and the others have −100, which the "
+    "loss leaves out; or all pieces have it, where I- follows B-."
+)
+NO_EXAMPLE = (
+    "The labels of this head are none of the example's (persons, places, organizations): under **Sentences**, type or "
+    "upload words with its tags, such as {}."
+)
 LABELS = {
     "sequence-classification": "AutoModelForSequenceClassification",
     "next-sentence": "AutoModelForNextSentencePrediction",
