@@ -207,7 +207,7 @@ def tokenize_words(tokenizer: TextTokenizer, words: Sequence[str], add_prefix_sp
             f"words that are cut already have no tags here; {SERIALIZED} is needed, which is not in its folder."
         )
     text = " ".join(words)
-    _check_length(tokenizer, len(text))
+    check_characters(tokenizer, len(text))
     whole, encoded = _limited(tokenizer, [f" {word}" if add_prefix_space else word for word in words], None)
     return _tokens(tokenizer, text, None, whole, encoded, [])
 
