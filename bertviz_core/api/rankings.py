@@ -1,11 +1,15 @@
-"""The methods of a model that score texts for a query."""
+"""The methods of a model that score texts for a query, and that answer questions."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
 
 from bertviz_core.api.comparisons import ModelComparisons
-from bertviz_core.api.own_model import checked
+from bertviz_core.api.own_model import Texts, answered_texts, checked
+from bertviz_core.api.results.answer_list import AnswerListResult
 from bertviz_core.api.results.answers import LateInteractionResult, RankingResult, ThreeHeadsResult
+from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
+from bertviz_core.questions.predictions.answer_list import NULL_THRESHOLD, answer_options, gold_cell, scored_answers
+from bertviz_core.questions.predictions.predict import LONGEST
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
     interaction_options,
@@ -17,7 +21,7 @@ from bertviz_core.questions.predictions.ranking import (
 
 
 class ModelRankings(ModelComparisons):
-    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3."""
+    """Texts scored for a query, by a head, token by token, or by the heads of BGE-M3; questions answered."""
 
     @checked
     def rank(
@@ -85,3 +89,30 @@ class ModelRankings(ModelComparisons):
         """
         options = heads_options(query, texts, ",".join(map(str, weights)))
         return self._ask(three_heads, ThreeHeadsResult, options)
+
+    @checked
+    def answers(
+        self,
+        questions: Sequence[str],
+        contexts: str | Texts,
+        gold: Sequence[str | Sequence[str]] | None = None,
+        *,
+        null_threshold: float = 0.0,
+        longest: int = MAX_ANSWER_TOKENS,
+    ) -> AnswerListResult:
+        """Answer questions about texts, with the null score of each, and score the answers as SQuAD 2 does.
+
+        Args:
+            questions: the questions, at least one; of more than 10,000 a sample is answered.
+            contexts: the text that each question is about; one for all, or one for each.
+            gold: the right answer to each question, or several; "" or [] for a question without an answer.
+            null_threshold: a question whose null score exceeds that of its best span by more has no answer.
+            longest: most tokens of an answer, up to 100.
+
+        Raises:
+            BertvizError: the model has no head for answers, or the lists differ in length.
+        """
+        cells = None if gold is None else [gold_cell(each) for each in gold]
+        rows = answered_texts(questions, cells, contexts)
+        values = {NULL_THRESHOLD.key: str(null_threshold), LONGEST.key: str(longest)}
+        return self._ask(scored_answers, AnswerListResult, answer_options(rows[0], rows[2] or [], rows[1], **values))

@@ -91,6 +91,10 @@ COMMANDS: Mapping[str, Command] = {
         "labels",
         "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
     ),
+    "answers": Command(
+        "labels",
+        "Answer the questions of a file, or say that there is no answer: exact match, F1, and the best threshold.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",
