@@ -4,12 +4,19 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
-from bertviz_core.questions.views.label_errors import TITLE
+from bertviz_core.questions.views import answer_list, label_errors
 from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
-from ui.views.predictions import calibration_view, label_errors_view, offered_views, several_view, train_view
+from ui.views.predictions import (
+    answer_list_view,
+    calibration_view,
+    label_errors_view,
+    offered_views,
+    several_view,
+    train_view,
+)
 
 
 def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
@@ -22,6 +29,7 @@ special = {
     "Train a probe": train_view,
     SEVERAL: several_with_guide,
     CALIBRATION: calibration_view,
-    TITLE: label_errors_view,
+    label_errors.TITLE: label_errors_view,
+    answer_list.TITLE: answer_list_view,
 }
 show_page("predictions", tuple(VIEWS), about_predictions, special=special, views_of=offered_views)

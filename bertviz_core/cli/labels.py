@@ -11,7 +11,13 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.answer_list import answer_frame
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.probing.label_errors import FOUND_BY, RANKED_BY
-from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, checked_rows, column_labels, gold_column, label_column
+from bertviz_core.predictions.probing.reading import (
+    LABEL_COLUMNS,
+    checked_rows,
+    column_labels,
+    gold_column,
+    label_column,
+)
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.predictions.answer_list import (
     ANSWER_COLUMNS,

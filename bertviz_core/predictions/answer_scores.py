@@ -20,22 +20,21 @@ from bertviz_core.trace.tokenization import TextTokenizer
 
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
-ROUNDING = 1e-12
-"""Means of scores that are nearer than this are equal."""
 GARDEN = (
     "The Linden Garden was laid out in 1874 by Clara Holm, a botanist from Bergen. It has 312 kinds of trees and two "
-    "glasshouses. The larger glasshouse burned down in 1931 and was rebuilt three years later. On Sundays entry is free."
+    "glasshouses. The larger glasshouse burned down in 1931 and was rebuilt three years later. Entry is free on "
+    "Sundays."
 )
 FERRY = (
-    "The ferry Aurora crosses the bay in forty minutes and carries 80 cars. It leaves every two hours, the last time at "
-    "nine in the evening. In storms the bus takes over, by the long road around the bay."
+    "The ferry Aurora crosses the bay in forty minutes and carries 80 cars. It leaves every two hours, the last time "
+    "at nine in the evening. In storms the bus takes over, by the long road around the bay."
 )
 EXAMPLES = (
     ("Who laid out the Linden Garden?", GARDEN, '["Clara Holm", "Clara Holm, a botanist from Bergen"]'),
     ("When was the Linden Garden laid out?", GARDEN, "1874"),
     ("How many kinds of trees does the garden have?", GARDEN, "312"),
     ("What burned down in 1931?", GARDEN, '["The larger glasshouse", "glasshouse"]'),
-    ("On which day is entry free?", GARDEN, '["Sundays", "On Sundays"]'),
+    ("On which day is entry free?", GARDEN, '["Sundays", "on Sundays"]'),
     ("How much does a ticket for the garden cost?", GARDEN, ""),
     ("Who rebuilt the glasshouse?", GARDEN, ""),
     ("In which year did Clara Holm die?", GARDEN, ""),
@@ -86,13 +85,13 @@ def gold_answers(cell: str) -> tuple[str, ...]:
 
 def _texts(value: Any) -> tuple[str, ...]:
     """Texts of a list, or under the name "text"; raises ValueError for anything else."""
+    if isinstance(value, str):
+        return (value,)
     if isinstance(value, dict) and "text" in value:
         return _texts(value["text"])
     if isinstance(value, list):
         return tuple(text for each in value for text in _texts(each))
-    if not isinstance(value, str):
-        raise ValueError
-    return (value,)
+    raise ValueError("no text")
 
 
 def null_curve(
@@ -122,11 +121,6 @@ def null_curve(
         f1=totals(f1) / len(difference),
         exact_interval=wilson_interval(matches, len(difference)),
     )
-
-
-def best_place(values: Float[np.ndarray, " thresholds"]) -> int:
-    """Index of the largest score of a curve; the lowest threshold of several, as in the script."""
-    return int(np.flatnonzero(values >= values.max() - ROUNDING)[0])
 
 
 def answer_list(
@@ -211,25 +205,3 @@ def _scored(
         curve=curve,
         notices=tuple(dict.fromkeys(notices)),
     )
-
-
-def squad_scores(result: AnswerList) -> dict[str, float | int | None]:
-    """Scores under the names of the script of SQuAD 2, as shares; {} without gold answers.
-
-    A best threshold is None where no question is to be answered.
-    """
-    if result.exact is None or result.f1 is None or result.has_answer is None:
-        return {}
-    has, answered = result.has_answer, result.answered
-    scores: dict[str, float | int | None] = {}
-    for prefix, chosen in (("", np.ones_like(has)), ("HasAns_", has), ("NoAns_", ~has)):
-        if chosen.any():
-            for name, of in (("exact", result.exact), ("f1", result.f1)):
-                scores[f"{prefix}{name}"] = float(np.where(answered, of, ~has)[chosen].mean())
-            scores[f"{prefix}total"] = int(chosen.sum())
-    if result.curve is not None:
-        for name, values in (("exact", result.curve.exact), ("f1", result.curve.f1)):
-            place = best_place(values)
-            scores[f"best_{name}"] = float(values[place])
-            scores[f"best_{name}_thresh"] = float(result.curve.thresholds[place]) if place else None
-    return scores

@@ -1,6 +1,6 @@
 """What Predictions draws by itself: probes that are trained, many texts, the classifier that stands in for a head."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -23,6 +23,7 @@ from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions import answer_list as asked
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
@@ -30,11 +31,12 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
-from bertviz_core.questions.views import answered, label_errors
+from bertviz_core.questions.views import answer_list, answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.sentences.two_models import usual_column
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
@@ -48,7 +50,16 @@ from ui.widgets.figure_block import file_name
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
-from ui.widgets.uploads import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
+from ui.widgets.uploads import (
+    BOX,
+    ListFile,
+    column_select,
+    content,
+    most_megabytes,
+    text_panel,
+    typed_lines,
+    wait_for_file,
+)
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
@@ -495,6 +506,49 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         st.stop()
     show = partial(answered.calibration_parts, listed, task)
     yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
+
+
+ASKED_FILE = ListFile("asked")
+
+
+def answer_list_view(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
+    """A list of questions answered: of the example, of typed lines or of a file."""
+    source = options.choice(answer_list.ASKED_FROM)
+    if source == answer_list.EXAMPLE:
+        return answer_list.asked_parts(Options(task=asked.TASK), opened, ask, options)
+    from_file = source == answer_list.FILE
+    with st.popover("Questions", icon=":material/edit_note:", key="asked_box"), st.container(width=BOX):
+        rows = _asked_of_file() if from_file else _typed_questions()
+    if rows is not None:
+        return answer_list.asked_parts(asked.answer_options(*rows), opened, ask, options)
+    if from_file:
+        wait_for_file("Questions")
+    else:
+        st.info(answer_list.NO_QUESTIONS, icon=":material/info:")
+    return ()
+
+
+def _typed_questions() -> answer_list.AskedRows | None:
+    table = typed_lines("Questions", answer_list.ASKED.key, "question<tab>context<tab>gold answer")
+    return None if table is None else answer_list.typed_questions(table)
+
+
+def _asked_of_file() -> answer_list.AskedRows | None:
+    table = ASKED_FILE.table(
+        "A .json of SQuAD, or a table with columns of questions, contexts and, if you like, gold answers, blank where "
+        f"there is none; at most {settings().max_sentences:,} questions and {most_megabytes()} MB. It stays on this "
+        "server."
+    )
+    if table is None:
+        return None
+    names = [str(name) for name in table.frame.columns]
+    if not names:
+        raise TextError(f"{quoted(table.name)} has questions alone; give a table with a column of contexts, too.")
+    about = column_select("Context", "asked_context", names, usual_column(names, asked.CONTEXT_COLUMNS) or names[0])
+    usual = usual_column(names, asked.ANSWER_COLUMNS)
+    gold = column_select("Gold answers", "asked_gold", names, usual, "none: no gold answers")
+    columns = [reading.gold_column(table, name) if name else None for name in (about, gold)]
+    return answer_list.AskedRows(table.sentences, columns[0] or (), columns[1])
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:

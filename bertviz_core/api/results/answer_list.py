@@ -1,8 +1,8 @@
 """The result of a list of questions."""
 
 from bertviz_core.api.results.base import Result
-from bertviz_core.predictions.answer_scores import squad_scores
 from bertviz_core.predictions.results import AnswerList, NullCurve
+from bertviz_core.predictions.tables import squad_scores
 from bertviz_core.questions.tables.answer_list import ANSWER_LIST
 
 

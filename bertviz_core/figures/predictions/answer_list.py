@@ -9,8 +9,8 @@ from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
-from bertviz_core.predictions.answer_scores import squad_scores
 from bertviz_core.predictions.results import AnswerList, NullCurve
+from bertviz_core.predictions.tables import squad_scores
 from bertviz_core.text import counted, decimals, digits
 
 HEIGHT, BINS, FEW = 540, 24, 5
@@ -37,7 +37,9 @@ def answer_frame(result: AnswerList) -> pd.DataFrame:
     if result.gold is not None:
         columns["gold answers"] = [" | ".join(texts) for texts in result.gold]
         for name, of in (("exact match", result.exact), ("F1", result.f1)):
-            columns[name] = np.where(result.answered, of, ~np.array([bool(texts) for texts in result.gold])).astype(float)
+            columns[name] = np.where(result.answered, of, ~np.array([bool(texts) for texts in result.gold])).astype(
+                float
+            )
     return pd.DataFrame({**columns, "context": result.contexts})
 
 
@@ -81,24 +83,31 @@ def best_words(result: AnswerList) -> str:
 def null_lines(result: AnswerList, title: str, theme: Theme) -> go.Figure:
     """Draw both scores over the threshold, and below them the null differences with and without an answer."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
-    curve, difference = curve_of(result), result.difference
-    assert difference is not None and result.has_answer is not None  # a curve has both
+    curve, difference, has_answer = curve_of(result), np.asarray(result.difference), np.asarray(result.has_answer)
     spread = float(np.ptp(difference))
     width = round_limit(spread / BINS) if spread else 1.0
-    low, high = (float((np.floor(end / width) + more) * width) for end, more in ((difference.min(), -1), (difference.max(), 2)))
+    low, high = (
+        float((np.floor(end / width) + more) * width) for end, more in ((difference.min(), -1), (difference.max(), 2))
+    )
     count = len(curve.thresholds)
     chosen = np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
     ends = min(low, result.threshold), max(high, result.threshold)
     x = np.append(np.maximum(curve.thresholds[chosen], ends[0]), ends[1])
     band = np.append(curve.exact_interval[:, chosen], curve.exact_interval[:, -1:], axis=1)
     add_band(figure, x, 100 * band, faint(HUES[0], 0.15), line={"width": 0, "shape": "hv"})
-    for name, values, colour, dash in (("exact match", curve.exact, HUES[0], "solid"), ("F1", curve.f1, HUES[1], "dash")):
+    for name, values, colour, dash in (
+        ("exact match", curve.exact, HUES[0], "solid"),
+        ("F1", curve.f1, HUES[1], "dash"),
+    ):
         y = 100 * np.append(values[chosen], values[-1])
         add_line(figure, x, y, f"{name} %{{y:.1f}}% from %{{x:.3f}} on", colour, 2.5, dash, name=name, mode="lines")
         figure.data[-1].line.shape = "hv"
     edges = low + width * np.arange(round((high - low) / width) + 1)
     most = 1
-    sides = (("with an answer", result.has_answer, HUES[3], "solid"), ("without an answer", ~result.has_answer, theme.muted, "dot"))
+    sides = (
+        ("with an answer", has_answer, HUES[3], "solid"),
+        ("without an answer", ~has_answer, theme.muted, "dot"),
+    )
     for name, of, colour, dash in sides:
         counts = np.histogram(difference[of], edges)[0]
         most = max(most, int(counts.max()))
@@ -113,7 +122,11 @@ def null_lines(result: AnswerList, title: str, theme: Theme) -> go.Figure:
         add_line(figure, [result.threshold] * 2, [0, top], escape(name), theme.text, 1.5, "dash", **line)
     figure.update_layout(
         legend={"traceorder": "normal"},
-        xaxis={"range": [ends[0] - width / 4, ends[1] + width / 4], "anchor": "y2", "title": "null score − score of the best span"},
+        xaxis={
+            "range": [ends[0] - width / 4, ends[1] + width / 4],
+            "anchor": "y2",
+            "title": "null score − score of the best span",
+        },
         yaxis={"domain": [BOTTOM_OF_CURVES, 1], "range": [0, 103], "title": "questions, %"},
         yaxis2={"domain": [0, TOP_OF_BARS], "anchor": "x", "rangemode": "tozero", "title": "questions", **ticks},
     )
@@ -122,7 +135,7 @@ def null_lines(result: AnswerList, title: str, theme: Theme) -> go.Figure:
 
 @figure("null-threshold", "predictions_null_threshold", table=null_frame)
 def null_threshold_figure(answer_list: AnswerList) -> FigureSpec:
-    """Exact match and F1 by the threshold of the null score (--set paired=true with_gold=true; QUESTION CONTEXT GOLD)."""
+    """Exact match and F1 by the threshold of the null score (texts: QUESTION CONTEXT GOLD ..., both set)."""
     curve_of(answer_list)
     title = f"Scores by the threshold of no answer, {counted(len(answer_list.spans), 'question')} — {answer_list.model}"
     about = f"{squad_words(answer_list)} {best_words(answer_list)} Band: Wilson's 95% interval of the exact match."

@@ -3,8 +3,8 @@
 from typing import Any
 
 from bertviz_core.figures.predictions.answer_list import answer_frame, best_words, null_frame, squad_words
-from bertviz_core.predictions.answer_scores import squad_scores
 from bertviz_core.predictions.results import AnswerList
+from bertviz_core.predictions.tables import squad_scores
 from bertviz_core.questions.tables.lines import Faces, records
 from bertviz_core.text import escape_controls
 
