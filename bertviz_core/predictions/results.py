@@ -245,9 +245,14 @@ class AnswerPrediction(OfModel):
     """Windows of the context, in order."""
 
     @property
+    def null_difference(self) -> float | None:
+        """The null logit minus the logit of the best span."""
+        return None if self.null_logit is None else self.null_logit - self.answers[0].logit
+
+    @property
     def is_null(self) -> bool:
         """Whether the null score is above that of the best span."""
-        return self.null_logit is not None and self.null_logit > self.answers[0].logit
+        return self.null_difference is not None and self.null_difference > 0
 
     @property
     def answer(self) -> str:
@@ -271,7 +276,8 @@ class AnswerPrediction(OfModel):
         span = f"its best span, {quoted(self.answers[0].text, 60)} (logit {decimals(self.answers[0].logit, 3)})"
         if self.null_logit is None:
             return f"{self.model} reads no special token in front, so it has no score for {NO_ANSWER!r}."
-        none = f"{NO_ANSWER!r} (logit {decimals(self.null_logit, 3)})"
+        difference = decimals(self.null_logit - self.answers[0].logit, 3)
+        none = f"{NO_ANSWER!r} (logit {decimals(self.null_logit, 3)}, difference {difference})"
         trained = "which counts if it was trained with questions that have no answer."
         return f"{self.model} prefers {f'{none} to {span}' if self.is_null else f'{span}, to {none}'}, {trained}"
 

@@ -1,4 +1,4 @@
-"""Answers over a list against the logits of transformers, the evaluation of SQuAD 2 written out, and every threshold."""
+"""Answers over a list against logits of transformers, the evaluation of SQuAD 2 by hand, and every threshold."""
 
 import re
 import string

@@ -1,5 +1,7 @@
 """Exact match and F1 of a list of questions over the threshold of the null score, above the null differences."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -22,25 +24,17 @@ DRAWN = 2_000
 
 
 def answer_frame(result: AnswerList) -> pd.DataFrame:
-    """One row per question: answer, best span with its logit, null score, their difference, gold answers and scores."""
-    difference = np.full(len(result.spans), np.nan) if result.difference is None else result.difference
-    columns = {
-        "row": result.rows,
-        "question": result.questions,
-        "answer": result.answers,
-        "best span": [span.text for span in result.spans],
-        "start": [span.start for span in result.spans],
-        "logit": [span.logit for span in result.spans],
-        "null logit": difference if result.null_logits is None else result.null_logits,
-        "null difference": difference,
-    }
+    """One row per question: answer, gold answers and scores, logits of best span and of none, best span, context."""
+    columns: dict[str, Any] = {"row": result.rows, "question": result.questions, "answer": result.answers}
     if result.gold is not None:
         columns["gold answers"] = [" | ".join(texts) for texts in result.gold]
         for name, of in (("exact match", result.exact), ("F1", result.f1)):
-            columns[name] = np.where(result.answered, of, ~np.array([bool(texts) for texts in result.gold])).astype(
-                float
-            )
-    return pd.DataFrame({**columns, "context": result.contexts})
+            columns[name] = np.where(result.answered, of, ~np.asarray(result.has_answer)).astype(float)
+    columns["logit"] = [span.logit for span in result.spans]
+    if result.null_logits is not None:
+        columns |= {"null logit": result.null_logits, "null difference": result.difference}
+    spans = {"best span": [span.text for span in result.spans], "start": [span.start for span in result.spans]}
+    return pd.DataFrame({**columns, **spans, "context": result.contexts})
 
 
 def curve_of(result: AnswerList) -> NullCurve:

@@ -10,7 +10,7 @@ from bertviz_core.text import escape_controls
 
 MOST = 20
 """Most questions that are printed."""
-PRINTED = ("row", "question", "answer", "best span", "logit", "null logit", "null difference")
+NOT_PRINTED = ["gold answers", "start", "context"]
 
 
 def _answers(result: AnswerList) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ ANSWER_LIST: Faces[AnswerList] = Faces(
     },
     frame=answer_frame,
     above=lambda result: [escape_controls(each) for each in (squad_words(result), best_words(result)) if each],
-    rows=lambda result: answer_frame(result)[[*PRINTED, *(("exact match", "F1") if result.gold is not None else ())]],
+    rows=lambda result: answer_frame(result).drop(columns=NOT_PRINTED, errors="ignore"),
     most=MOST,
     rest="questions; --json and -o FILE have all",
 )

@@ -367,6 +367,8 @@ def answers_frame(predictions: TextPredictions, scores: GoldScores | None) -> "p
     columns["answer"] = list(predictions.answers)
     if np.isfinite(predictions.scores).any():
         columns["probability"] = predictions.scores.astype(float)
+    if predictions.null_differences is not None:
+        columns["null difference"] = predictions.null_differences
     if scores is not None:
         columns["gold label"] = list(scores.gold)
         right = dict.fromkeys(scores.compared.tolist(), "yes") | dict.fromkeys(scores.mistakes.tolist(), "no")
