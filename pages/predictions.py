@@ -9,8 +9,8 @@ from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page
 from ui.lessons import tour
+from ui.views.answer_list import answer_list_view
 from ui.views.predictions import (
-    answer_list_view,
     calibration_view,
     label_errors_view,
     offered_views,

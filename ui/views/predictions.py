@@ -1,6 +1,6 @@
 """What Predictions draws by itself: probes that are trained, many texts, the classifier that stands in for a head."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -22,8 +22,7 @@ from bertviz_core.predictions.probing.scores import check_model, most_accurate, 
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.predictions import answer_list as asked
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
@@ -31,12 +30,11 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
-from bertviz_core.questions.views import answer_list, answered, label_errors
+from bertviz_core.questions.views import answered, label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.sentences.two_models import usual_column
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
@@ -50,16 +48,7 @@ from ui.widgets.figure_block import file_name
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
-from ui.widgets.uploads import (
-    BOX,
-    ListFile,
-    column_select,
-    content,
-    most_megabytes,
-    text_panel,
-    typed_lines,
-    wait_for_file,
-)
+from ui.widgets.uploads import BOX, ListFile, column_select, content, text_panel, typed_lines, wait_for_file
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
@@ -259,17 +248,25 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
             listed = with_controls((POOLING, STATE), opened, listed)
     found = label_errors.found_errors(opened, ask, listed)
     yield from label_errors.joint_parts(opened, found, listed)
-    if len(found.result.suspects):
-        _decisions(found.result, listed, opened.name)
-    yield from label_errors.suspect_parts(found.result, listed)
+    shown = list(range(len(found.result.suspects)))
+    if shown:
+        shown = _shown_part(
+            label_errors.SUSPECTS_SHOWN,
+            label_errors.suspects_by_cell(found.result),
+            partial(label_errors.part_words, classes=found.result.classes),
+        )
+        _decisions(found.result, shown, listed, opened.name)
+    yield from label_errors.suspect_parts(found.result, shown, listed)
 
 
-def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
-    """The suspects with a decision on each, which is kept over other rankings and pages, and the file of them."""
-    frame = decision_table(result)
+def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name: str) -> None:
+    """The shown suspects with a decision on each, kept over other rankings and pages, and the file of all of them."""
+    table = decision_table(result)
+    frame = table.iloc[shown].reset_index(drop=True)
     made: dict[tuple[str, int, str], str] = st.session_state.setdefault(MADE, {})
-    which = list(zip([result.source] * len(frame), frame["row"].tolist(), frame["text"].tolist(), strict=True))
-    key = f"label_decisions_{sha256(repr((name, listed.key())).encode(errors='replace')).hexdigest()[:16]}"
+    every = [(result.source, *row) for row in zip(table["row"].tolist(), table["text"].tolist(), strict=True)]
+    which = [every[at] for at in shown]
+    key = f"label_decisions_{sha256(repr((name, listed.key(), list(shown))).encode(errors='replace')).hexdigest()[:16]}"
     if key not in st.session_state:  # its data must not change while the table is open
         st.session_state[SHOWN_AT_FIRST] = dict(made)
     at_first = st.session_state[SHOWN_AT_FIRST]
@@ -295,10 +292,11 @@ def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
     )
     edited["decision"] = edited["decision"].fillna("")
     made.update(zip(which, edited["decision"].tolist(), strict=True))
-    note_table("Labels that are likely wrong", edited)
+    table["decision"] = [made.get(each, "") for each in every]
+    note_table("Labels that are likely wrong", table)
     about = "The suspects with row, text, given and suggested label, and your decision on each."
     file = f"{file_name('predictions_label_errors', f'decisions {name}')}.csv"
-    save_button("Save the decisions", lambda: csv_text(edited), file, "text/csv", "label_decisions_csv", about)
+    save_button("Save the decisions", lambda: csv_text(table), file, "text/csv", "label_decisions_csv", about)
 
 
 def stand_in(heads: Heads) -> str:
@@ -508,49 +506,6 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
     yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
 
 
-ASKED_FILE = ListFile("asked")
-
-
-def answer_list_view(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
-    """A list of questions answered: of the example, of typed lines or of a file."""
-    source = options.choice(answer_list.ASKED_FROM)
-    if source == answer_list.EXAMPLE:
-        return answer_list.asked_parts(Options(task=asked.TASK), opened, ask, options)
-    from_file = source == answer_list.FILE
-    with st.popover("Questions", icon=":material/edit_note:", key="asked_box"), st.container(width=BOX):
-        rows = _asked_of_file() if from_file else _typed_questions()
-    if rows is not None:
-        return answer_list.asked_parts(asked.answer_options(*rows), opened, ask, options)
-    if from_file:
-        wait_for_file("Questions")
-    else:
-        st.info(answer_list.NO_QUESTIONS, icon=":material/info:")
-    return ()
-
-
-def _typed_questions() -> answer_list.AskedRows | None:
-    table = typed_lines("Questions", answer_list.ASKED.key, "question<tab>context<tab>gold answer")
-    return None if table is None else answer_list.typed_questions(table)
-
-
-def _asked_of_file() -> answer_list.AskedRows | None:
-    table = ASKED_FILE.table(
-        "A .json of SQuAD, or a table with columns of questions, contexts and, if you like, gold answers, blank where "
-        f"there is none; at most {settings().max_sentences:,} questions and {most_megabytes()} MB. It stays on this "
-        "server."
-    )
-    if table is None:
-        return None
-    names = [str(name) for name in table.frame.columns]
-    if not names:
-        raise TextError(f"{quoted(table.name)} has questions alone; give a table with a column of contexts, too.")
-    about = column_select("Context", "asked_context", names, usual_column(names, asked.CONTEXT_COLUMNS) or names[0])
-    usual = usual_column(names, asked.ANSWER_COLUMNS)
-    gold = column_select("Gold answers", "asked_gold", names, usual, "none: no gold answers")
-    columns = [reading.gold_column(table, name) if name else None for name in (about, gold)]
-    return answer_list.AskedRows(table.sentences, columns[0] or (), columns[1])
-
-
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:
     """Say whose answers the page shows, and offer the way back from a probe that the reader brought along."""
     probe, fitted_on = chosen.probe, () if chosen.labelled is None else chosen.labelled.texts
@@ -578,15 +533,20 @@ def probe_words(probe: Probe, from_file: bool) -> str:
 
 def _shown(predictions: TextPredictions, scores: GoldScores) -> list[int]:
     """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
-    parts = answered.shown_parts(predictions, scores)
-    keep_among(answered.SHOWN.key, list(parts), next(iter(parts)))
+    words = partial(answered.part_words, classes=scores.classes)
+    return _shown_part(answered.SHOWN, answered.shown_parts(predictions, scores), words)
+
+
+def _shown_part(param: Param, parts: Mapping[str, list[int]], words: Callable[[str, int], str]) -> list[int]:
+    """Indices of the chosen part of a list, the first by default; a click on a cell of its matrix chooses one, too."""
+    keep_among(param.key, list(parts), next(iter(parts)))
     st.selectbox(
-        answered.SHOWN.label,
+        param.label,
         list(parts),
-        key=answered.SHOWN.key,
-        format_func=lambda part: answered.part_words(part, len(parts[part]), scores.classes),
+        key=param.key,
+        format_func=lambda part: words(part, len(parts[part])),
         persist_state="session",
         width=BOX,
         help="A click on a cell of the matrix chooses its texts.",
     )
-    return parts[str(stored(answered.SHOWN.key))]
+    return parts[str(stored(param.key))]
