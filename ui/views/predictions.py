@@ -25,6 +25,7 @@ from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
+from bertviz_core.questions.predictions.calibration import HEAD_FIRST
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
@@ -497,13 +498,22 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         no_head(opened.name, heads, instead)
         of = SharedModel(instead)
         heads = whole_heads(of)
-    task = next(each for each in heads.tasks if each in CLASS_TASKS)
-    listed = text_list(task, reading.config_classes(of.source.config), "")
+    task = next((each for each in heads.tasks if each in CLASS_TASKS), None)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    source, probed = replace(errors.PROBABILITIES_FROM, values=lambda *_: HEAD_FIRST[0 if task else 1 :]), Options()
+    with row:
+        source_options = with_controls((source,), opened, Options())
+        by_probe = source_options.get(source.key) == errors.PROBE
+        classes = reading.example_set().classes if by_probe else reading.config_classes(of.source.config)
+        listed = text_list(answered.PROBE if by_probe else task or "", classes, "")
+        if by_probe:
+            with st.popover("Options"):
+                probed = with_controls((POOLING, STATE, questions.SEED), opened, source_options)
     if listed is None:
         wait_for_file("Texts")
         st.stop()
-    show = partial(answered.calibration_parts, listed, task)
-    yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
+    show = partial(answered.calibration_parts, listed, None if by_probe else task, probed.values)
+    yield from [OtherModel(instead, show)] if instead and not by_probe else show(opened, ask, options)
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:

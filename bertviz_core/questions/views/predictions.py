@@ -558,7 +558,7 @@ VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Lens", (), section(lens_map, masked_lm.MASK, masked_lm.LENS, run=True)): (WORDS,),
     View("Expanded terms", (), expanded_view): (WORDS,),
     View("Change a word", (), change_view): PREDICTED,
-    View(CALIBRATION): (SEQUENCE, NEXT),
+    View(CALIBRATION): (),
     View("Train a probe"): (),
     View(SEVERAL): (),
     View(LABEL_ERRORS): (),
