@@ -42,10 +42,11 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier, models/my-adapter, models/my-bge-m3, runs/my-run and corpora/news."""
+    """A folder with models/my-classifier, models/my-reader and others, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
     write_adapter(place / "models" / "my-adapter", "models/my-classifier", place / "models" / "my-classifier")
+    save_tiny_head("bert", "question-answering", place / "models" / "my-reader")
     save_heads(place / "models" / "my-bge-m3")
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()

@@ -499,20 +499,24 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         of = SharedModel(instead)
         heads = whole_heads(of)
     task = next((each for each in heads.tasks if each in CLASS_TASKS), None)
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    source, probed = replace(errors.PROBABILITIES_FROM, values=lambda *_: HEAD_FIRST[0 if task else 1 :]), Options()
+    source = replace(errors.PROBABILITIES_FROM, values=lambda *_: HEAD_FIRST[0 if task else 1 :])
+    row, listed = st.container(horizontal=True, vertical_alignment="bottom"), None
     with row:
-        source_options = with_controls((source,), opened, Options())
-        by_probe = source_options.get(source.key) == errors.PROBE
-        classes = reading.example_set().classes if by_probe else reading.config_classes(of.source.config)
-        listed = text_list(answered.PROBE if by_probe else task or "", classes, "")
-        if by_probe:
+        chosen = with_controls((source,), opened, Options())
+        if by_probe := chosen.get(source.key) == errors.PROBE:
+            labelled, seed = labelled_texts(reading.checked_rows)
+            if labelled is not None:
+                listed = answered.TextList("", labelled.texts, labelled.labels, notices=labelled.notices)
             with st.popover("Options"):
-                probed = with_controls((POOLING, STATE, questions.SEED), opened, source_options)
+                chosen = with_controls((POOLING, STATE), opened, chosen)
+            chosen = replace(chosen, values={**chosen.values, questions.SEED.key: str(seed)})
+        else:
+            listed = text_list(task or "", reading.config_classes(of.source.config), "")
     if listed is None:
-        wait_for_file("Texts")
+        wait_for_file("Labelled texts" if by_probe else "Texts")
         st.stop()
-    show = partial(answered.calibration_parts, listed, None if by_probe else task, probed.values)
+    probed = chosen.values if by_probe else {}
+    show = partial(answered.calibration_parts, listed, None if by_probe else task, probed)
     yield from [OtherModel(instead, show)] if instead and not by_probe else show(opened, ask, options)
 
 

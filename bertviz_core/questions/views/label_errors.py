@@ -7,6 +7,7 @@ from typing import Any
 
 from bertviz_core.figures.predictions.probes import label_errors_figure
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.predictions.probing.calibration import NAMED
 from bertviz_core.predictions.probing.label_errors import head_places
 from bertviz_core.predictions.probing.reading import config_classes
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
@@ -14,6 +15,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.label_errors import (
     HEAD,
+    has_head,
     label_errors,
     label_probabilities,
     offered_sources,
@@ -53,6 +55,10 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
     )
     if not len(result.suspects):
         yield Text(NONE_SUSPECT, "caption")
+    if has_head(opened) and HEAD not in offered_sources(opened, options):
+        names = ", ".join(quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED])
+        words = f"{opened.name} has a head of its own, with other classes than these texts: {names}"
+        yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")
     parts = suspects_by_cell(result)
     yield Cell(
         "predictions_label_errors",
