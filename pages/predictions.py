@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask, Part
-from bertviz_core.questions.views import answer_list, label_errors
+from bertviz_core.questions.views.labelled import answer_list, label_errors
 from bertviz_core.questions.views.predictions import CALIBRATION, SEVERAL, VIEWS, about_predictions
 from ui.cache.shared_model import SharedModel
 from ui.engine import show_page

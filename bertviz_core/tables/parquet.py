@@ -250,7 +250,7 @@ def _is_answers(field: Any) -> bool:
     kind = field.type
     if field.name == ANSWERS and types.is_struct(kind) and kind.get_field_index("text") >= 0:
         kind = kind.field("text").type
-    return field.name == ANSWERS and types.is_list(kind) and types.is_string(kind.value_type)
+    return bool(field.name == ANSWERS and types.is_list(kind) and types.is_string(kind.value_type))
 
 
 def _is_plain(kind: Any) -> bool:

@@ -1,6 +1,6 @@
 """The view Label errors: the numbers of the library, the links of a model with the classes, one sentence for bad lists.
 
-Covers `bertviz_core/questions/views/label_errors.py`, `ui/views/predictions.py`.
+Covers `bertviz_core/questions/views/labelled/label_errors.py`, `ui/views/predictions.py`.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from bertviz_core import open_model
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.view import Cell
-from bertviz_core.questions.views.label_errors import joint_parts, suspects_by_cell
+from bertviz_core.questions.views.labelled.label_errors import joint_parts, suspects_by_cell
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.two_tokenizers import opened_model
 from tests.pages.opened import opened, visible_text

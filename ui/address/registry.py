@@ -47,8 +47,8 @@ from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
-from bertviz_core.questions.views.answer_list import ASKED, ASKED_FROM, ASKED_OPENED
-from bertviz_core.questions.views.label_errors import SUSPECT
+from bertviz_core.questions.views.labelled.answer_list import ASKED, ASKED_FROM, ASKED_OPENED
+from bertviz_core.questions.views.labelled.label_errors import SUSPECT
 from bertviz_core.questions.views.vectors import chunks as chunks_view
 from bertviz_core.questions.views.vectors import heads as heads_of_texts
 from bertviz_core.questions.views.vectors import prompts as prompt_views

@@ -9,7 +9,7 @@ from bertviz_core.predictions.probing.reading import gold_column
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions import answer_list as asked
 from bertviz_core.questions.view import Ask, Part
-from bertviz_core.questions.views import answer_list
+from bertviz_core.questions.views.labelled import answer_list
 from bertviz_core.sentences.two_models import usual_column
 from bertviz_core.text import quoted
 from ui.cache.shared_model import SharedModel

@@ -31,7 +31,8 @@ from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
-from bertviz_core.questions.views import answered, label_errors
+from bertviz_core.questions.views import answered
+from bertviz_core.questions.views.labelled import label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens

@@ -62,9 +62,9 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views.answer_list import ASKED_FROM
-from bertviz_core.questions.views.answer_list import TITLE as ANSWER_LIST
-from bertviz_core.questions.views.label_errors import TITLE as LABEL_ERRORS
+from bertviz_core.questions.views.labelled.answer_list import ASKED_FROM
+from bertviz_core.questions.views.labelled.answer_list import TITLE as ANSWER_LIST
+from bertviz_core.questions.views.labelled.label_errors import TITLE as LABEL_ERRORS
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.questions.views.tokens import clicked_token
 from bertviz_core.text import escape_markdown, shortened
