@@ -112,7 +112,8 @@ def null_curve(
 
     def totals(scores: np.ndarray) -> np.ndarray:
         gains = np.bincount(places, weights=scores - ~has_answer)
-        return np.concatenate(([0.0], gains.cumsum())) + (~has_answer).sum()
+        sums: np.ndarray = np.concatenate(([0.0], gains.cumsum())) + (~has_answer).sum()
+        return sums
 
     matches = totals(exact.astype(np.float64)).round().astype(np.int64)
     return NullCurve(
@@ -147,8 +148,8 @@ def answer_list(
         raise refused[0][1] if refused else TextError("There is no question; give at least one with its context.")
     notices = [*head.notices]
     if refused:
-        row, error = refused[0]
-        notices.append(f"{counted(len(refused), 'question')} left out, the first in row {row + 1:,}: {error}")
+        row, why = refused[0]
+        notices.append(f"{counted(len(refused), 'question')} left out, the first in row {row + 1:,}: {why}")
     answers = list(read.values())
     if long := sum(len(each.windows) > 1 for each in answers):
         most = max(len(each.windows) for each in answers)

@@ -264,7 +264,7 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
 def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name: str) -> None:
     """The shown suspects with a decision on each, kept over other rankings and pages, and the file of all of them."""
     table = decision_table(result)
-    frame = table.iloc[shown].reset_index(drop=True)
+    frame = table.iloc[list(shown)].reset_index(drop=True)
     made: dict[tuple[str, int, str], str] = st.session_state.setdefault(MADE, {})
     every = [(result.source, *row) for row in zip(table["row"].tolist(), table["text"].tolist(), strict=True)]
     which = [every[at] for at in shown]

@@ -29,7 +29,7 @@ def answer_frame(result: AnswerList) -> pd.DataFrame:
     if result.gold is not None:
         columns["gold answers"] = [" | ".join(texts) for texts in result.gold]
         for name, of in (("exact match", result.exact), ("F1", result.f1)):
-            columns[name] = np.where(result.answered, of, ~np.asarray(result.has_answer)).astype(float)
+            columns[name] = np.where(result.answered, np.asarray(of), ~np.asarray(result.has_answer)).astype(float)
     columns["logit"] = [span.logit for span in result.spans]
     if result.null_logits is not None:
         columns |= {"null logit": result.null_logits, "null difference": result.difference}

@@ -51,8 +51,9 @@ def text_predictions(
         raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
     second_texts = tuple(pairs) if pairs is not None else None
     if head.task == "question-answering":
-        *table, differences = _spans(head, tokenizer, texts, second_texts or (), progress)
-        return replace(_table(head, texts, second_texts, *table), null_differences=differences)
+        answers, scores, notices, differences = _spans(head, tokenizer, texts, second_texts or (), progress)
+        table = _table(head, texts, second_texts, answers, scores, notices)
+        return replace(table, null_differences=differences)
     rows = [
         tokenize(tokenizer, text, pair) for text, pair in zip(texts, second_texts or [None] * len(texts), strict=True)
     ]
