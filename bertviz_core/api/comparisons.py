@@ -22,6 +22,8 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
+from bertviz_core.questions.predictions.label_errors import PROBABILITIES_FROM
+from bertviz_core.questions.predictions.labelled_texts import SEED
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
     VIEW,
@@ -34,6 +36,7 @@ from bertviz_core.questions.question import Question
 from bertviz_core.questions.texts.attention import WORDS
 from bertviz_core.questions.texts.hidden_states import HEAD, LAYER
 from bertviz_core.questions.texts.number_formats import formats_options, number_formats
+from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.texts.tokens import vocabulary
 from bertviz_core.questions.texts.two_models import (
     OTHER_HEAD,
@@ -120,6 +123,10 @@ class ModelComparisons(ModelFigures):
         pair: str | Texts | None = None,
         other: str | PathLike[str] | None = None,
         bins: int = BINS,
+        probabilities_from: str = "head",
+        pooling: str | None = None,
+        layer: int | None = None,
+        seed: int = 0,
     ) -> CalibrationResult:
         """Measure whether what a classifier is so sure of is true that often, and what a temperature changes.
 
@@ -129,12 +136,18 @@ class ModelComparisons(ModelFigures):
             pair: a second text; one for all, or one for each.
             other: name or folder of a second model, which is measured on the same texts.
             bins: number of bins of the reliability diagram, 2 to 50.
+            probabilities_from: "head" for the model's own head, "probe" for probes fitted without the text.
+            pooling: of probes, pooling of the vectors; defaults to that of the checkpoint.
+            layer: of probes, entry of the hidden states that is pooled; defaults to the last.
+            seed: of probes, seed of the division into folds.
 
         Raises:
-            BertvizError: a model has no classes, or the texts have no labels of its head, or all the same.
+            BertvizError: a head has no classes, or the texts have no labels of its head, or all the same.
         """
         rows = answered_texts(texts, labels, pair)
         values = {OTHER.key: "" if other is None else fspath(other), BINS_COUNT.key: str(bins)}
+        values |= {PROBABILITIES_FROM.key: probabilities_from, SEED.key: str(seed)}
+        values |= {POOLING.key: pooling or "", STATE.key: "" if layer is None else str(layer)}
         options = calibration_options(rows[0], rows[1] or [], rows[2], self.task, **values)
         return self._ask(calibration, CalibrationResult, options)
 

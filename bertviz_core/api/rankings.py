@@ -1,16 +1,20 @@
-"""The methods of a model that score texts for a query, or with an exchanged word, and tags against gold tags."""
+"""Methods of a model: texts scored for a query or with an exchanged word, gold tags, questions answered."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 
 from bertviz_core.api.comparisons import ModelComparisons
-from bertviz_core.api.own_model import OneOrTwo, checked
+from bertviz_core.api.own_model import OneOrTwo, Texts, answered_texts, checked
+from bertviz_core.api.results.answer_list import AnswerListResult
 from bertviz_core.api.results.answers import LateInteractionResult, RankingResult, ThreeHeadsResult
 from bertviz_core.api.results.tags import TagScoresResult
 from bertviz_core.api.results.two_models import WordSwapsResult
+from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.probing.swaps import line_of
+from bertviz_core.questions.predictions.answer_list import NULL_THRESHOLD, answer_options, gold_cell, scored_answers
 from bertviz_core.questions.predictions.gold_tags import MODE, SPACE, gold_tags, tag_options, tagged_list
+from bertviz_core.questions.predictions.predict import LONGEST
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
     interaction_options,
@@ -23,7 +27,7 @@ from bertviz_core.questions.predictions.swaps import COMPARED, OUTPUT, SWAP_SET,
 
 
 class ModelRankings(ModelComparisons):
-    """Texts scored for a query: by a head, token by token, or by the heads of BGE-M3; exchanged words; gold tags."""
+    """Texts scored for a query: by a head, token by token, by the heads of BGE-M3; and answers to lists of texts."""
 
     @checked
     def rank(
@@ -148,3 +152,30 @@ class ModelRankings(ModelComparisons):
         values = {MODE.key: tag_mode, SPACE.key: str(add_prefix_space).lower()}
         options = replace(tag_options(tagged_list(words, labels), **values), task=self.task)
         return self._ask(gold_tags, TagScoresResult, options)
+
+    @checked
+    def answers(
+        self,
+        questions: Sequence[str],
+        contexts: str | Texts,
+        gold: Sequence[str | Sequence[str]] | None = None,
+        *,
+        null_threshold: float = 0.0,
+        longest: int = MAX_ANSWER_TOKENS,
+    ) -> AnswerListResult:
+        """Answer questions about texts, with the null score of each, and score the answers as SQuAD 2 does.
+
+        Args:
+            questions: the questions, at least one; of more than 10,000 a sample is answered.
+            contexts: the text that each question is about; one for all, or one for each.
+            gold: the right answer to each question, or several; "" or [] for a question without an answer.
+            null_threshold: a question whose null score exceeds that of its best span by more has no answer.
+            longest: most tokens of an answer, up to 100.
+
+        Raises:
+            BertvizError: the model has no head for answers, or the lists differ in length.
+        """
+        cells = None if gold is None else [gold_cell(each) for each in gold]
+        rows = answered_texts(questions, cells, contexts)
+        values = {NULL_THRESHOLD.key: str(null_threshold), LONGEST.key: str(longest)}
+        return self._ask(scored_answers, AnswerListResult, answer_options(rows[0], rows[2] or [], rows[1], **values))

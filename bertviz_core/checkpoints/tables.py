@@ -259,6 +259,8 @@ def text_frame(followed_text: FollowedText) -> pd.DataFrame:
     if followed_text.probabilities is not None:
         rows = zip(followed_text.labels, followed_text.probabilities.T, strict=True)
         columns |= {f"probability of {label}": values for label, values in rows}
+    if followed_text.null_differences is not None:
+        columns["null difference"] = followed_text.null_differences
     if followed_text.surprise is not None:
         columns["surprise"] = followed_text.surprise
     if followed_text.cosine is not None:

@@ -102,6 +102,10 @@ COMMANDS: Mapping[str, Command] = {
         "labels",
         "Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error.",
     ),
+    "answers": Command(
+        "labels",
+        "Answer the questions of a file, or say that there is no answer: exact match, F1, and the best threshold.",
+    ),
     "late-interaction": Command(
         "predictions",
         "Compare every token of a query with every token of a text; the score is the sum of the largest cosines.",

@@ -1,4 +1,4 @@
-"""Commands about labels: where a score divides pairs, which labels are likely wrong, and tags against gold ones."""
+"""Commands about gold labels: thresholds of labelled pairs, likely wrong labels, tags, answers to questions."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +16,28 @@ from bertviz_core.cli.options import (
     write_file,
 )
 from bertviz_core.errors import Named, TextError
+from bertviz_core.figures.predictions.answer_list import answer_frame
+from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.probing.label_errors import FOUND_BY, RANKED_BY
-from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, checked_rows, column_labels, label_column
+from bertviz_core.predictions.probing.reading import (
+    LABEL_COLUMNS,
+    checked_rows,
+    column_labels,
+    gold_column,
+    label_column,
+)
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.predictions import gold_tags as tagging
+from bertviz_core.questions.predictions.answer_list import (
+    ANSWER_COLUMNS,
+    CONTEXT_COLUMNS,
+    NULL_THRESHOLD,
+    QUESTION_COLUMN,
+    answer_options,
+    listed_answers,
+    listed_options,
+    scored_answers,
+)
 from bertviz_core.questions.predictions.label_errors import (
     PROBABILITIES_FROM,
     SOURCES,
@@ -31,6 +49,7 @@ from bertviz_core.questions.predictions.label_errors import (
     probability_options,
 )
 from bertviz_core.questions.predictions.labelled_texts import SEED
+from bertviz_core.questions.predictions.predict import LONGEST
 from bertviz_core.questions.predictions.ranking import LABEL
 from bertviz_core.questions.predictions.thresholds import (
     CUT,
@@ -43,6 +62,7 @@ from bertviz_core.questions.predictions.thresholds import (
     threshold_options,
     thresholds,
 )
+from bertviz_core.questions.tables.answer_list import ANSWER_LIST
 from bertviz_core.questions.tables.label_errors import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS
 from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, QUERY_PROMPT, STATE
@@ -201,3 +221,43 @@ def tags_command(
         tagging.word_tags(opened, options.only(tagging.SPACE, tagging.NOTED), bar)
     answer = tagging.gold_tags(opened, options)
     return show(GOLD_TAGS, answer.result, answer.notices, as_json)
+
+
+QUESTIONS_HELP = "Questions: a .json of SQuAD, or .csv, .tsv, .jsonl or .parquet; - for the standard input."
+QUESTION_HELP = f"Column with the questions; {QUESTION_COLUMN} by default."
+CONTEXT_HELP = f"Column with the context of each; {', '.join(CONTEXT_COLUMNS)} by default."
+ANSWER_HELP = f"Column with the gold answers, blank for none; {', '.join(ANSWER_COLUMNS)} by default, if there is one."
+NULL_HELP = "A question whose null score exceeds that of its best span by more has no answer; 0 by default."
+LONGEST_HELP = f"Most tokens of an answer; {MAX_ANSWER_TOKENS} by default."
+
+
+@app.command("answers")
+def answers_command(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=QUESTIONS_HELP)],
+    column: Annotated[str, typer.Option("--column", metavar="C", help=QUESTION_HELP)] = "",
+    context: Annotated[str, typer.Option("--context", metavar="C", help=CONTEXT_HELP)] = "",
+    gold: Annotated[str, typer.Option("--gold", metavar="C", help=ANSWER_HELP)] = "",
+    threshold: Annotated[str, typer.Option("--null-threshold", metavar="D", help=NULL_HELP)] = "",
+    longest: Annotated[str, typer.Option("--longest", metavar="N", help=LONGEST_HELP)] = "",
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="CSV of all rows.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer the questions of a file, or say that there is no answer: exact match, F1, and the best threshold."""
+    if out is not None and out.suffix.lower() != ".csv":
+        raise TextError(f"The answers are written as CSV; give {quoted(out.name)} the ending .csv.")
+    table = opened_table(file, column)
+    names = [str(name) for name in table.frame.columns]
+    about = gold_column(table, context or usual_column(names, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0])
+    answers = gold or usual_column(names, ANSWER_COLUMNS)
+    expected = gold_column(table, answers) if answers else None
+    values = {NULL_THRESHOLD.key: threshold, LONGEST.key: longest}
+    options, opened = answer_options(table.sentences, about, expected, **values), opened_model(model)
+    with progress_bar(len(about), "Questions") as bar:
+        listed_answers(opened, listed_options(options), bar)
+    answer = scored_answers(opened, options)
+    if out is not None:
+        write_file(out, csv_text(answer_frame(answer.result)).encode())
+    show(ANSWER_LIST, answer.result, answer.notices, as_json)
+    if out is not None:
+        print_notices((f"{len(answer.result.rows):,} rows written to {out}.",))

@@ -28,7 +28,8 @@ from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
-from bertviz_core.questions.predictions.labelled_texts import column_scores
+from bertviz_core.questions.predictions.label_errors import PROBABILITIES_FROM, SOURCES
+from bertviz_core.questions.predictions.labelled_texts import SEED, column_scores
 from bertviz_core.questions.predictions.predict import (
     JOIN,
     MASK,
@@ -60,6 +61,7 @@ from bertviz_core.questions.tables.predictions import (
     prediction_lines,
 )
 from bertviz_core.questions.tables.swaps import WORD_SWAPS
+from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import quoted
@@ -226,6 +228,7 @@ def late_interaction_command(
 
 OTHER_HELP = "A second model, which is measured on the same texts."
 BINS_HELP = f"Bins of the reliability diagram, {LEAST_BINS} to {MOST_BINS}; {BINS} by default."
+FROM_HELP = f"{' or '.join(reversed(SOURCES))}: the model's own head, or probes that are fitted without the text."
 SECOND_COLUMN_HELP = "Column of the file with the second text of each row."
 
 
@@ -238,6 +241,12 @@ def calibration_command(
     pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_COLUMN_HELP)] = "",
     other: Annotated[str, typer.Option("--other", metavar="MODEL", help=OTHER_HELP)] = "",
     bins: Annotated[str, typer.Option("--bins", metavar="N", help=BINS_HELP)] = "",
+    source: Annotated[str, typer.Option("--probabilities-from", metavar="WHAT", help=FROM_HELP)] = "",
+    pooling: Annotated[
+        str, typer.Option("--pooling", metavar="POOLING", help="Of probes: pooling of the vectors.")
+    ] = "",
+    layer: Annotated[str, typer.Option("--layer", metavar="L", help="Of probes: hidden states that are pooled.")] = "",
+    seed: Annotated[str, typer.Option("--seed", metavar="N", help="Of probes: seed of the division into folds.")] = "",
     task: TaskOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -245,7 +254,9 @@ def calibration_command(
     contents = opened_table(file, column)
     labels = gold_column(contents, gold or label_column(contents) or LABEL_COLUMNS[0])
     seconds = gold_column(contents, pair) if pair else None
-    options = calibration_options(contents.sentences, labels, seconds, task, **{OTHER.key: other, BINS_COUNT.key: bins})
+    values = {OTHER.key: other, BINS_COUNT.key: bins, PROBABILITIES_FROM.key: source}
+    values |= {POOLING.key: pooling, STATE.key: layer, SEED.key: seed}
+    options = calibration_options(contents.sentences, labels, seconds, task, **values)
     with progress_bar((2 if other else 1) * len(labels), "Texts") as bar:
         answer = calibration(opened_model(model), options, bar)
     show(CALIBRATION, answer.result, answer.notices, as_json)

@@ -245,9 +245,14 @@ class AnswerPrediction(OfModel):
     """Windows of the context, in order."""
 
     @property
+    def null_difference(self) -> float | None:
+        """The null logit minus the logit of the best span."""
+        return None if self.null_logit is None else self.null_logit - self.answers[0].logit
+
+    @property
     def is_null(self) -> bool:
         """Whether the null score is above that of the best span."""
-        return self.null_logit is not None and self.null_logit > self.answers[0].logit
+        return self.null_difference is not None and self.null_difference > 0
 
     @property
     def answer(self) -> str:
@@ -271,9 +276,69 @@ class AnswerPrediction(OfModel):
         span = f"its best span, {quoted(self.answers[0].text, 60)} (logit {decimals(self.answers[0].logit, 3)})"
         if self.null_logit is None:
             return f"{self.model} reads no special token in front, so it has no score for {NO_ANSWER!r}."
-        none = f"{NO_ANSWER!r} (logit {decimals(self.null_logit, 3)})"
+        difference = decimals(self.null_logit - self.answers[0].logit, 3)
+        none = f"{NO_ANSWER!r} (logit {decimals(self.null_logit, 3)}, difference {difference})"
         trained = "which counts if it was trained with questions that have no answer."
         return f"{self.model} prefers {f'{none} to {span}' if self.is_null else f'{span}, to {none}'}, {trained}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullCurve:
+    """Scores of a list of questions by the threshold above whose null difference a question has no answer."""
+
+    thresholds: Float[np.ndarray, " thresholds"]
+    """Ascending: minus infinity, at which no question is answered, then every different null difference."""
+    exact: Float[np.ndarray, " thresholds"]
+    """Share of the questions with an exact match."""
+    f1: Float[np.ndarray, " thresholds"]
+    """Mean F1 over the questions."""
+    exact_interval: Float[np.ndarray, "2 thresholds"]
+    """Wilson's 95% intervals of the exact match."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerList(OfModel):
+    """Answers to a list of questions, each with its context, at a threshold of the null difference."""
+
+    rows: Int[np.ndarray, " questions"]
+    """Place of each question in the list, from 1."""
+    questions: tuple[str, ...]
+    contexts: tuple[str, ...]
+    gold: tuple[tuple[str, ...], ...] | None
+    """Gold answers of each, () where the context has no answer; None without gold answers."""
+    spans: tuple[AnswerSpan, ...]
+    """Best span of each."""
+    null_logits: Float[np.ndarray, " questions"] | None
+    """Null score of each, see AnswerPrediction; None for a model without one."""
+    exact: Bool[np.ndarray, " questions"] | None
+    """Whether each best span equals a gold answer, as SQuAD 2 compares them; None without gold answers."""
+    f1: Float[np.ndarray, " questions"] | None
+    """F1 of each best span with the nearest gold answer."""
+    curve: NullCurve | None
+    """Scores by threshold; None without gold answers or null scores."""
+    threshold: float = 0.0
+    """A question with a larger null difference has no answer."""
+
+    @property
+    def difference(self) -> Float[np.ndarray, " questions"] | None:
+        """Null score minus logit of the best span."""
+        return None if self.null_logits is None else self.null_logits - np.array([each.logit for each in self.spans])
+
+    @property
+    def answered(self) -> Bool[np.ndarray, " questions"]:
+        """Whether each question is answered by its best span."""
+        difference = self.difference
+        return np.ones(len(self.spans), dtype=bool) if difference is None else difference <= self.threshold
+
+    @property
+    def has_answer(self) -> Bool[np.ndarray, " questions"] | None:
+        """Whether each question has a gold answer; None without gold answers."""
+        return None if self.gold is None else np.array([bool(texts) for texts in self.gold])
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Answer to each question: the text of its best span, or "" for no answer."""
+        return tuple(span.text if there else "" for span, there in zip(self.spans, self.answered, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,16 +1,19 @@
-"""Predictions and scores of probes as rows and data frames."""
+"""Predictions and scores of probes and of questions as rows and data frames."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.probing.results import LabelErrors, ProbeScores
-from bertviz_core.predictions.results import NO_ANSWER, AnswerPrediction
+from bertviz_core.predictions.results import NO_ANSWER, AnswerList, AnswerPrediction
 
 ACCURACIES = ("accuracy", "spread", "macro-F1", "control task", "selectivity")
 """Columns of the scores of probes."""
+ROUNDING = 1e-12
+"""Means of scores that are nearer than this are equal."""
 
 
 def accuracy_table(probe_scores: ProbeScores) -> pd.DataFrame:
@@ -64,3 +67,30 @@ def decision_table(label_errors: LabelErrors) -> pd.DataFrame:
             label_errors.ranked_by: label_errors.quality[places],
         }
     )
+
+
+def squad_scores(result: AnswerList) -> dict[str, float | int | None]:
+    """Scores under the names of the script of SQuAD 2, as shares; {} without gold answers.
+
+    A best threshold is None where no question is to be answered.
+    """
+    if result.exact is None or result.f1 is None or result.has_answer is None:
+        return {}
+    has, answered = result.has_answer, result.answered
+    scores: dict[str, float | int | None] = {}
+    for prefix, chosen in (("", np.ones_like(has)), ("HasAns_", has), ("NoAns_", ~has)):
+        if chosen.any():
+            for name, of in (("exact", result.exact), ("f1", result.f1)):
+                scores[f"{prefix}{name}"] = float(np.where(answered, of, ~has)[chosen].mean())
+            scores[f"{prefix}total"] = int(chosen.sum())
+    if result.curve is not None:
+        for name, values in (("exact", result.curve.exact), ("f1", result.curve.f1)):
+            place = best_place(values)
+            scores[f"best_{name}"] = float(values[place])
+            scores[f"best_{name}_thresh"] = float(result.curve.thresholds[place]) if place else None
+    return scores
+
+
+def best_place(values: Float[np.ndarray, " thresholds"]) -> int:
+    """Index of the largest score of a curve; the lowest threshold of several, as in the script."""
+    return int(np.flatnonzero(values >= values.max() - ROUNDING)[0])

@@ -111,7 +111,7 @@ def compared_spans(first: AnswerPrediction, second: AnswerPrediction) -> Predict
         if (absent := [place for place in places if place not in side])
     ]
     numbers = [[side[place].score if place in side else None for place in places] for side in sides]
-    if first.is_null or second.is_null:
+    if first.null_logit is not None or second.null_logit is not None:
         names = [*names, NO_ANSWER]
         numbers = [[*each, side.null_score] for each, side in zip(numbers, (first, second), strict=True)]
         missing += [each.null_words() for each in (first, second) if not each.is_null]

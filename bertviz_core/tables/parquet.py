@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
@@ -16,7 +17,7 @@ from pyarrow.parquet import FileMetaData, ParquetFile
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.tables.cells import Cells, Value
-from bertviz_core.tables.columns import check_columns, unique_names
+from bertviz_core.tables.columns import ANSWERS, check_columns, unique_names
 from bertviz_core.tables.decoding import MAX_FILE_NBYTES
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
@@ -184,11 +185,11 @@ class ParquetTable:
     def reason(self, index: int) -> str:
         """Why a column cannot be read; "" if it can."""
         kind = self._fields[index].type
-        if types.is_nested(kind):
+        if types.is_nested(kind) and not _is_answers(self._fields[index]):
             return "holds several values in a cell"
         if types.is_fixed_size_binary(kind) and kind.byte_width * self._rows > MAX_UNPACKED_NBYTES:
             return f"has {kind.byte_width * self._rows / 1024**2:,.0f} MiB"
-        if not (_is_text(kind) or _is_plain(kind)):
+        if not (types.is_nested(kind) or _is_text(kind) or _is_plain(kind)):
             return f"is of a type that is not read ({str(kind)[:60]})"
         size = self._together[self.stored_names[index]]
         return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED_NBYTES else ""
@@ -244,6 +245,14 @@ def _is_text(kind: Any) -> bool:
     )  # fmt: skip
 
 
+def _is_answers(field: Any) -> bool:
+    """Whether a column has the gold answers of questions as Hugging Face stores those of SQuAD: lists of texts."""
+    kind = field.type
+    if field.name == ANSWERS and types.is_struct(kind) and kind.get_field_index("text") >= 0:
+        kind = kind.field("text").type
+    return bool(field.name == ANSWERS and types.is_list(kind) and types.is_string(kind.value_type))
+
+
 def _is_plain(kind: Any) -> bool:
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
@@ -275,6 +284,8 @@ def _cells(column: Any) -> Cells:
     """The values of a column; integers stay exact if some are missing."""
     if _is_text(column.type):
         return _text_cells(column)
+    if types.is_nested(column.type):
+        return Cells.of(None if each is None else msgspec.json.encode(each).decode() for each in column.to_pylist())
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if types.is_integer(column.type) or types.is_boolean(column.type) or types.is_null(column.type):

@@ -18,7 +18,7 @@ from pyarrow import json as arrow_json
 
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.tables.cells import Cells, Value
-from bertviz_core.tables.columns import check_columns, namesakes, unique_names
+from bertviz_core.tables.columns import ANSWERS, check_columns, namesakes, unique_names
 from bertviz_core.tables.decoding import MAX_FILE_NBYTES, byte_order_mark, shown_encoding, zero_byte_message
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import counted, first_line, quoted
@@ -87,6 +87,8 @@ class JsonTable:
         self._rows: list[dict[str, Any]] = []
         keys: dict[str, None] = {}
         for row in objects(name, text):
+            if isinstance(answers := row.get(ANSWERS), dict | list):
+                row[ANSWERS] = msgspec.json.encode(answers).decode()
             self._rows.append(row)
             keys.update(dict.fromkeys(row))
             check_columns(name, len(keys))
@@ -164,7 +166,13 @@ def _rows(name: str, text: str, delimiter: str, first_line: int) -> Iterator[tup
 
 
 def objects(name: str, text: str) -> Iterator[dict[str, Any]]:
-    """The objects, an empty one for a blank line."""
+    """The objects, an empty one for a blank line; the questions of a file that has the form of SQuAD."""
+    if PurePath(name).suffix.lower() == ARRAY and (squad := _squad(text)):
+        for part in (part for article in squad.data for part in article.paragraphs):
+            for each in part.qas:
+                answers = [answer.text for answer in each.answers]
+                yield {"question": each.question, "context": part.context, ANSWERS: answers}
+        return
     if PurePath(name).suffix.lower() == ARRAY and text.lstrip().startswith("["):
         for place, row in enumerate(_decoded(name, "", text)):
             yield _object(name, f"Record {place + 1:,} of ", row)
@@ -173,6 +181,38 @@ def objects(name: str, text: str) -> Iterator[dict[str, Any]]:
     for place, line in enumerate(lines.removesuffix("\n").split("\n")):
         where = f"Line {place + 1:,} of "
         yield _object(name, where, _decoded(name, where, line)) if line.strip() else {}
+
+
+class _Answer(msgspec.Struct):
+    text: str
+
+
+class _Question(msgspec.Struct):
+    question: str
+    answers: list[_Answer] = []
+
+
+class _Paragraph(msgspec.Struct):
+    context: str
+    qas: list[_Question]
+
+
+class _Article(msgspec.Struct):
+    paragraphs: list[_Paragraph]
+
+
+class _Squad(msgspec.Struct):
+    """A file of SQuAD: articles of paragraphs, each with its questions."""
+
+    data: list[_Article]
+
+
+def _squad(text: str) -> _Squad | None:
+    """The articles of a file that has the form of SQuAD; None for any other."""
+    try:
+        return msgspec.json.decode(text, type=_Squad)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
 
 
 def _decoded(name: str, where: str, text: str) -> Any:

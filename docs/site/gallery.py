@@ -156,6 +156,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "tags-change": TAGS.of(edited="Sinan lives in Paris."),
     **dict.fromkeys(("answers", "answer-map"), ANSWERS),
+    "null-threshold": replace(ANSWERS, texts=(), pair=None),
     "answers-change": ANSWERS.of(edited_pair="Paris is in Texas."),
     "accuracy": replace(CLASSES, texts=LABELLED),
     "effect-spread": replace(COSINE, texts=SENTENCES, pair=CODING),

@@ -42,11 +42,12 @@ def printed(command: Callable[..., commands.Done]) -> Printed:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models/my-classifier, my-tagger, my-adapter and my-bge-m3, runs/my-run and corpora/news."""
+    """A folder with models/my-classifier, my-tagger, my-reader and others, runs/my-run and corpora/news."""
     place = tmp_path_factory.mktemp("workplace")
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
     save_tiny_head("bert", "token-classification", place / "models" / "my-tagger", **named(*TAGS))
     write_adapter(place / "models" / "my-adapter", "models/my-classifier", place / "models" / "my-classifier")
+    save_tiny_head("bert", "question-answering", place / "models" / "my-reader")
     save_heads(place / "models" / "my-bge-m3")
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()

@@ -19,6 +19,7 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import NeighbourChangesResult, OpenedCorpus, SearchResult, opened_corpus
+from bertviz_core.api.results.answer_list import AnswerListResult
 from bertviz_core.api.results.answers import (
     AnswerComparisonResult,
     BackgroundResult,
@@ -114,6 +115,7 @@ ANSWERS: Mapping[type, Callable[[Model], Any]] = {
     ),
     TagScoresResult: lambda _: open_model("models/my-tagger").tags([[TEXT, "c"]], [[0, 1]]),
     TokenLabelsResult: lambda _: open_model("models/my-tagger").tags([[TEXT, "c"]], [[0, 1]]).labels(),
+    AnswerListResult: lambda _: open_model("models/my-reader").answers([TEXT], "c", ["c"]),
     LabelErrorsResult: lambda model: model.label_errors([TEXT, "c", "d", "b c"], ["x", "y", "x", "y"]),
     VectorExplanationResult: lambda model: model.explain_vectors([TEXT, "c"], model.sentences([TEXT, "c"]).vectors),
     AdapterResult: lambda _: open_model("models/my-adapter").adapter(),

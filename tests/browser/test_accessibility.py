@@ -69,6 +69,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Expanded terms": ["predictions_terms"],
         "Change a word": ["predictions_words_change"],
         "Train a probe": ["predictions_probe", "predictions_classes"],
+        "Calibration": ["predictions_calibration", "predictions_coverage"],
         "Several texts": [],
         "Label errors": ["predictions_label_errors"],
         "Word swaps": ["predictions_swaps"],

@@ -48,7 +48,7 @@ def test_a_file_has_the_picture_of_the_page(
     name, *options = shlex.split(words)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
+    at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=(texts or (TEXT,))[0], **address)
     assert same_picture(at, name, drawn_figures[0])
 
 

@@ -66,6 +66,11 @@ COMPARED = {
 }
 """Address of the page that compares the answers to them."""
 FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "null-threshold --set null_threshold=-0.5": (
+        "answers",
+        (),
+        {"view": "Answers over a list", "null_threshold": "-0.5"},
+    ),
     "classes --set 'order=as in the model'": ("classes", (TEXT,), {"order": "as in the model"}),
     f"next-sentence --task next-sentence --pair '{CONTEXT}'": (
         "pretraining",

@@ -1,6 +1,6 @@
 """The view Label errors: the numbers of the library, the links of a model with the classes, one sentence for bad lists.
 
-Covers `bertviz_core/questions/views/label_errors.py`, `ui/views/predictions.py`.
+Covers `bertviz_core/questions/views/labelled/label_errors.py`, `ui/views/predictions.py`.
 """
 
 from pathlib import Path
@@ -10,7 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.view import Cell
+from bertviz_core.questions.views.labelled.label_errors import joint_parts, suspects_by_cell
 from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.two_tokenizers import opened_model
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import chart, printed
 
@@ -65,6 +70,32 @@ def test_the_view_shows_the_numbers_of_the_library(models_dir: Path, source: str
     assert any("target_class" in each for each in links(at))
     values = printed(at.code[-1].value)
     np.testing.assert_array_equal(values[0], data.suspects)
+
+
+def test_a_part_of_the_suspects_is_that_of_a_cell_and_leaves_all_decisions_in_the_file(models_dir: Path) -> None:
+    at = page(models_dir, suspects_by="noise rate")
+    result = open_model(models_dir / "classes").label_errors(TEXTS, LABELS, suspects_by="noise rate")
+    every, data = result.to_pandas(), result.data
+    part = at.selectbox(key="suspects_shown")
+    assert part.value == "all"
+    cells = {f"{data.gold[place]}.{likely}" for place, likely in zip(data.suspects, data.suggested, strict=True)}
+    assert len(cells) == len(part.options) - 1 >= 2
+    given, likely = chosen = max(cells).split(".")
+    part.set_value(".".join(chosen)).run()
+    assert not at.error
+    names = [data.classes[int(each)] for each in (given, likely)]
+    own = every[(every["given"] == names[0]) & (every["suggested"] == names[1])]
+    words = " ".join(visible_text(each.value) for each in at.markdown)
+    assert f"row {own['row'].iloc[0]}: given **{names[0]}**" in words
+    assert f"suggested **{names[1]}**" in words
+    assert at.number_input(key="suspect_opened").max == len(own) < len(every)
+    parts = suspects_by_cell(data)
+    assert (parts["all"], sum(map(len, parts.values()))) == (list(range(len(every))), 2 * len(every))
+    # A click on a cell chooses its part, one on a cell without suspects all.
+    answer = Answer(data, drawn={"label_errors": data})
+    listed = joint_parts(opened_model(models_dir / "classes"), answer, Options())
+    (cell,) = [each for each in listed if isinstance(each, Cell)]
+    assert (cell.value(int(given), int(likely)), cell.value(0, 0)) == (".".join(chosen), "all")
 
 
 def test_a_model_without_the_classes_has_no_link_and_no_choice_of_probabilities(models_dir: Path) -> None:

@@ -235,7 +235,13 @@ def test_half_a_head_is_told_and_leads_to_the_load_report(models_dir: Path) -> N
 def test_every_task_has_its_views_and_only_those() -> None:
     titles = [view.title for view in offered(("masked-lm",))]
     assert titles[:4] == ["Masked words", "Surprise", "Lens", "Expanded terms"]
-    assert [view.title for view in offered(())] == ["Train a probe", "Several texts", "Label errors", "Word swaps"]
+    assert [view.title for view in offered(())] == [
+        "Calibration",
+        "Train a probe",
+        "Several texts",
+        "Label errors",
+        "Word swaps",
+    ]
     assert all(set(tasks) <= set(PREDICTED) for tasks in VIEWS.values())
 
 

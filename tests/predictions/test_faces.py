@@ -23,6 +23,7 @@ from bertviz_core.predictions.two_models import compared_spans
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 from bertviz_core.questions.tables.two_models.predictions import COMPARED_PREDICTIONS
+from bertviz_core.questions.views.answered import answers_frame
 from bertviz_core.questions.views.texts.predictions import null_words
 from bertviz_core.trace.results import Tokens
 from tests.helpers.tiny_heads import opened_head, save_tiny_head, tiny_head
@@ -212,16 +213,21 @@ def test_which_text_an_entity_is_in_is_told(tmp_path: Path) -> None:
 
 @pytest.fixture(name="unanswering")
 def unanswering_head(tmp_path: Path) -> Path:
-    """A head fitted to the first token of a text, so that the null score is the greatest."""
-    folder = save_tiny_head("bert", "question-answering", tmp_path / "unanswering")
+    """A head whose null score is the greatest."""
+    return fitted_to_first(tmp_path / "unanswering", 10.0)
+
+
+def fitted_to_first(folder: Path, logit: float) -> Path:
+    """A head whose logits are this at the first token, and 0 at the others."""
+    save_tiny_head("bert", "question-answering", folder)
     model, tokenizer = AutoModelForQuestionAnswering.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
         states = model.base_model(**tokenizer(QUESTION, CONTEXT, return_tensors="pt")).last_hidden_state[0]
-        first = torch.zeros(len(states)).index_fill(0, torch.tensor([0]), 10.0)
+        first = torch.zeros(len(states)).index_fill(0, torch.tensor([0]), logit)
         model.qa_outputs.weight.copy_((torch.linalg.pinv(states) @ first).expand(2, -1))
         model.qa_outputs.bias.zero_()
         logits = model(**tokenizer(QUESTION, CONTEXT, return_tensors="pt"))
-    assert logits.start_logits.argmax() == logits.end_logits.argmax() == 0
+    assert (logits.start_logits.argmax() == 0, logits.end_logits.argmax() == 0) == (logit > 0, logit > 0)
     model.save_pretrained(folder)
     return folder
 
@@ -238,6 +244,7 @@ def test_a_head_that_prefers_no_answer_says_so_in_every_face(unanswering: Path, 
     assert (first["label"], first["logit"]) == (NO_ANSWER, pytest.approx(null))
     assert found.to_pandas().iloc[1]["logit"] == pytest.approx(best)
     assert (found.to_json()["answer"], found.to_json()["null_logit"]) == (NO_ANSWER, pytest.approx(null))
+    assert found.to_json()["null_difference"] == pytest.approx(null - best)
     lines = "\n".join(prediction_lines(ABOUT, [found._answer]))
     assert lines.index(NO_ANSWER) < lines.index(prediction.answers[0].text)
     assert all(f"{value:.3f}" in lines for value in (null, best))
@@ -251,6 +258,8 @@ def test_a_head_that_prefers_no_answer_says_so_in_every_face(unanswering: Path, 
         assert both[0] in repr(measured)
     rows = text_predictions(head, tokenizer, [QUESTION], [CONTEXT])  # of many texts, two models and training runs
     assert rows.answers == (NO_ANSWER,)
+    assert rows.null_differences == pytest.approx([null - best])
+    assert answers_frame(rows, None)["null difference"].tolist() == pytest.approx([null - best])
     (part,) = prediction.windows
     score = np.prod(
         [
@@ -269,6 +278,21 @@ def test_a_head_that_prefers_no_answer_says_so_in_every_face(unanswering: Path, 
     assert (spans.first_numbers[-1], spans.second_numbers[-1]) == pytest.approx((score, second.null_score))
     shown = "\n".join(spans.notices)
     assert all(each in shown for each in (*both, "−7.000", f"{second.answers[0].logit:.3f}".replace("-", "−")))
+
+
+def test_the_null_score_stands_beside_a_span_that_beats_it(tmp_path: Path) -> None:
+    folder = fitted_to_first(tmp_path / "answering", -10.0)
+    head, tokenizer = opened_head(folder, "question-answering")
+    prediction = predicted_answers(head, tokenizer, QUESTION, CONTEXT)
+    assert prediction.null_logit is not None
+    difference = prediction.null_logit - prediction.answers[0].logit
+    assert difference < 0
+    shown = [f"{value:.3f}".replace("-", "−") for value in (prediction.null_logit, difference)]
+    found = open_model(folder).predict(QUESTION, CONTEXT)
+    assert all(each in repr(found) and each in null_words(prediction) for each in shown)
+    both = compared_spans(prediction, prediction)
+    assert (both.names[-1], both.second_numbers[-1]) == (NO_ANSWER, pytest.approx(prediction.null_score))
+    assert all(each in " ".join(both.notices) for each in shown)
 
 
 def test_a_tie_and_a_span_are_not_no_answer() -> None:

@@ -1,6 +1,6 @@
 """What Predictions draws by itself: probes that are trained, many texts, the classifier that stands in for a head."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -19,27 +19,24 @@ from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE,
 from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, LabelledTexts, Probe, TextPredictions
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
-from bertviz_core.predictions.probing.swaps import SETS, pair_lines, template_lines
 from bertviz_core.predictions.probing.table import mask_text
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions import gold_tags as tags
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
-from bertviz_core.questions.predictions import swaps
+from bertviz_core.questions.predictions.calibration import HEAD_FIRST
 from bertviz_core.questions.predictions.two_models import CLASS_TASKS
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.questions.view import Ask, Explained, Figure, Notices, OtherModel, Part, Show, Text, View
-from bertviz_core.questions.views import answered, label_errors
+from bertviz_core.questions.views import answered
+from bertviz_core.questions.views.labelled import label_errors
 from bertviz_core.questions.views.predictions import Heads, offered, whole_heads
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.encoding import edge_tokens
-from bertviz_core.sentences.lists import read_tagged_upload
 from bertviz_core.sentences.pooling import offered_poolings
-from bertviz_core.tables.tagged_words import TaggedWords, read_tagged
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
 from ui.address.widgets import choice, keep_among, select, whole
@@ -55,22 +52,19 @@ from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
 from ui.widgets.uploads import (
     BOX,
+    TYPED_LIST,
     ListFile,
     column_select,
     content,
     text_panel,
     typed_lines,
     wait_for_file,
-    within_upload,
 )
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", "typed", "file")
-TYPED_LIST = "The list"
-"""Name of typed texts."""
 WIDTH = 170
 FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
-SWAP_FILES = ListFile("swap_pairs", "A file with pairs of words"), ListFile("swap_templates", "A file with templates")
 FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
     "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
@@ -263,17 +257,25 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
             listed = with_controls((POOLING, STATE), opened, listed)
     found = label_errors.found_errors(opened, ask, listed)
     yield from label_errors.joint_parts(opened, found, listed)
-    if len(found.result.suspects):
-        _decisions(found.result, listed, opened.name)
-    yield from label_errors.suspect_parts(found.result, listed)
+    shown = list(range(len(found.result.suspects)))
+    if shown:
+        shown = _shown_part(
+            label_errors.SUSPECTS_SHOWN,
+            label_errors.suspects_by_cell(found.result),
+            partial(label_errors.part_words, classes=found.result.classes),
+        )
+        _decisions(found.result, shown, listed, opened.name)
+    yield from label_errors.suspect_parts(found.result, shown, listed)
 
 
-def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
-    """The suspects with a decision on each, which is kept over other rankings and pages, and the file of them."""
-    frame = decision_table(result)
+def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name: str) -> None:
+    """The shown suspects with a decision on each, kept over other rankings and pages, and the file of all of them."""
+    table = decision_table(result)
+    frame = table.iloc[list(shown)].reset_index(drop=True)
     made: dict[tuple[str, int, str], str] = st.session_state.setdefault(MADE, {})
-    which = list(zip([result.source] * len(frame), frame["row"].tolist(), frame["text"].tolist(), strict=True))
-    key = f"label_decisions_{sha256(repr((name, listed.key())).encode(errors='replace')).hexdigest()[:16]}"
+    every = [(result.source, *row) for row in zip(table["row"].tolist(), table["text"].tolist(), strict=True)]
+    which = [every[at] for at in shown]
+    key = f"label_decisions_{sha256(repr((name, listed.key(), list(shown))).encode(errors='replace')).hexdigest()[:16]}"
     if key not in st.session_state:  # its data must not change while the table is open
         st.session_state[SHOWN_AT_FIRST] = dict(made)
     at_first = st.session_state[SHOWN_AT_FIRST]
@@ -299,49 +301,11 @@ def _decisions(result: LabelErrors, listed: Options, name: str) -> None:
     )
     edited["decision"] = edited["decision"].fillna("")
     made.update(zip(which, edited["decision"].tolist(), strict=True))
-    note_table("Labels that are likely wrong", edited)
+    table["decision"] = [made.get(each, "") for each in every]
+    note_table("Labels that are likely wrong", table)
     about = "The suspects with row, text, given and suggested label, and your decision on each."
     file = f"{file_name('predictions_label_errors', f'decisions {name}')}.csv"
-    save_button("Save the decisions", lambda: csv_text(edited), file, "text/csv", "label_decisions_csv", about)
-
-
-def swaps_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
-    """What the model answers to templates with exchanged words, of this project or the reader's own."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row, st.popover("Texts", icon=":material/edit_note:", key="swaps_box"), st.container(width=BOX):
-        source = choice(swaps.SWAP_SET, "Pairs and templates", swaps.SWAP_SET.options, label_visibility="collapsed")
-        lines = _swap_lines(source)
-    with row:
-        listed = with_controls((swaps.COMPARED,), opened, Options())
-    if lines is None:
-        wait_for_file("Texts")
-        st.stop()
-    shipped = {swaps.SWAP_SET.key: source} if source in SETS else {}
-    yield from answered.swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
-
-
-def _swap_lines(source: str) -> tuple[Sequence[str] | None, Sequence[str] | None] | None:
-    """Lines of pairs and templates, None for those of a set; None before the uploads."""
-    if source in SETS:
-        st.caption(f"Pairs: {', '.join(SETS[source].pairs)}. Templates, written for this dashboard:")
-        st.text("\n".join(SETS[source].templates))
-        return None, None
-    if source == swaps.TYPED:
-        usual = next(iter(SETS.values()))
-        return _typed_swaps(swaps.WORD_PAIRS, usual.pairs), _typed_swaps(swaps.TEMPLATES, usual.templates)
-    pairs = SWAP_FILES[0].table("Pairs: lines such as he / she, or a table with two columns.")
-    templates = SWAP_FILES[1].table(
-        "Templates with {} in place of the word: lines, or a table; of two texts with a "
-        "column second for the second text."
-    )
-    return None if pairs is None or templates is None else (pair_lines(pairs), template_lines(templates))
-
-
-def _typed_swaps(param: Param, first: Sequence[str]) -> Sequence[str]:
-    st.session_state.setdefault(param.key, "\n".join(first))
-    st.caption(f"{param.help[0].upper()}{param.help[1:]}.")
-    table = typed_lines(param.label, param.key, "One on each line")
-    return () if table is None else table.sentences
+    save_button("Save the decisions", lambda: csv_text(table), file, "text/csv", "label_decisions_csv", about)
 
 
 def stand_in(heads: Heads) -> str:
@@ -542,54 +506,26 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         no_head(opened.name, heads, instead)
         of = SharedModel(instead)
         heads = whole_heads(of)
-    task = next(each for each in heads.tasks if each in CLASS_TASKS)
-    listed = text_list(task, reading.config_classes(of.source.config), "")
-    if listed is None:
-        wait_for_file("Texts")
-        st.stop()
-    show = partial(answered.calibration_parts, listed, task)
-    yield from [OtherModel(instead, show)] if instead else show(opened, ask, options)
-
-
-TAGGED_FILE = ListFile("tagged", "Words with their tags")
-TAGGED_LINES = "Maria B-PER\nCurie I-PER\nlives O\nin O\nParis B-LOC"
-
-
-def gold_tags_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
-    """How well the head finds the entities of sentences with gold tags, each error, and the labels of a sentence."""
-    with st.popover("Sentences", icon=":material/label:", key="tagged_box"), st.container(width=BOX):
-        source = choice(tags.TAGS_FROM, "Sentences", tags.TAGS_FROM.options, label_visibility="collapsed")
-        if source == "example":
-            tagged = tags.example(opened)
-            st.caption("Four short English sentences about persons, places and organizations.")
+    task = next((each for each in heads.tasks if each in CLASS_TASKS), None)
+    source = replace(errors.PROBABILITIES_FROM, values=lambda *_: HEAD_FIRST[0 if task else 1 :])
+    row, listed = st.container(horizontal=True, vertical_alignment="bottom"), None
+    with row:
+        chosen = with_controls((source,), opened, Options())
+        if by_probe := chosen.get(source.key) == errors.PROBE:
+            labelled, seed = labelled_texts(reading.checked_rows)
+            if labelled is not None:
+                listed = answered.TextList("", labelled.texts, labelled.labels, notices=labelled.notices)
+            with st.popover("Options"):
+                chosen = with_controls((POOLING, STATE), opened, chosen)
+            chosen = replace(chosen, values={**chosen.values, questions.SEED.key: str(seed)})
         else:
-            tagged = _typed_tags() if source == "typed" else _tags_of_file()
-    if tagged is not None:
-        yield from label_errors.gold_tag_parts(tagged, opened, ask)
-    elif source == "file":
-        wait_for_file("Sentences")
-    else:
-        yield label_errors.nothing_yet(opened, source)
-
-
-def _typed_tags() -> TaggedWords | None:
-    words = "A word and its tag on each line, a blank line between sentences; or JSON lines with tokens and tags."
-    text = st.text_area(words, key=tags.TAGGED.key, height=220, persist_state="session", placeholder=TAGGED_LINES)
-    return read_tagged(TYPED_LIST, within_upload(text).encode("utf-8", "replace")) if (text or "").strip() else None
-
-
-def _tags_of_file() -> TaggedWords | None:
-    handed = TAGGED_FILE.handed(
-        "A file with a word and its tag on each line and a blank line between sentences (CoNLL), or JSON lines with "
-        "tokens and ner_tags, or with text and entities (start, end, label). It stays on this server."
-    )
-    return None if handed is None else tagged_upload(*handed)
-
-
-@cached_by_bytes()
-def tagged_upload(name: str, digest: str) -> TaggedWords:
-    """Read an uploaded file of words with tags."""
-    return read_tagged_upload(name, content(digest), settings())
+            listed = text_list(task or "", reading.config_classes(of.source.config), "")
+    if listed is None:
+        wait_for_file("Labelled texts" if by_probe else "Texts")
+        st.stop()
+    probed = chosen.values if by_probe else {}
+    show = partial(answered.calibration_parts, listed, None if by_probe else task, probed)
+    yield from [OtherModel(instead, show)] if instead and not by_probe else show(opened, ask, options)
 
 
 def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str]) -> tuple[str, ...]:
@@ -619,15 +555,20 @@ def probe_words(probe: Probe, from_file: bool) -> str:
 
 def _shown(predictions: TextPredictions, scores: GoldScores) -> list[int]:
     """Indices of the listed texts: by default the mistakes if there are any, else all, or those of a matrix cell."""
-    parts = answered.shown_parts(predictions, scores)
-    keep_among(answered.SHOWN.key, list(parts), next(iter(parts)))
+    words = partial(answered.part_words, classes=scores.classes)
+    return _shown_part(answered.SHOWN, answered.shown_parts(predictions, scores), words)
+
+
+def _shown_part(param: Param, parts: Mapping[str, list[int]], words: Callable[[str, int], str]) -> list[int]:
+    """Indices of the chosen part of a list, the first by default; a click on a cell of its matrix chooses one, too."""
+    keep_among(param.key, list(parts), next(iter(parts)))
     st.selectbox(
-        answered.SHOWN.label,
+        param.label,
         list(parts),
-        key=answered.SHOWN.key,
-        format_func=lambda part: answered.part_words(part, len(parts[part]), scores.classes),
+        key=param.key,
+        format_func=lambda part: words(part, len(parts[part])),
         persist_state="session",
         width=BOX,
         help="A click on a cell of the matrix chooses its texts.",
     )
-    return parts[str(stored(answered.SHOWN.key))]
+    return parts[str(stored(param.key))]

@@ -144,6 +144,8 @@ class FollowedText(OfRun):
     """Mean surprise of the tokens when each is masked, in nats; None without a masked-LM head, or with a mask."""
     cosine: Float[np.ndarray, " checkpoints"] | None
     """Cosine of the two texts, each embedded by itself as the checkpoint specifies; None for a single text."""
+    null_differences: Float[np.ndarray, " checkpoints"] | None = None
+    """Null score minus that of the best span, see AnswerPrediction; None for heads that do not answer questions."""
     waiting: int = 0
     """Number of checkpoints that have not been run yet."""
 

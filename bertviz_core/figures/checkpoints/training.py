@@ -443,6 +443,9 @@ def text_plots(followed: FollowedText) -> list[StepPlot]:
         lines = [("number" if is_number else "answer", followed.scores)]
         title = "number" if is_number else "probability of the answer"
         plots.append(StepPlot(title, lines, span=None if is_number else (-0.03, 1.03)))
+    if followed.null_differences is not None:
+        lines = [("null score − best span", followed.null_differences)]
+        plots.append(StepPlot("no answer above 0", lines))
     if followed.surprise is not None:
         plots.append(StepPlot("surprise, nats", [("surprise", followed.surprise)]))
     if followed.cosine is not None:

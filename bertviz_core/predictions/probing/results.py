@@ -129,6 +129,8 @@ class TextPredictions(OfModel):
     """Outputs of a head that answers with classes or a number, before softmax or sigmoid; None for other heads."""
     outputs: tuple[str, ...] = ()
     """Names of these outputs."""
+    null_differences: Float[np.ndarray, " texts"] | None = None
+    """Null score of each question minus that of its best span, NaN without one; None for other heads."""
 
     @property
     def are_numbers(self) -> bool:

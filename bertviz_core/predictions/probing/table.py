@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -50,8 +51,9 @@ def text_predictions(
         raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
     second_texts = tuple(pairs) if pairs is not None else None
     if head.task == "question-answering":
-        answers, scores, notices = _spans(head, tokenizer, texts, second_texts or (), progress)
-        return _table(head, texts, second_texts, answers, scores, notices)
+        answers, scores, notices, differences = _spans(head, tokenizer, texts, second_texts or (), progress)
+        table = _table(head, texts, second_texts, answers, scores, notices)
+        return replace(table, null_differences=differences)
     rows = [
         tokenize(tokenizer, text, pair) for text, pair in zip(texts, second_texts or [None] * len(texts), strict=True)
     ]
@@ -193,18 +195,20 @@ def _spans(
     questions: Sequence[str],
     contexts: Sequence[str],
     progress: Progress,
-) -> tuple[list[str], np.ndarray, list[str]]:
-    """Return the best answer to each question in its context, and its score."""
+) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
+    """Return the best answer to each question in its context, its score, notices, and the null differences."""
     answers: list[str] = []
     scores: list[float | None] = []
+    differences: list[float | None] = []
     notices: list[str] = []
     for place, (question, context) in enumerate(zip(questions, contexts, strict=True)):
         prediction = predicted_answers(head, tokenizer, question, context, top=1)
         answers.append(prediction.answer)
         scores.append(prediction.score)
+        differences.append(prediction.null_difference)
         notices += prediction.notices
         progress(place + 1, len(questions))
-    return answers, np.array(scores, dtype=np.float32), notices
+    return answers, np.array(scores, dtype=np.float32), notices, np.array(differences, dtype=np.float64)
 
 
 LENGTH, WORD, COLUMN = "length", "word:", "column"

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.calibration import BINNED_BY
 from bertviz_core.predictions.classes import output_names, output_scoring
@@ -16,12 +18,21 @@ from bertviz_core.predictions.probing.calibration import (
     with_other,
 )
 from bertviz_core.predictions.probing.calibration import calibration as calibrated
-from bertviz_core.predictions.probing.results import Calibration
+from bertviz_core.predictions.probing.reading import checked_rows
+from bertviz_core.predictions.probing.results import Calibration, TextPredictions
+from bertviz_core.predictions.probing.scores import FOLDS
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.models.checkpoints import OTHER, names_of, second_model
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
+from bertviz_core.questions.predictions.label_errors import (
+    HEAD,
+    PROBABILITIES_FROM,
+    PROBE,
+    label_options,
+    label_probabilities,
+)
+from bertviz_core.questions.predictions.labelled_texts import PAIRED, SEED, text_answers, with_pairs
 from bertviz_core.questions.predictions.two_models import (
     CLASS_TASKS,
     WITH_GOLD,
@@ -30,7 +41,8 @@ from bertviz_core.questions.predictions.two_models import (
     answers_of_second,
     labelled_columns,
 )
-from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question
+from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.text import counted, quoted
 
@@ -45,6 +57,12 @@ BINNED = replace(
     choice("binned_by", BINNED_BY, "whether the bins have equal widths, or about as many texts each", "Bins of"),
     control="few",
 )
+
+
+HEAD_FIRST = (HEAD, PROBE)
+"""Where the probabilities may come from, the default first."""
+PROBED = (POOLING, STATE, SEED)
+"""Parameters of the probes, as label errors have them."""
 
 
 def _task(opened: Opened, options: Options) -> str:
@@ -108,25 +126,63 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
     rows, _ = _columns(opened, options)
     _bins(options)
     models = [opened, *([second_model(opened, options)] if options.get(OTHER.key) else [])]
+    if options.choice(PROBABILITIES_FROM, HEAD_FIRST) == PROBE:
+        if rows.pairs is not None:
+            what = "A probe reads single texts; leave out the second texts, or measure the head ("
+            raise TextError(what, Named(PROBABILITIES_FROM.key), f"={HEAD}).")
+        return AnswerCost(len(models) * (len(rows.texts) + FOLDS), nbytes=retained_nbytes(options.texts))
     for each in models:
         _task(each, options)  # load before the work begins
     return AnswerCost(len(models) * len(rows.texts), nbytes=retained_nbytes(options.texts))
 
 
-@long_question(_cost, figures=("calibration", "coverage"), params=(OTHER, PAIRED, WITH_GOLD, *SHOWN), noun="texts")
+def _probed(
+    opened: Opened, options: Options, rows: TextColumns, job: PartOfJob
+) -> tuple[TextPredictions, tuple[str, ...]]:
+    """Answers of probes to texts that they were not fitted on, and the gold label of each."""
+    labelled = checked_rows("The list", rows.texts, rows.gold or ())
+    values = {param.key: options.get(param.key) for param in PROBED}
+    known = label_probabilities(opened, label_options(labelled, values), job)
+    probabilities, classes = known.result.probabilities, known.result.classes
+    predictions = TextPredictions(
+        model=f"{opened.name} + probe",
+        task=PROBE,
+        texts=labelled.texts,
+        pairs=None,
+        answers=tuple(classes[place] for place in probabilities.argmax(axis=1).tolist()),
+        scores=probabilities.max(axis=1),
+        labels=classes,
+        probabilities=probabilities,
+        logits=np.log(np.maximum(probabilities, np.finfo(np.float64).tiny)),
+        outputs=classes,
+        notices=known.notices,
+    )
+    return predictions, labelled.labels
+
+
+@long_question(
+    _cost,
+    figures=("calibration", "coverage"),
+    params=(OTHER, PAIRED, WITH_GOLD, PROBABILITIES_FROM, *PROBED, *SHOWN),
+    noun="texts",
+)
 def calibration(opened: Opened, options: Options, job: Job[Calibration]) -> Answer[Calibration]:
-    """Calibration of a classifier, and of a second one, by texts with gold labels."""
+    """Calibration of a classifier or of probes, and of those of a second model, by texts with gold labels."""
     rows, sample = _columns(opened, options)
-    cost, bins = _cost(opened, options), _bins(options)
-    of = with_pairs(rows.texts, rows.pairs, _task(opened, options))
-    first = calibrated(text_answers(opened, of, after(job, 0, cost.steps)).result, rows.gold or (), bins)
-    models: tuple[Opened, ...] = (opened,)
-    other = None
-    if options.get(OTHER.key):
-        models = (opened, second_model(opened, options))
-        done = after(job, len(rows.texts), cost.steps)
-        answers = answers_of_second(opened, options, rows.texts, rows.pairs, done)
-        other = calibrated(answers, rows.gold or (), bins)
+    cost, bins, measured = _cost(opened, options), _bins(options), []
+    models = [opened, *([second_model(opened, options)] if options.get(OTHER.key) else [])]
+    for place, model in enumerate(models):
+        done = after(job, place * cost.steps // len(models), cost.steps)
+        if options.choice(PROBABILITIES_FROM, HEAD_FIRST) == PROBE:
+            measured.append(calibrated(*_probed(model, options, rows, done), bins))
+        else:
+            predictions = (
+                answers_of_second(opened, options, rows.texts, rows.pairs, done)
+                if place
+                else text_answers(opened, with_pairs(rows.texts, rows.pairs, _task(opened, options)), done).result
+            )
+            measured.append(calibrated(predictions, rows.gold or (), bins))
+    first, other = measured[0], next(iter(measured[1:]), None)
     names = [each.label for each in first.labels]
     label = options.get(LABEL.key, names[0])
     if label not in names:

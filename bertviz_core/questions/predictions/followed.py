@@ -263,6 +263,7 @@ def _followed_text(run: str, text: str, pair: str | None, series: Followed[_Text
         probabilities=_probabilities(answered) if labels else None,
         surprise=_numbers([each.surprise for each in series.values]),
         cosine=_numbers([each.cosine for each in series.values]),
+        null_differences=_null_differences(answered),
         notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )
@@ -277,6 +278,11 @@ def _score(predictions: TextPredictions | None, is_number: bool) -> float:
 def _probabilities(answered: Sequence[TextPredictions | None]) -> np.ndarray:
     rows = [each.probabilities[0] for each in answered if each is not None and each.probabilities is not None]
     return np.stack(rows).astype(np.float64)
+
+
+def _null_differences(answered: Sequence[TextPredictions | None]) -> np.ndarray | None:
+    rows = [each.null_differences for each in answered if each is not None and each.null_differences is not None]
+    return np.concatenate(rows) if rows else None
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray | None:

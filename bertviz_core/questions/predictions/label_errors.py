@@ -42,12 +42,18 @@ IN_SAMPLE = (
 def offered_sources(opened: Opened, options: Options) -> Sequence[str]:
     """Where the probabilities may come from: probes, and the head of a model that has all these classes."""
     try:
-        has_head = TASK in stored_tasks(opened.source)
-        if has_head:
-            head_places(_labelled(opened, options), config_classes(opened.source.config), opened.name)
+        head_places(_labelled(opened, options), config_classes(opened.source.config), opened.name)
     except BertvizError:
         return (PROBE,)
-    return SOURCES if has_head else (PROBE,)
+    return SOURCES if has_head(opened) else (PROBE,)
+
+
+def has_head(opened: Opened) -> bool:
+    """Whether the model has a head that classifies texts."""
+    try:
+        return TASK in stored_tasks(opened.source)
+    except BertvizError:
+        return False
 
 
 PROBABILITIES_FROM = Param(

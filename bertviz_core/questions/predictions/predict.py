@@ -255,7 +255,7 @@ def answer_map(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
     answer = answers(opened, options.only(LONGEST, task=options.task))
     _, count, best = _windows(opened, options)
     window = max(options.whole(WINDOW.key, count + 1, best) - 1, 0)
-    drawn = {"answer_window": window, "longest_answer": _longest(options)}
+    drawn = {"answer_window": window, "longest_answer": chosen_longest(options)}
     return answer.of(answer.result, answer_prediction=answer.result, **drawn)
 
 
@@ -285,14 +285,15 @@ def _tags(opened: Opened, options: Options, text: str, pair: str | None) -> Answ
 
 
 def _task_heads_answers(opened: Opened, options: Options, text: str, context: str | None) -> Answer[AnswerPrediction]:
-    head, longest = opened.head(options.task), _longest(options)
+    head, longest = opened.head(options.task), chosen_longest(options)
     made: Answer[AnswerPrediction] = _of_spans(
         opened, predicted_answers(head, opened.tokenizer, text, context or "", max_answer_tokens=longest)
     )
     return made
 
 
-def _longest(options: Options) -> int:
+def chosen_longest(options: Options) -> int:
+    """The most tokens of an answer."""
     return options.whole(LONGEST.key, LONGEST_ANSWER + 1, MAX_ANSWER_TOKENS) or 1
 
 

@@ -127,6 +127,11 @@ PRINTED: Mapping[str, str] = {
         "print(result.log_probability, result.rank, result.entropy, result.divergence)"
     ),
     "memory": "print(result.batches, result.lengths, result.nbytes)",
+    "null-threshold": (
+        "print(result.answers, result.exact, result.f1)   # exact match and F1 of the best spans\n"
+        "print(result.null_logits, result.difference)   # null score, and the same minus the score of the best span\n"
+        "print(result.curve)   # exact match and F1 by threshold; None without gold answers"
+    ),
     "number-formats": (
         "for each in result.formats:\n"
         "    whole, agreement = each.whole, each.agreement\n"

@@ -253,7 +253,7 @@ def _answer_keys(answer: Answer[AnswerPrediction]) -> dict[str, Any]:
     return {
         **fields(result, "text=question answer"),
         "answers": every(result.answers, "text start end score logit window"),
-        **fields(result, "null_logit null_score"),
+        **fields(result, "null_logit null_score null_difference"),
         "windows": len(result.windows),
         **fields(best, "tokens start_logits end_logits"),
     }
@@ -276,6 +276,7 @@ ANSWERS: Faces[Answer[AnswerPrediction]] = Faces(
         "text": ("text", escape_controls),
     },
     align="lrrrl",
+    below=lambda answer: [] if answer.result.is_null else [escape_controls(answer.result.null_words())],
 )
 
 

@@ -40,6 +40,9 @@ def text_sentences(followed: FollowedText) -> list[str]:
     sentences = [_answer_sentence(followed)] if any(followed.answers) else []
     if not any(followed.answers) and np.isfinite(followed.scores).any():
         sentences.append(_course("The number of the head", "", followed.scores, followed))
+    if followed.null_differences is not None:
+        words = "The null score minus that of the best span"
+        sentences.append(_course(words, "", followed.null_differences, followed))
     if followed.surprise is not None:
         sentences.append(_course("The mean surprise of a token", " nats", followed.surprise, followed))
     if followed.cosine is not None:
@@ -167,7 +170,8 @@ def _text_rows(followed: FollowedText) -> "pd.DataFrame":
 
 
 FOLLOWED_TEXT: Faces[FollowedText] = Faces(
-    keys="text pair task checkpoints steps answers scores probabilities surprise cosine changes notices",
+    keys="text pair task checkpoints steps answers scores probabilities null_differences surprise cosine changes "
+    "notices",
     made={
         "task": lambda followed: followed.task or None,
         "answers": lambda followed: followed.answers if any(followed.answers) else None,

@@ -27,7 +27,8 @@ from bertviz_core.figures.predictions.calibration import (
 from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.figures.predictions.swaps import mean_words, swaps_figure, texts_frame
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.probing.reading import gold_column
+from bertviz_core.predictions.probing.calibration import NAMED
+from bertviz_core.predictions.probing.reading import config_classes, gold_column
 from bertviz_core.predictions.probing.results import (
     AnswerComparison,
     GoldComparison,
@@ -378,6 +379,8 @@ def answers_frame(predictions: TextPredictions, scores: GoldScores | None) -> "p
     columns["answer"] = list(predictions.answers)
     if np.isfinite(predictions.scores).any():
         columns["probability"] = predictions.scores.astype(float)
+    if predictions.null_differences is not None:
+        columns["null difference"] = predictions.null_differences
     if scores is not None:
         columns["gold label"] = list(scores.gold)
         right = dict.fromkeys(scores.compared.tolist(), "yes") | dict.fromkeys(scores.mistakes.tolist(), "no")
@@ -414,17 +417,26 @@ def _answered_text(
     yield from open_text(text, pair, words, "predictions_several_open", links)
 
 
-def calibration_parts(listed: TextList, task: str, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """Reliability, coverage and scores of the answers to labelled texts, and beside them those of a second model."""
+def calibration_parts(
+    listed: TextList, task: str | None, probed: Mapping[str, str], opened: Opened, ask: Ask, options: Options
+) -> Iterator[Part]:
+    """Reliability, coverage and scores of the answers to labelled texts, and beside them those of a second model.
+
+    Args:
+        task: task of the head; None for probes.
+        probed: values of the parameters of probes; {} for a head.
+    """
     if listed.gold is None:
-        yield Text(NO_GOLD_LABELS, "notice")
+        names = [quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED]] if task else []
+        bring = f" The labels are those of the head: {', '.join(names)}." if names else ""
+        yield Text(f"{NO_GOLD_LABELS}{escape_markdown(bring)}", "notice")
         return
-    pairs = listed.pairs or (None if options.pair is None else (options.pair,) * len(listed.texts))
-    of = calibration_options(listed.texts, listed.gold, pairs, task)
+    pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
+    of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
     answer = ask(calibration, of)
     yield Text(escape_markdown(scores_words(answer.result)))
     yield Notices((*listed.notices, *answer.notices), "caption")
-    yield Section(CALIBRATION_SHOWN, partial(_calibrated, of))
+    yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
 
 
 def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -63,7 +63,9 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.questions.views.answered import SWAPS
-from bertviz_core.questions.views.label_errors import TITLE as LABEL_ERRORS
+from bertviz_core.questions.views.labelled.answer_list import ASKED_FROM
+from bertviz_core.questions.views.labelled.answer_list import TITLE as ANSWER_LIST
+from bertviz_core.questions.views.labelled.label_errors import TITLE as LABEL_ERRORS
 from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.questions.views.tokens import clicked_token
 from bertviz_core.text import escape_markdown, shortened
@@ -551,12 +553,13 @@ VIEWS: Mapping[View, tuple[str, ...]] = {
     View("Classes", (), classes_view): (SEQUENCE,),
     View("Tags", (), section(tagged_text, predict.JOINED)): (TAGGING,),
     View("Answers", (), section(marked_answers, predict.LONGEST, example=ANSWERING)): (ANSWERING,),
+    View(ANSWER_LIST, (ASKED_FROM, predict.LONGEST)): (ANSWERING,),
     View("Next sentence", (), section(next_bars, example=NEXT)): (NEXT,),
     View("Surprise", (), surprise_view): (WORDS,),
     View("Lens", (), section(lens_map, masked_lm.MASK, masked_lm.LENS, run=True)): (WORDS,),
     View("Expanded terms", (), expanded_view): (WORDS,),
     View("Change a word", (), change_view): PREDICTED,
-    View(CALIBRATION): (SEQUENCE, NEXT),
+    View(CALIBRATION): (),
     View(GOLD_TAGS): (TAGGING,),
     View("Train a probe"): (),
     View(SEVERAL): (),

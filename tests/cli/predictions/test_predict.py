@@ -3,6 +3,7 @@
 Covers `bertviz_core/questions/predictions/predict.py`, `bertviz_core/questions/tables/predictions.py`.
 """
 
+import csv
 import json
 from functools import partial
 from pathlib import Path
@@ -142,6 +143,14 @@ def test_calibration_prints_what_the_method_gives(command: Command, tmp_path: Pa
         [row[0] for row in rows], [row[1] for row in rows], other=f"{PLACES[:-2]}40"
     )
     assert found == method.to_json()
+    probed = json.loads(
+        command(*words, "--gold", "stars", "--probabilities-from", "probe", "--seed", "2", "--json").stdout
+    )
+    of_probe = open_model(PLACES).calibration(
+        [row[0] for row in rows], [row[1] for row in rows], probabilities_from="probe", seed=2
+    )
+    assert probed == of_probe.to_json()
+    assert probed["model"].endswith(" + probe")
     printed = command(*words, "--bins", "5").stdout
     assert "accuracy" in printed.splitlines()[0]
     assert "Bins of equal width" in printed
@@ -149,3 +158,40 @@ def test_calibration_prints_what_the_method_gives(command: Command, tmp_path: Pa
         done = command(*words, refused, "x")
         assert (done.returncode, done.stdout) == (2, "")
         assert message in done.stderr
+
+
+def test_answers_prints_what_the_method_gives_and_writes_all_rows(command: Command, tmp_path: Path) -> None:
+    folder = save_tiny_head("bert", "question-answering", tmp_path / "qa")
+    rows = [
+        ("the pet?", "I love my pet.", ["pet", "my pet"]),
+        ("who?", "a bank", []),
+        ("a river?", "two rivers", "two"),
+    ]
+    lines = [{"passage": context, "question": question, "answers": gold} for question, context, gold in rows]
+    file = tmp_path / "asked.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    words = ("answers", str(folder), str(file), "--null-threshold", "-0.4", "--longest", "3")
+    done = command(*words, "--json", "-o", str(tmp_path / "answers.csv"))
+    assert done.returncode == 0, done.stderr
+    questions, contexts, gold = zip(*rows, strict=True)
+    method = open_model(folder).answers(questions, contexts, gold, null_threshold=-0.4, longest=3)
+    found, expected = json.loads(done.stdout), method.to_json()
+    assert found == expected
+    assert found["scores"]["NoAns_total"] == 1
+    with (tmp_path / "answers.csv").open(encoding="utf-8", newline="") as table:
+        written = list(csv.DictReader(table))
+    assert [row["answer"] for row in written] == list(method.answers)
+    assert [row["gold answers"] for row in written] == ["pet | my pet", "", "two"]
+    printed = command(*words).stdout
+    assert "no answer above" in printed
+    assert "null difference" in printed
+    for refused, message in (
+        (("--null-threshold", "x"), "There is no --null-threshold='x' here; give a number, such as 0"),
+        (("--context", "text"), "has no column 'text' beside its texts"),
+        (("--longest", "101"), "There is no --longest=101"),
+        (("-o", "answers.txt"), "give 'answers.txt' the ending .csv"),
+    ):
+        done = command(*words, *refused)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr

@@ -14,7 +14,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model
@@ -184,6 +188,32 @@ def test_the_method_gives_the_scores_of_the_probabilities_of_transformers(tmp_pa
         assert scores.log_loss == pytest.approx(log_loss(places, every, labels=range(3)), abs=1e-6)
     assert found.to_json()["other"]["model"] == found.other.model
     assert len(found.to_pandas()) == 6
+
+
+def test_probes_are_calibrated_by_their_probabilities_of_texts_they_were_not_fitted_on(tmp_path: Path) -> None:
+    folders = [save_tiny_head(name, "masked-lm", tmp_path / name) for name in ("bert", "roberta")]
+    texts = [f"{text} {word}" for text in TEXTS for word in ("is my love", "or a river", "language bank")]
+    gold = [("Sport", "weather", "7")[(place + place // 6) % 3] for place in range(len(texts))]
+    found = open_model(folders[0]).calibration(
+        [*texts, "alone"], [*gold, "single"], other=folders[1], probabilities_from="probe", pooling="max", seed=3
+    )
+    assert found.other is not None
+    names = sorted(set(gold))
+    for folder, side in ((folders[0], found.data), (folders[1], found.other)):
+        vectors = open_model(folder).sentences(texts, pooling="max").vectors.astype(np.float64)
+        places = [names.index(label) for label in gold]
+        probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
+        parts = StratifiedKFold(5, shuffle=True, random_state=3)
+        every = cross_val_predict(probe, vectors, places, cv=parts, method="predict_proba")
+        assert side.scores.log_loss == pytest.approx(log_loss(places, every, labels=range(3)), abs=1e-4)
+        assert side.scores.brier == pytest.approx(brier_score_loss(places, every, labels=range(3)), abs=1e-4)
+        assert side.scores.accuracy == pytest.approx((every.argmax(axis=1) == places).mean())
+        assert side.model.endswith(" + probe")
+    assert "('single')" in " ".join(found.data.notices)
+    with pytest.raises(BertvizError, match=r"A probe reads single texts.*\(probabilities_from=head\)"):
+        open_model(folders[0]).calibration(texts, gold, pair="my", probabilities_from="probe")
+    with pytest.raises(BertvizError, match="There is no probabilities_from=magic; choose head, probe"):
+        open_model(folders[0]).calibration(texts, gold, probabilities_from="magic")
 
 
 def test_a_multi_label_head_is_calibrated_by_label(tmp_path: Path) -> None:

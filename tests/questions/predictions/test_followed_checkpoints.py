@@ -20,6 +20,7 @@ from sklearn.metrics import accuracy_score, f1_score, log_loss
 from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
@@ -218,6 +219,22 @@ def test_the_number_of_a_regression_head_is_exact(tmp_path: Path) -> None:
     followed = open_training(tmp_path).follow(TEXT)
     assert followed.data.scores[0] == pytest.approx(number, abs=1e-6)
     assert followed.to_pandas()["number"][0] == followed.data.scores[0]
+
+
+@torch.no_grad()
+def test_the_null_score_of_a_head_that_answers_questions_is_followed(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save_tiny_head("bert", "question-answering", tmp_path / f"checkpoint-{step}", initializer_range=step / 10)
+    found = open_training(tmp_path).follow(TEXT, SECOND)
+    assert found.data.null_differences is not None
+    for at, place in enumerate((tmp_path / "checkpoint-1", tmp_path / "checkpoint-2")):
+        inputs = AutoTokenizer.from_pretrained(place)(TEXT, SECOND, return_tensors="pt")
+        output = AutoModelForQuestionAnswering.from_pretrained(place).eval()(**inputs)
+        start, end = output.start_logits[0], output.end_logits[0]
+        inside = [place for place, side in enumerate(inputs.sequence_ids(0)) if side == 1]
+        best = max(float(start[i] + end[j]) for i in inside for j in inside if i <= j)
+        assert found.data.null_differences[at] == pytest.approx(float(start[0] + end[0]) - best, abs=1e-5)
+    assert found.to_pandas()["null difference"].tolist() == found.data.null_differences.tolist()
 
 
 def test_second_texts_belong_to_the_answers(training: Training, folder: Path) -> None:

@@ -126,6 +126,11 @@ CASES: Mapping[str, Case] = {
     "label-probabilities": Case(texts=ROWS, values={**ROWS_SET, "pooling": "max"}),
     "late-interaction": Case(values={"query_sentence": "a pet"}),
     "layer-similarity": Case(texts=(*LISTED, "a bank"), values={"other": ROUNDED}),
+    "null-threshold": Case(
+        "answers",
+        ("the pet?", "I love my pet", "pet", "who?", "a river", ""),
+        values={"paired": "true", "with_gold": "true", "null_threshold": "-0.5", "longest": "3"},
+    ),
     "number-formats": Case("classes", LISTED, values={"formats": "nf4,int8", "rounded_by": "component"}),
     "joint-ablation": OF_COSINE._replace(values={"removed_heads": "0.1,2.0"}),
     "lens": Case(values={"mask": "2,3"}),

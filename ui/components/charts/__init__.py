@@ -17,7 +17,7 @@ _text = partial(file_text, __file__)
 CELL = "cell"
 CHOOSING = (
     *("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects"),
-    "attention_changed",
+    *("attention_changed", "predictions_label_errors"),
 )
 """Charts in which a click selects something that is in the address anyway; their cell is not."""
 _cell_click = st.components.v2.component("cell_click", html="<span></span>", js=_text("cell_click.js"))

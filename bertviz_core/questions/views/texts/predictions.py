@@ -320,11 +320,14 @@ def null_words(prediction: AnswerPrediction) -> str:
     if prediction.null_logit is None:
         return "This model reads no special token in front, so it has no answer “none”."
     none, span = (f"{logit:.3f}".replace("-", "−") for logit in (prediction.null_logit, prediction.answers[0].logit))
+    difference = f"{prediction.null_difference:.3f}".replace("-", "−")
     if prediction.is_null:
-        return f"The answer “none” has the logit **{none}**, above the best span's **{span}**."
+        return (
+            f"The answer “none” has the logit **{none}**, above the best span's **{span}** (difference {difference})."
+        )
     return (
-        f"The answer “none” has the logit **{none}**, not above the best span's **{span}**: a model that was trained "
-        "with questions without an answer says that there is one."
+        f"The answer “none” has the logit **{none}**, not above the best span's **{span}** (difference {difference}): "
+        "a model that was trained with questions without an answer says that there is one."
     )
 
 

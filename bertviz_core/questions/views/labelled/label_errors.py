@@ -4,7 +4,7 @@ Given against likely labels, the suspects, and one of them with its neighbours; 
 labels of the tokens of a sentence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from bertviz_core.figures.predictions.gold_tags import (
 )
 from bertviz_core.figures.predictions.probes import label_errors_figure
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.predictions.probing.calibration import NAMED
 from bertviz_core.predictions.probing.label_errors import head_places
 from bertviz_core.predictions.probing.reading import config_classes
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts, TagScores
@@ -36,6 +37,7 @@ from bertviz_core.questions.predictions.gold_tags import (
 )
 from bertviz_core.questions.predictions.label_errors import (
     HEAD,
+    has_head,
     label_errors,
     label_probabilities,
     offered_sources,
@@ -44,15 +46,18 @@ from bertviz_core.questions.predictions.label_errors import (
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.tables.label_errors import estimate_words, nearest_rows
-from bertviz_core.questions.view import Ask, Figure, Link, Notices, Part, Section, Table, TableFiles, Text
-from bertviz_core.questions.views.answered import open_text
+from bertviz_core.questions.view import Ask, Cell, Figure, Link, Notices, Part, Section, Table, TableFiles, Text
+from bertviz_core.questions.views.answered import LONGEST_NAME, open_text
 from bertviz_core.questions.views.texts.predictions import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS, NO_EXAMPLE
 from bertviz_core.tables.columns import listed
 from bertviz_core.tables.tagged_words import TaggedWords
-from bertviz_core.text import counted, decimals, escape_markdown
+from bertviz_core.text import counted, decimals, escape_markdown, quoted
 
 TITLE = "Label errors"
 SUSPECT = Param("suspect_opened", "position", "the open suspect of the list, from 1", label="Open suspect")
+SUSPECTS_SHOWN = Param("suspects_shown", "text", "the part of the suspects that is shown", label="Suspects shown")
+"""It is in no address, since it means nothing without the list."""
+ALL = "all"
 NONE_SUSPECT = "No label is suspect: where another class is more probable, it does not reach its threshold."
 
 
@@ -74,17 +79,46 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
     )
     if not len(result.suspects):
         yield Text(NONE_SUSPECT, "caption")
+    if has_head(opened) and HEAD not in offered_sources(opened, options):
+        names = ", ".join(quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED])
+        words = f"{opened.name} has a head of its own, with other classes than these texts: {names}"
+        yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")
+    parts = suspects_by_cell(result)
+    yield Cell(
+        "predictions_label_errors",
+        param=SUSPECTS_SHOWN,
+        value=lambda row, column: name if (name := f"{row}.{column}") in parts else ALL,
+    )
 
 
-def suspect_parts(result: LabelErrors, listed: Options) -> Iterator[Part]:
-    """One suspect, which is chosen by its place in the list."""
-    if count := len(result.suspects):
-        yield Section((replace(SUSPECT, bounds=lambda *_: (1, count, 1)),), partial(_suspect, result, listed))
+def suspects_by_cell(result: LabelErrors) -> dict[str, list[int]]:
+    """Name of a part of the suspects -> their places: all, then those of a given and a suggested label, ROW.COLUMN."""
+    cells: dict[str, list[int]] = {}
+    pairs = zip(result.gold[result.suspects].tolist(), result.suggested.tolist(), strict=True)
+    for at, (given, likely) in enumerate(pairs):
+        cells.setdefault(f"{given}.{likely}", []).append(at)
+    return {ALL: list(range(len(result.suspects))), **dict(sorted(cells.items(), key=lambda cell: -len(cell[1])))}
 
 
-def _suspect(result: LabelErrors, listed: Options, opened: Opened, _: Any, options: Options) -> Iterator[Part]:
+def part_words(part: str, count: int, classes: Sequence[str]) -> str:
+    """What a part of the suspects is."""
+    if part == ALL:
+        return f"all {counted(count, 'suspect')}"
+    given, likely = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
+    return f"{count:,}: given {given}, likely {likely}"
+
+
+def suspect_parts(result: LabelErrors, shown: Sequence[int], listed: Options) -> Iterator[Part]:
+    """One of the shown suspects, which is chosen by its place in the list."""
+    if count := len(shown):
+        yield Section((replace(SUSPECT, bounds=lambda *_: (1, count, 1)),), partial(_suspect, result, shown, listed))
+
+
+def _suspect(
+    result: LabelErrors, shown: Sequence[int], listed: Options, opened: Opened, _: Any, options: Options
+) -> Iterator[Part]:
     """A suspect with its probabilities, its nearest texts of either label, and links where the model has the class."""
-    at = int(options.get(SUSPECT.key)) - 1
+    at = shown[int(options.get(SUSPECT.key)) - 1]
     place, suggested = int(result.suspects[at]), int(result.suggested[at])
     text, (own, likely) = result.texts[place], (result.classes[each] for each in (result.gold[place], suggested))
     words = ", ".join(
