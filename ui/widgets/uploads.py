@@ -31,6 +31,8 @@ QUIET_S = 1.0
 """Reading that takes less time shows no progress, so that nothing flickers."""
 LONGEST_NAME, BOX = 100, 480
 """Most characters of a file's name, and pixels of a panel with texts."""
+TYPED_LIST = "The list"
+"""Name of typed texts."""
 LINKED = "list_file"
 """Name in the address of a link, and session key: name of the file from which the view was created."""
 

@@ -1,40 +1,18 @@
-"""What the views Label errors and Gold tags show.
-
-Given against likely labels, the suspects, and one of them with its neighbours; scores of entities, every error, and the
-labels of the tokens of a sentence.
-"""
+"""What the view Label errors shows: given against likely labels, the suspects, and one of them with its neighbours."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bertviz_core.figures.predictions.gold_tags import (
-    errors_table,
-    gold_labels_figure,
-    gold_tags_figure,
-    scores_words,
-)
 from bertviz_core.figures.predictions.probes import label_errors_figure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.calibration import NAMED
 from bertviz_core.predictions.probing.label_errors import head_places
 from bertviz_core.predictions.probing.reading import config_classes
-from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts, TagScores
+from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.predictions.gold_tags import (
-    ALIGNED,
-    MODE,
-    NOTED,
-    SENTENCE,
-    SPACE,
-    TASK,
-    gold_labels,
-    gold_tags,
-    tag_options,
-    word_tags,
-)
 from bertviz_core.questions.predictions.label_errors import (
     HEAD,
     has_head,
@@ -46,11 +24,9 @@ from bertviz_core.questions.predictions.label_errors import (
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.tables.label_errors import estimate_words, nearest_rows
-from bertviz_core.questions.view import Ask, Cell, Figure, Link, Notices, Part, Section, Table, TableFiles, Text
+from bertviz_core.questions.view import Ask, Cell, Figure, Link, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views.answered import LONGEST_NAME, open_text
-from bertviz_core.questions.views.texts.predictions import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS, NO_EXAMPLE
-from bertviz_core.tables.columns import listed
-from bertviz_core.tables.tagged_words import TaggedWords
+from bertviz_core.questions.views.texts.predictions import LABEL_ERRORS
 from bertviz_core.text import counted, decimals, escape_markdown, quoted
 
 TITLE = "Label errors"
@@ -138,62 +114,3 @@ def _suspect(
         ]
     yield from open_text(text, "", f"row {result.rows[place]:,}: {words}", "predictions_label_errors_open", links)
     yield Table(pd.DataFrame(nearest_rows(result, at)), "The nearest texts with the given and the suggested label")
-
-
-RATIOS = dict.fromkeys(("precision", "recall", "F1", "probability"), "%.3f")
-HEIGHT = 320
-
-
-def nothing_yet(opened: Opened, source: str) -> Part:
-    """What to bring where there is no sentence."""
-    labels = list(map(str, (opened.head(TASK).model.config.id2label or {}).values()))
-    words = NO_EXAMPLE.format(escape_markdown(listed(labels[:4])))
-    return Text(words if source == "example" else "Type a word and its tag on each line under **Sentences**.", "notice")
-
-
-def gold_tag_parts(tagged: TaggedWords, opened: Opened, ask: Ask) -> Iterator[Part]:
-    """The scores with their controls, the errors, and below them a sentence."""
-    yield Section((MODE, SPACE), partial(_scored, tag_options(tagged)))
-
-
-def _scored(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    of = replace(of, values={**of.values, **options.only(MODE, SPACE).values})
-    ask(word_tags, of.only(SPACE, NOTED))
-    answer = ask(gold_tags, of)
-    result, frame = answer.result, errors_table(answer.result)
-    yield Text(escape_markdown(scores_words(result)))
-    yield Figure.of(
-        gold_tags_figure,
-        answer,
-        f"gold tags {opened.name}",
-        formats=RATIOS,
-        **explained(GOLD_TAGS, gold_tags, opened, of),
-        below=[Notices([each for each in answer.notices if each not in opened.head(TASK).notices])],
-    )
-    if not len(frame):
-        yield Text("Every entity is found with its words and its type.", "success")
-    else:
-        yield Text(f"**{counted(len(frame), 'error')}**")
-        yield Table(frame, "Errors of the entities", HEIGHT if len(frame) > 8 else "auto")
-        yield TableFiles(lambda: frame, "predictions_gold_errors", f"errors {opened.name}")
-    yield _sentences(of, result)
-
-
-def _sentences(of: Options, result: TagScores) -> Part:
-    first = result.errors[0].sentence + 1 if result.errors else 1
-    place = replace(SENTENCE, bounds=lambda *_: (1, len(result.words), first))
-    return Section((place, ALIGNED), partial(_sentence, of))
-
-
-def _sentence(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The labels of the tokens of one sentence, and the predicted ones."""
-    of = replace(of, values={**of.only(SPACE, NOTED).values, **options.only(SENTENCE, ALIGNED).values})
-    answer = ask(gold_labels, of)
-    yield Figure.of(
-        gold_labels_figure,
-        answer,
-        f"gold labels {opened.name} {answer.result.sentence + 1}",
-        formats=RATIOS,
-        **explained(GOLD_LABELS, gold_labels, opened, of),
-        scrolled=True,
-    )
