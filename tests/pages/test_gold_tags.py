@@ -1,6 +1,6 @@
 """The view Gold tags: its example, typed words, the errors and one sentence; the same numbers as in the library.
 
-Covers `bertviz_core/questions/views/label_errors.py`, `ui/views/predictions.py`.
+Covers `bertviz_core/questions/views/labelled/gold_tags.py`, `ui/views/predictions_lists.py`.
 """
 
 from pathlib import Path
