@@ -37,7 +37,7 @@ SELECTS = {**CONFIG, "modeBarButtonsToRemove": ["autoScale2d"]}
 """Settings of plotly, and those of a chart in which points are selected."""
 _chart = st.components.v2.component(
     "chart",
-    html='<div data-chart="" role="img"></div>',
+    html='<div data-chart="" role="figure"></div>',
     js=f'const LIBRARY = "{LIBRARY}";\n{HISTORY_JS}' + file_text(__file__, "chart.js"),
     isolate_styles=False,
 )

@@ -25,14 +25,14 @@ class Chart {
     this.sizes.observe(place);
     this.control = new MutationObserver(() => this.draw());
     document.addEventListener("chart:draw", this.answer);
-    place.addEventListener("pointermove", (event) => { this.pointer = event; });
-    place.addEventListener("pointerleave", () => { this.pointer = null; });
+    document.addEventListener("pointermove", this.point);
   }
 
   end() {
     this.sizes.disconnect();
     this.control.disconnect();
     document.removeEventListener("chart:draw", this.answer);
+    document.removeEventListener("pointermove", this.point);
     library?.then((plotly) => plotly.purge(this.place));
   }
 
@@ -95,6 +95,7 @@ class Chart {
   listen() {
     const { place } = this;
     this.listening = true;
+    if (this.header.clicks) place.dataset.ready = "";
     // A module with others inside is told before it is opened, a module without by the click of any chart.
     place.on("plotly_click", ({ points: [point] }) => HIERARCHIES.includes(point.data.type) || this.press(point));
     for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.press(point));
@@ -118,6 +119,8 @@ class Chart {
     const single = box.length || lasso.length ? [] : points.map(({ customdata }) => ({ customdata }));
     this.setStateValue("chosen", { points: single, lasso, box });
   }
+
+  point = (event) => { this.pointer = event; };
 
   // A redrawn chart has forgotten what lies under the pointer, and a click there would be lost.
   hoverAgain() {
