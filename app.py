@@ -5,10 +5,12 @@ import sys
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import Settings
+from ui.components.chart import LIBRARY, library
 from ui.server.access import Entrance, UnknownPages, check_sign_in
 from ui.server.monitoring import Readiness, notify, start_log, start_metrics
 from ui.server.start import IndexPage, check_models, check_places, device_notice, lifespan, memory_notice, walls_notice
@@ -32,6 +34,7 @@ base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
+    routes=[Route(f"/{base_path.strip('/')}/{LIBRARY}".replace("//", "/"), library)],
     middleware=[
         Middleware(Readiness, settings=settings, base_path=base_path),
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),

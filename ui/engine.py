@@ -21,7 +21,7 @@ from ui.address.registry import TYPED, put
 from ui.cache.figures import noted_if
 from ui.cache.models import tasks
 from ui.cache.shared_model import SharedModel
-from ui.components.charts import cell_click
+from ui.components.chart import cell_of, clicked_cell, clicked_point
 from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
 from ui.session import store, stored
@@ -53,6 +53,10 @@ SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 260, 200,
 """Pixels of the controls of one of several values, a number, a position, typed words; height of several texts."""
 LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
+LAST_CELL = "_last_cell"
+"""End of the session key of the cell whose click was taken last."""
+CLICKS: dict[str, Callable[[int, int], None]] = {}
+"""Chart -> what a click on a row and column does, for pages that draw by themselves."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
 """From a row for its control and the title of the view, what is asked, the model that made it, and first options."""
 About = Callable[[Any, Ask, Options], tuple[str, Sequence[Part]]]
@@ -347,8 +351,8 @@ def _(part: parts.Figure, opened: SharedModel, ask: Ask, options: Options) -> No
         below = figure_block(part, _on_click(part))
     with below:
         draw_parts(part.below, opened, ask, options)
-    if part.cells is not None:
-        _take_cell(part.spec.chart, part.cells)
+    if part.cells is not None and (cell := clicked_cell(part.spec.chart)) is not None:
+        _take_cell(part, cell)
 
 
 @draw.register
@@ -384,7 +388,7 @@ def _beside(part: parts.Beside, opened: SharedModel, ask: Ask, options: Options)
     with st.container(key=f"halves_{key}"):
         picture, rows = st.columns([1, 1], gap="medium")
     with picture:
-        chart(figure.spec, key, on_select=_on_click(figure), share=HALF)
+        chart(figure.spec, key, on_click=_on_click(figure), share=HALF)
     with rows:
         draw_parts([part.section], opened, ask, options)
     download_row(figure.spec, key, figure.file, figure.spec.caption, texts=figure.texts)
@@ -424,19 +428,17 @@ def _(part: parts.SecondModel, opened: SharedModel, ask: Ask, options: Options) 
 
 @draw.register
 def _(part: parts.Cell, opened: SharedModel, ask: Ask, options: Options) -> None:
-    cell = cell_click(part.chart, partial(_choose, part))
-    if cell is not None:  # of an address, or of a browser that has just come back
-        _choose(part, *cell)
+    cell = clicked_cell(part.chart)
+    if cell is not None and cell != stored(f"{part.chart}{LAST_CELL}"):  # of an address, or of a browser that came back
+        _choose(part, cell)
     draw_parts(part.show(cell), opened, ask, options)
 
 
-def _choose(part: parts.Cell, row: int, column: int) -> None:
-    """Select what a newly clicked cell stands for; an old click undoes no later choice."""
-    last = f"{part.chart}_last_cell"
-    if part.param is not None and (row, column) != stored(last):
-        store(last, (row, column))
-        if (value := part.value(row, column)) is not None:
-            _put(part.param, value)
+def _choose(part: parts.Cell, cell: tuple[int, int]) -> None:
+    """Select what a clicked cell stands for."""
+    store(f"{part.chart}{LAST_CELL}", cell)
+    if part.param is not None and (value := part.value(*cell)) is not None:
+        _put(part.param, value)
 
 
 @draw.register
@@ -489,25 +491,33 @@ def _(_: parts.TextField, *__: Any) -> None:
 
 def _on_click(part: parts.Figure) -> Callable[[], None] | None:
     """The callback that selects what is clicked."""
-    return None if part.click is None else partial(take_click, part.spec.chart, part.click)
+    cells = [each for each in part.below if isinstance(each, parts.Cell)]
+    heard = part.click or part.cells or cells or part.spec.chart in CLICKS
+    return partial(take_click, part, cells) if heard else None
 
 
-def take_click(chart_key: str, click: parts.Click) -> None:
-    """Select what was clicked last in a chart."""
-    event = stored(chart_key)
-    points = event["selection"]["points"] if event else []
-    value = click.value(points[0]) if points else None
-    if value is not None:
-        for param in (click.param, *click.also):
+def take_click(part: parts.Figure, cells: Sequence[parts.Cell] = ()) -> None:
+    """Select what was clicked in a chart; a callback, so that controls above it change, too."""
+    chart_key = part.spec.chart
+    if (point := clicked_point(chart_key)) is None:
+        return
+    if part.click is not None and (value := part.click.value(point)) is not None:
+        for param in (part.click.param, *part.click.also):
             _put(param, value)
+    if part.cells is not None:
+        _take_cell(part, cell_of(point), again=True)
+    for each in cells:
+        _choose(each, cell_of(point))
+    if chart_key in CLICKS:
+        CLICKS[chart_key](*cell_of(point))
 
 
-def _take_cell(chart_key: str, params: tuple[Param, Param]) -> None:
-    """Select a newly clicked cell; an old click does not undo a later choice."""
-    key, cell = f"{chart_key}_last_cell", cell_click(chart_key)
-    if cell is not None and cell != stored(key):
-        store(key, cell)
-        for param, place in zip(params, cell, strict=True):
+def _take_cell(part: parts.Figure, cell: tuple[int, int], again: bool = False) -> None:
+    """Select the row and column of a clicked cell; one of an earlier run undoes no later choice."""
+    last = f"{part.spec.chart}{LAST_CELL}"
+    if again or cell != stored(last):
+        store(last, cell)
+        for param, place in zip(part.cells or (), cell, strict=True):
             _put(param, place)
 
 

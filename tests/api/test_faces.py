@@ -22,7 +22,8 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.tables.lines import printable_token
-from tests.pages.opened import _decoded, drawn, metrics, opened
+from tests.helpers.charts import decoded_arrays
+from tests.pages.opened import drawn, metrics, opened
 from tests.pages.test_attention import table_of
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
@@ -68,7 +69,7 @@ def test_a_search_and_its_corpus_show_themselves() -> None:
 
 def decoded(figure: go.Figure) -> Any:
     """Data of a figure, with typed arrays as lists."""
-    found = _decoded(json.loads(figure.to_json()))
+    found = decoded_arrays(json.loads(figure.to_json()))
     return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
 
 

@@ -169,7 +169,7 @@ def middle(page: Page, selector: str, number: int) -> tuple[float, float]:
 
 def until_clicks_are_heard(page: Page, inside: str = "") -> None:
     """Wait until the chart (the first, or the first inside a selector) sends clicks to the server."""
-    until(page, f"document.querySelector('{inside} .js-plotly-plot')?._ev?.insideBert === true")
+    page.locator(f"{inside} [data-chart][data-ready]").first.wait_for()
 
 
 class Watch:

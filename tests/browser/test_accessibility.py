@@ -186,7 +186,7 @@ def drawn(page: Page, name: str, view: str) -> None:
             expect(page.locator(f".st-key-{key} .js-plotly-plot")).to_have_count(0)
         expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
         expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-        charts = PAGES[name][view] = page.get_by_test_id("stPlotlyChart").evaluate_all(KEYS)
+        charts = PAGES[name][view] = page.locator("[data-chart]").evaluate_all(KEYS)
     ask = page.get_by_role("button", name=ASKED.get(f"{name} {view}", "no such button"), exact=True)
     for key in charts:
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
@@ -198,7 +198,7 @@ def drawn(page: Page, name: str, view: str) -> None:
     if not charts:
         expect(page.locator(DRAWN[f"{name} {view}"]).first).to_be_visible(timeout=3 * WAIT_MS)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(len(charts))
+    expect(page.locator("[data-chart]")).to_have_count(len(charts))
     expect(page.locator("[data-testid=stSkeleton], [data-testid=stSpinner], [data-stale=true]")).to_have_count(0)
 
 
@@ -233,7 +233,7 @@ def findings(page: Page) -> list[str]:
 
 def nameless_charts(page: Page) -> list[str]:
     """Charts without a description for screen readers."""
-    charts = page.get_by_test_id("stPlotlyChart")
+    charts = page.locator("[data-chart]")
     named = charts.evaluate_all("all => all.map((each) => [each.getAttribute('role'), each.ariaLabel ?? ''])")
     return [f"{role} {name!r}" for role, name in named if role != "figure" or len(name.split()) < 3]
 
@@ -341,7 +341,7 @@ def test_a_view_with_faults_is_told(page: Page, server: str) -> None:
           const place = document.querySelector("[data-testid=stMain] .stMainBlockContainer");
           place.insertAdjacentHTML("beforeend", "<button></button>");
           place.querySelector("h1").style.color = "rgb(200, 200, 200)";
-          document.querySelector("[data-testid=stPlotlyChart]").removeAttribute("aria-label");
+          document.querySelector("[data-chart]").removeAttribute("aria-label");
         }"""
     )
     rules = {each.partition(" ")[0] for each in findings(page)}

@@ -16,7 +16,7 @@ COLUMNS, LAYERS = 3 * 14 + 2, 6
 def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str) -> None:
     page.goto(f"{server}/causes?pair=I+love+coding+in+python.")
     expect(page.locator(f"{CHART} .heatmaplayer image")).to_have_count(1, timeout=60_000)
-    until(page, f"!!document.querySelector('{CHART}')?._ev?.insideBert")
+    page.locator(f"{CHART}[data-ready]").wait_for()
     spot = page.locator(f"{CHART} .heatmaplayer image").bounding_box()
     assert spot is not None
     page.mouse.move(spot["x"] + spot["width"] * 22.5 / COLUMNS, spot["y"] + spot["height"] * 2.5 / LAYERS)

@@ -172,7 +172,7 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
     code = f'<iframe src="{embedded}/{name}?embed=true&amp;figure=only&amp;pair=A+river." width="900" height="560">'
     frame = shown(page, host, code)
     figure = frame.locator(
-        ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .stAlert"
+        "[data-chart], .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .stAlert"
     ).first
     expect(figure).to_be_visible(timeout=COLD_MS)
     expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()

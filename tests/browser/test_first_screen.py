@@ -13,7 +13,7 @@ from tests.browser.conftest import until
 
 pytestmark = pytest.mark.browser
 DRAWN = (
-    ".stPlotlyChart, .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane, "
+    "[data-chart], .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane, "
     ".stDataFrame"
 )
 FIGURES = f"{DRAWN}, .st-key-checkpoint_no_run"
@@ -25,7 +25,7 @@ WINDOWS = ((1400, 900), (1366, 768))
 SETTLED = f"""document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-testid=stSkeleton]')
   && document.querySelector('{FIGURES}')
-  && [...document.querySelectorAll('.stPlotlyChart')].every((each) => each.querySelector('.main-svg'))"""
+  && [...document.querySelectorAll('[data-chart]')].every((each) => each.querySelector('.main-svg'))"""
 FOR_A_PHONE = "[...document.querySelectorAll('.js-plotly-plot')].every((each) => each.layout.meta.pixels < 400)"
 GONE = """(each) => new Promise((done) => {
   const look = () => (each.isConnected ? requestAnimationFrame(look) : done());

@@ -12,7 +12,7 @@ from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
 
 pytestmark = pytest.mark.browser
-FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]"
+FIGURES = "[data-chart], [data-testid^=stBidiComponent]"
 OPENED = """(stage) => {
   const place = () => JSON.stringify(stage.getBoundingClientRect());
   return [place(), (document.querySelector(".lesson-card button[data-opens=more]").click(), place())];

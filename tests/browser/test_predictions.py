@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import middle, until
+from tests.browser.conftest import middle, until, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser
 ADDRESS = "predictions?model=splade-tiny"
@@ -22,8 +22,12 @@ def click(page: Page, position: int) -> None:
     """Click a token of the text; a click on a chart that is being drawn anew would be lost."""
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     x, y = box(page, position)
-    page.mouse.move(x, y - 60)  # a mouse that rests on the place already would not be seen to arrive
     page.mouse.move(x, y)
+    click_again(page, position)
+
+
+def click_again(page: Page, position: int) -> None:
+    """Click the token on which the mouse rests, also of a chart that was drawn anew meanwhile."""
     expect(page.locator(".st-key-predictions_text .hovertext")).to_contain_text(f"position {position},")
     until(page, A_CLICK_OF_ITS_OWN)
     page.mouse.down()
@@ -52,7 +56,7 @@ def test_a_click_masks_a_token_and_another_takes_the_mask_away(page: Page, serve
     click(page, 2)
     titled(page, 'Words at position 2 ("love", not masked)')
     until(page, '!new URLSearchParams(location.search).has("mask")')
-    click(page, 2)
+    click_again(page, 2)
     titled(page, 'Words at position 2 ("love", masked)')
     page.get_by_role("combobox", name="Position").press("ArrowDown")
     page.get_by_role("option", name="3 my").click()
@@ -67,7 +71,7 @@ def test_a_cell_of_the_lens_is_clicked(page: Page, server: str) -> None:
     page.goto(f"{server}/{ADDRESS}&view=Lens")
     chart = page.locator(".st-key-predictions_lens .js-plotly-plot")
     expect(chart.locator(".heatmaplayer image")).to_have_count(1)
-    until(page, "!!document.querySelector('.st-key-predictions_lens .js-plotly-plot')?._ev?.insideBert")
+    until_clicks_are_heard(page, ".st-key-predictions_lens")
     spot = chart.locator(".heatmaplayer image").bounding_box()
     assert spot is not None
     page.mouse.move(spot["x"] + spot["width"] * 2.5 / 8, spot["y"] + spot["height"] / 6)

@@ -64,7 +64,7 @@ def test_the_tokens_are_reached_with_the_keyboard(page: Page, server: str) -> No
     page.keyboard.press("Enter")
     expect(title(page, '"pet"')).to_have_count(1)
     expect(page.locator(".st-key-token input")).to_be_focused()
-    expect(page.locator(".st-key-tokens_text [data-testid=stPlotlyChart]")).to_have_count(1)
+    expect(page.locator(".st-key-tokens_text [data-chart]")).to_have_count(1)
 
 
 def test_nothing_in_a_text_is_ever_markup(page: Page, server: str) -> None:

@@ -43,9 +43,10 @@ from bertviz_core.questions.views import sentences
 from tests.cli.checkpoints.test_training import CASES as TRAINING_FIGURES
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
+from tests.helpers.charts import decoded_arrays, sent_charts
 from tests.helpers.scales import drawn_bars, scale_faults
 from tests.pages.labels import FIGURES
-from tests.pages.opened import _decoded, opened, views_of
+from tests.pages.opened import opened, views_of
 from ui.session import TEACHING_SIZES
 from ui.widgets import figure_block
 from ui.widgets import run_model as answers
@@ -348,7 +349,7 @@ def run(command: Command) -> Command:
 
 def as_sent(figure: go.Figure) -> dict[str, Any]:
     """A figure as sent to a browser, with typed arrays decoded."""
-    return _decoded(json.loads(figure.to_json()))
+    return decoded_arrays(json.loads(figure.to_json()))
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -376,15 +377,15 @@ def written(run: Command, arguments: tuple[str, ...], drawn_figures: list[Figure
 def charts_of(at: AppTest, name: str) -> list[Any]:
     """The charts of a figure on a page, which has none that no figure declares."""
     assert not at.exception
-    charts = at.get("plotly_chart")
-    declared = tuple(f"-{each.chart}" for each in all_figures().values())
-    assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
-    return [each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}")]
+    charts = sent_charts(at)
+    declared = {each.chart for each in all_figures().values()}
+    assert {each.key for each in charts} <= declared, "a chart that no figure declares"
+    return [each for each in charts if each.key == all_figures()[name].chart]
 
 
 def is_picture_of(chart: Any, drawn: FigureSpec) -> bool:
     """Whether a chart is a drawn figure; one that takes half of the page is drawn for that width."""
-    shown = _decoded(json.loads(chart.proto.spec))
+    shown = chart.figure
     sent = [as_sent(drawn.drawn(theme_named("light", pixels))) for pixels in WIDTHS]
     return any(all(alike(shown[part], each[part]) for part in ("data", "layout")) for each in sent)
 
@@ -480,7 +481,7 @@ def test_one_head_of_a_long_text_is_that_of_the_page(
     run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
     at = opened("attention", layer="2", head="7")
     at.slider(key="keys").set_value((1, 4)).run()
-    shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
+    shown = sent_charts(at)[0].figure
     assert as_sent(drawn_figures[0].drawn(LIGHT))["data"] == shown["data"]
     assert as_sent(drawn_figures[0].drawn(LIGHT))["layout"] == shown["layout"]
 

@@ -15,9 +15,10 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import probe_bytes
 from bertviz_core.questions.figures import all_figures
 from tests.cli.conftest import Command
+from tests.helpers.charts import decoded_arrays, sent_charts
 from tests.helpers.tiny_models import HIDDEN
 from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
-from tests.pages.opened import SHELL, _decoded, opened
+from tests.pages.opened import SHELL, opened
 from ui.session import TRAINED_PROBE, settings
 from ui.widgets import run_model as answers
 
@@ -91,8 +92,8 @@ def test_a_file_of_a_probe_has_the_picture_of_the_page(
 def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
     """Whether the page shows the figure of a file."""
     assert not at.exception
-    (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
-    shown, drawn_figures = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(picture.drawn(LIGHT).to_json()))
+    (chart,) = (each for each in sent_charts(at) if each.key == all_figures()[name].chart)
+    shown, drawn_figures = chart.figure, decoded_arrays(json.loads(picture.drawn(LIGHT).to_json()))
     parts = [json.dumps([each["data"], each["layout"]], sort_keys=True) for each in (shown, drawn_figures)]
     return parts[0] == parts[1]
 

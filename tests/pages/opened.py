@@ -1,6 +1,5 @@
 """Open pages with AppTest, read the numbers of their charts, and write model folders."""
 
-import base64
 import json
 import math
 import re
@@ -11,11 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.questions.predictions.labelled_texts import TRAIN
 from bertviz_core.questions.views.vectors.heads import THREE_HEADS
+from tests.helpers.charts import sent_charts
 
 SHELL = Path(__file__).parents[2] / "ui" / "shell.py"
 
@@ -67,9 +66,8 @@ def views_of(page: str) -> tuple[str, ...]:
 
 def drawn(at: AppTest) -> dict[str, Any]:
     """The page's only chart as sent to the browser, with typed arrays decoded to lists."""
-    (chart,) = at.get("plotly_chart")
-    found: dict[str, Any] = _decoded(json.loads(chart.proto.spec))
-    return found
+    (chart,) = sent_charts(at)
+    return chart.figure
 
 
 def visible_text(escaped: str) -> str:
@@ -111,15 +109,6 @@ def write_model(folder: Path, tensors: Mapping[str, tuple[int, ...]], cut: int =
     content = struct.pack("<Q", len(text)) + text + bytes(end)
     (folder / "model.safetensors").write_bytes(content[: len(content) - cut])
     return folder
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, dict) and "bdata" in value:
-        array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=np.dtype(value["dtype"]))
-        return array.reshape([int(size) for size in str(value.get("shape", array.size)).split(",")]).tolist()
-    if isinstance(value, dict):
-        return {name: _decoded(each) for name, each in value.items()}
-    return [_decoded(each) for each in value] if isinstance(value, list) else value
 
 
 def scale_end(figure: Any) -> float:

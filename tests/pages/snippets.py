@@ -1,6 +1,5 @@
 """Run the Python code under "How this is computed": every snippet of a view, for several families."""
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForCausalLM
 
 from bertviz_core.models.catalog import bundled_folder
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny, tiny_config
 from tests.helpers.tiny_tokenizers import byte_level, metaspace
-from tests.pages.opened import _decoded, opened
+from tests.pages.opened import opened
 
 LABEL = "How this is computed"
 BUNDLED = "all-MiniLM-L6-v2"
@@ -71,8 +71,8 @@ def check_view(page: str, model: str, checks: Mapping[str, Check], **address: An
 
 def chart(at: AppTest, key: str) -> list[dict[str, Any]]:
     """The traces of the chart of this key."""
-    (found,) = [each.proto for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{key}")]
-    return list(_decoded(json.loads(found.spec))["data"])
+    (found,) = [each for each in sent_charts(at) if each.key == key]
+    return list(found.figure["data"])
 
 
 def folded(at: AppTest, key: str) -> pd.DataFrame:

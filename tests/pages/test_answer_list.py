@@ -1,6 +1,6 @@
 """The view Answers over a list: its example, typed rows and a file of SQuAD; the numbers of the library.
 
-Covers `bertviz_core/questions/views/labelled/answer_list.py`, `ui/views/answer_list.py`.
+Covers `bertviz_core/questions/views/labelled/answer_list.py`, `ui/views/predictions_lists.py`.
 """
 
 import json

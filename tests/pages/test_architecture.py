@@ -13,6 +13,7 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.catalog import bundled_folder
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
 
@@ -32,7 +33,7 @@ def test_every_view_of_a_catalogue_model_opens_without_weights(view: str) -> Non
     at = opened("architecture", view=view, model="bert-tiny")
     assert not at.exception
     assert not at.error
-    assert all(chart.proto.spec for chart in at.get("plotly_chart"))
+    assert all(chart.spec for chart in sent_charts(at))
 
 
 def test_the_tree_is_that_of_the_loaded_model_with_the_shapes_of_the_text() -> None:
@@ -117,7 +118,7 @@ def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -
 def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
     at = opened("architecture", view="Cost")
     assert not at.exception
-    curve, heat = (json.loads(chart.proto.spec) for chart in at.get("plotly_chart"))
+    curve, heat = (chart.figure for chart in sent_charts(at))
     names = [trace["name"] for trace in curve["data"]]
     assert names[-1] == "counted by PyTorch"
     assert any("equal at 1,536 tokens" in note["text"] for note in curve["layout"]["annotations"])

@@ -17,6 +17,7 @@ from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.texts import attention
 from bertviz_core.questions.views import attention as views
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text
 from ui.cache import models
@@ -192,7 +193,7 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
     at = opened("attention", view="All heads", text="A text for all heads.")
     assert not at.exception
     assert not at.error
-    assert not at.get("plotly_chart")
+    assert not sent_charts(at)
 
 
 def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:

@@ -3,7 +3,6 @@
 The table is `SHARING` of `ui/address/registry.py`.
 """
 
-import json
 import re
 from functools import cache
 from itertools import permutations
@@ -14,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import DEFAULT_MODEL
+from tests.helpers.charts import sent_charts
 from tests.pages.opened import opened, views_of
 from tests.ui.lessons.shipped import lesson
 from ui.address.registry import SHARING
@@ -40,7 +40,7 @@ def numbers(at: AppTest) -> dict[str, Any]:
     assert not at.exception, [each.message for each in at.exception]
     components = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(DRAWN)]
     return {
-        "charts": [json.loads(each.proto.spec)["data"] for each in at.get("plotly_chart")],
+        "charts": [each.figure["data"] for each in sent_charts(at)],
         "tables": [each.value.to_csv() for each in at.dataframe],
         "metrics": [(each.label, each.value) for each in at.metric],
         "errors": [each.value for each in at.error],

@@ -3,7 +3,6 @@
 Covers `pages/causes.py`, `bertviz_core/questions/views/causes.py`, `ui/views/causes.py`.
 """
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.conftest import Gate
 from tests.pages.labels import NAMES, save_heads
-from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
+from tests.pages.opened import SHELL, metrics, opened, views, visible_text
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets import run_model as answers
 
@@ -44,7 +44,7 @@ def shown(**address: str) -> AppTest:
 
 def charts(at: AppTest) -> dict[str, Any]:
     """Key of each chart -> the chart as sent to the browser."""
-    return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
+    return {each.key: each.figure for each in sent_charts(at)}
 
 
 def cells(at: AppTest, key: str) -> np.ndarray:

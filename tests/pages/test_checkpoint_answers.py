@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from streamlit.testing.v1 import AppTest
 
 from tests.cli.checkpoints.test_compared_answers import GOLD, ROUNDED, TEXTS, plain
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
@@ -121,7 +122,7 @@ def test_texts_without_labels_are_compared_by_the_answers_alone(right_answers: t
     changed = [text for text, a, b in zip(TEXTS, one, other, strict=True) if a != b]
     assert metrics(at) == {"Same answer": f"{accuracy_score(one, other):.1%}", "Changed": str(len(changed))}
     assert listed(at)["text"].tolist() == changed
-    assert len(at.get("plotly_chart")) == 1
+    assert len(sent_charts(at)) == 1
 
 
 def test_the_example_set_has_labels_that_these_heads_lack() -> None:

@@ -3,7 +3,6 @@
 Covers `bertviz_core/questions/views/training.py`, `ui/views/checkpoint.py`.
 """
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_training
 from bertviz_core.questions import opened as subjects
+from tests.helpers.charts import sent_charts
 from tests.helpers.training_runs import SAVED
-from tests.pages.opened import _decoded, training_page, visible_text
+from tests.pages.opened import training_page, visible_text
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -25,8 +25,8 @@ LISTED = ("love bank", "my my", "a river", "pet")
 
 
 def chart(at: AppTest, name: str) -> Any:
-    (found,) = [each.proto for each in at.get("plotly_chart") if each.proto.id.endswith(f"-checkpoint_training_{name}")]
-    return _decoded(json.loads(found.spec))
+    (found,) = [each for each in sent_charts(at) if each.key == f"checkpoint_training_{name}"]
+    return found.figure
 
 
 def markdown(at: AppTest) -> str:

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification
 
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny, tiny_config
 from tests.pages.opened import metrics, opened, visible_text
 
@@ -44,7 +45,7 @@ def test_the_bundled_model_is_reported_whole() -> None:
     assert "no value was read" in words(at)
     assert len(keys(at)) == 104
     assert [row["name"] for row in keys(at) if row["status"] == "ignored"] == ["embeddings.position_ids"]
-    assert len(at.get("plotly_chart")) == 1  # nothing is added, so there is no figure of it
+    assert len(sent_charts(at)) == 1  # nothing is added, so there is no figure of it
 
 
 def test_a_new_head_is_told_and_its_keys_come_first() -> None:
@@ -104,7 +105,7 @@ def test_a_model_without_its_file_still_shows_what_a_head_adds() -> None:
     assert not at.metric
     (message,) = [each.value for each in at.markdown if "→" in each.value]
     assert "109,482,240 → **109,483,778**" in message
-    assert len(at.get("plotly_chart")) == 1
+    assert len(sent_charts(at)) == 1
 
 
 def test_a_task_that_the_family_lacks_falls_back(classifier: Path) -> None:

@@ -19,8 +19,9 @@ from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.values import PIECE_NUMBERS
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.views.texts.checkpoint import HISTOGRAM, WEIGHTS
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
-from tests.pages.opened import _decoded, metrics, opened, visible_text
+from tests.pages.opened import metrics, opened, visible_text
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -30,7 +31,7 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """All charts of the page as sent to the browser."""
-    return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
+    return [each.figure for each in sent_charts(at)]
 
 
 def maps(at: AppTest) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -98,13 +99,13 @@ def test_a_linked_tensor_is_shown_with_its_own_numbers() -> None:
 
 def test_a_clicked_cell_becomes_the_tensor_and_does_not_undo_a_later_choice() -> None:
     at = weights()
-    at.session_state["checkpoint_weights_cell"] = {"cell": [2, 3]}
+    at.session_state["checkpoint_weights"] = {"point": {"row": 2, "column": 3}}
     at.run()
     assert at.selectbox(key="tensor").value == "encoder.layer.3.attention.self.key.weight"
     at.selectbox(key="tensor").select(QUERY)
     at.run()
     assert at.selectbox(key="tensor").value == QUERY
-    at.session_state["checkpoint_weights_cell"] = {"cell": [0, -1]}
+    at.session_state["checkpoint_weights"] = {"point": {"row": 0, "column": -1}}
     at.run()
     assert at.selectbox(key="tensor").value == "embeddings.word_embeddings.weight"
 

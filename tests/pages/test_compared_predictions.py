@@ -12,6 +12,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.run import HeadModel
 from bertviz_core.settings import Settings
+from tests.helpers.charts import sent_charts
 from tests.pages.labels import CONTEXT, QUESTION, TEXT
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Check, Printed, chart, check_view, close, folded
@@ -73,12 +74,12 @@ def test_the_lines_give_the_numbers_of_the_page(model: str, view: str, more: dic
         checks["predictions_entities"] = same_entities
     at = check_view("predictions", model, checks, view=view, **more)
     assert not at.error
-    assert len(at.get("plotly_chart")) >= 2, "the first model's own figure stays"
+    assert len(sent_charts(at)) >= 2, "the first model's own figure stays"
 
 
 def test_without_a_second_model_the_first_is_alone() -> None:
     at = opened("predictions", model="classes")
-    assert not [each for each in at.get("plotly_chart") if each.proto.id.endswith(CHART)]
+    assert not [each for each in sent_charts(at) if each.key == CHART]
     assert not any("Compared with" in each.value for each in at.markdown)
 
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     (message,) = [visible_text(each.value) for each in at.info]
     assert words in message
     assert "hf download" not in message
-    charts = [[each.proto.spec for each in page.get("plotly_chart")] for page in (at, alone)]
+    charts = [[each.spec for each in sent_charts(page)] for page in (at, alone)]
     assert charts[0] == charts[1]
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.charts import sent_charts
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 from ui.session import SECOND_TEXT
@@ -72,7 +73,7 @@ def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(
     assert not at.error
     (sentence,) = [visible_text(each.value) for each in at.info]
     assert words in sentence
-    charts = [[each.proto.spec for each in each_page.get("plotly_chart")] for each_page in (at, alone)]
+    charts = [[each.spec for each in sent_charts(each_page)] for each_page in (at, alone)]
     assert charts[0] == charts[1]
 
 

@@ -29,6 +29,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.views.corpus import SIDEBAR
 from bertviz_core.settings import Settings
+from tests.helpers.charts import sent_charts
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_models import save_tiny
@@ -241,7 +242,7 @@ def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: p
         assert not sentences(at)
         assert f"No two of the 5 rows have a cosine of at least {alike}." in at.info[0].value
         assert ("lower" in at.info[0].value) is advised
-        assert not at.get("plotly_chart")
+        assert not sent_charts(at)
 
 
 def test_groups_found_so_far_are_drawn_while_the_rest_is_compared(

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
 from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
+from tests.helpers.charts import sent_charts
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened, with_probes
 from ui.session import settings
@@ -296,7 +297,7 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     at = at_view(view)
     assert not at.exception
     found = rows(at)
-    charts = list(at.get("plotly_chart"))
+    charts = list(sent_charts(at))
     assert len(found) == len(view.names)
     assert len([row for row in found if row["look"] is None]) == len(charts)
     for row, start in zip(found, view.names, strict=True):
@@ -347,7 +348,7 @@ def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:
     at = opened("representations", view="Change")
     at.button_group(key="representations_change_theme").set_value("dark").run()
     (row,) = rows(at)
-    figure, shown = pio.from_json(row["figure"]), pio.from_json(at.get("plotly_chart")[0].proto.spec)
+    figure, shown = pio.from_json(row["figure"]), pio.from_json(sent_charts(at)[0].spec)
     assert [list(step) for step in figure.data[0].colorscale] == sequential(DARK)
     assert [list(step) for step in shown.data[0].colorscale] == sequential(LIGHT)
     np.testing.assert_array_equal(figure.data[0].z, shown.data[0].z)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog import BUNDLED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
+from tests.helpers.charts import sent_charts
 from tests.pages.labels import CONTEXT
 from tests.pages.opened import opened, views, views_of, visible_text
 from tests.sentences.test_static_models import plain
@@ -50,7 +51,7 @@ def test_the_first_look_of_every_view_has_numbers(model: str, page: str, view: s
     assert not at.exception
     assert not at.error
     drawn = [each for each in at.get("bidi_component") if each.proto.component_name in DRAWINGS]
-    assert at.get("plotly_chart") or at.dataframe or drawn or view in CONFIRMED_FIRST or (view in ASKS and at.info)
+    assert sent_charts(at) or at.dataframe or drawn or view in CONFIRMED_FIRST or (view in ASKS and at.info)
     assert (at.session_state["text"], at.session_state["pair"]) == (DEFAULT_TEXT, "")
     assert not {"text", "pair"} & set(at.query_params)
 
@@ -68,7 +69,7 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     at = opened("predictions")
     own = opened("predictions", model=CLASSIFIER)
     assert f"{CLASSIFIER} answers instead" in page_text(at).replace("**", "")
-    (stood_in,), (answered,) = ([each.proto.spec for each in page.get("plotly_chart")] for page in (at, own))
+    (stood_in,), (answered,) = ([each.spec for each in sent_charts(page)] for page in (at, own))
     assert stood_in == answered
     named, theirs = (
         [each.proto.json for each in page.get("bidi_component") if each.proto.component_name == "figure_download"]
@@ -107,14 +108,14 @@ def test_an_example_is_named_until_the_reader_writes_a_second_text(model: str, p
     (line,) = [each for each in at.markdown if "**Example:**" in each.value]
     assert f"“{second}”" in visible_text(line.value)
     assert (f"“{first}”" in visible_text(line.value)) == (first != DEFAULT_TEXT)
-    assert at.get("plotly_chart")
+    assert sent_charts(at)
     at.text_area(key="pair").set_value(CONTEXT).run()
     assert not at.exception
     assert not at.error
     assert "**Example:**" not in " ".join(each.value for each in at.markdown)
     own = opened(page, model=model, view=view, text=first, pair=second)
-    assert [each.proto.spec for each in own.get("plotly_chart")] == [
-        each.proto.spec for each in opened(page, model=model, view=view).get("plotly_chart")
+    assert [each.spec for each in sent_charts(own)] == [
+        each.spec for each in sent_charts(opened(page, model=model, view=view))
     ]
 
 

@@ -17,8 +17,9 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.heads.results import ProductTimes
 from bertviz_core.models.catalog import bundled_folder
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
-from tests.pages.opened import SHELL, _decoded, drawn, opened, scale_end, visible_text
+from tests.pages.opened import SHELL, drawn, opened, scale_end, visible_text
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
@@ -44,7 +45,7 @@ def outputs(own: Any) -> Any:
 
 def charts(at: AppTest) -> list[Any]:
     """All figures of the page, decoded."""
-    return [_decoded(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+    return [chart.figure for chart in sent_charts(at)]
 
 
 def words(at: AppTest) -> str:

@@ -93,8 +93,8 @@ def test_a_part_of_the_suspects_is_that_of_a_cell_and_leaves_all_decisions_in_th
     assert (parts["all"], sum(map(len, parts.values()))) == (list(range(len(every))), 2 * len(every))
     # A click on a cell chooses its part, one on a cell without suspects all.
     answer = Answer(data, drawn={"label_errors": data})
-    listed = joint_parts(opened_model(models_dir / "classes"), answer, Options())
-    (cell,) = [each for each in listed if isinstance(each, Cell)]
+    figure, *_ = joint_parts(opened_model(models_dir / "classes"), answer, Options())
+    (cell,) = [each for each in figure.below if isinstance(each, Cell)]
     assert (cell.value(int(given), int(likely)), cell.value(0, 0)) == (".".join(chosen), "all")
 
 

@@ -3,8 +3,6 @@
 Covers `bertviz_core/questions/views/vectors/chunks.py`.
 """
 
-import json
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core import open_model
 from bertviz_core.questions.texts.chunks import EXAMPLE, EXAMPLE_QUERY
 from bertviz_core.settings import DEFAULT_MODEL
-from tests.pages.opened import _decoded, opened, visible_text
+from tests.helpers.charts import sent_charts
+from tests.pages.opened import opened, visible_text
 from ui.widgets import run_model as answers
 
 TEXT = "The bees leave the hive. They gather nectar. A bridge spans the river. It is made of steel."
@@ -28,7 +27,7 @@ def said_by(at: AppTest) -> str:
 
 
 def bars(at: AppTest) -> float:
-    figure = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
+    figure = sent_charts(at)[0].figure
     return float(sum(np.sum(trace["y"]) for trace in figure["data"] if trace["type"] == "bar"))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import bundled_counts, drawn, metrics, opened, table, visible_text, write_model
 
@@ -374,7 +375,7 @@ def test_a_bad_name_is_one_sentence_and_the_sidebar_stays(page: str, name: str, 
     assert [box.key for box in at.sidebar.selectbox] == ["model", "other"]
     assert "all-MiniLM-L6-v2 · ready · 22.7 M" in at.sidebar.selectbox(key="model").options
     assert not at.metric
-    assert not at.get("plotly_chart")
+    assert not sent_charts(at)
 
 
 def test_no_name_and_no_link_leads_out_of_the_models_folder(models_dir: Path) -> None:

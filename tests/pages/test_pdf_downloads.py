@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.charts import sent_charts
 from tests.pages.opened import opened, visible_text
 from ui.cache.jobs import Job, JobBoard
 
@@ -51,7 +52,7 @@ def test_without_a_browser_one_sentence_says_so_and_the_page_stays(monkeypatch: 
     (sentence,) = [visible_text(each.value) for each in at.error]
     assert "A .pdf file is drawn by Chrome or Chromium, and there is none" in sentence
     assert at.button(key="parameters_layers_pdf_make")
-    assert at.get("plotly_chart")
+    assert sent_charts(at)
 
 
 @pytest.mark.slow

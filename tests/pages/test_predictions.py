@@ -3,7 +3,6 @@
 Covers `bertviz_core/questions/views/predictions.py`, `ui/views/predictions.py`.
 """
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.run import PREDICTED
 from bertviz_core.questions.views.predictions import VIEWS, offered
 from bertviz_core.text import decimals
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import _decoded, metrics, opened, views, visible_text
+from tests.pages.opened import metrics, opened, views, visible_text
 from tests.pages.snippets import folded
 from ui.session import settings
 
@@ -51,7 +51,7 @@ def shown(**address: str) -> AppTest:
 
 def charts(at: AppTest) -> dict[str, Any]:
     """Key of each chart -> the chart as sent to the browser."""
-    return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
+    return {each.key: each.figure for each in sent_charts(at)}
 
 
 def page_text(at: AppTest) -> str:

@@ -23,6 +23,7 @@ from bertviz_core.predictions.probing.scores import (
 )
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.conftest import Gate
@@ -73,13 +74,13 @@ def test_no_probe_is_trained_before_the_reader_asks_for_it(view: str) -> None:
     at.query_params.update({"model": "tiny", "view": view, "labelled": "typed", "labelled_texts": TYPED})
     at.run()
     assert not errors(at)
-    assert not at.get("plotly_chart")
+    assert not sent_charts(at)
     assert TRAINED_PROBE not in at.session_state
     (asked,) = [visible_text(each.value) for each in at.info if "probes are trained" in each.value]
     layers, folds = 4, 4  # the tiny model's hidden states, and the texts of each class
     assert f"on {len(TEXTS)} labelled texts, and {2 * layers * folds} linear probes are trained" in asked
     at.button(key="start_work").click().run()
-    assert at.get("plotly_chart") or at.dataframe
+    assert sent_charts(at) or at.dataframe
     assert TRAINED_PROBE in at.session_state
 
 
@@ -167,7 +168,7 @@ def test_a_saved_probe_answers_again_and_another_file_is_refused(folder: Path) -
     at.file_uploader(key="probe_upload").upload("mine.zip", data, "application/zip").run()
     assert not errors(at)
     assert any("texts of 'own.csv': cls pooling of layer 1, seed 9" in visible_text(each.value) for each in at.caption)
-    assert not [each for each in at.get("plotly_chart") if each.proto.id.endswith("-predictions_probe")]
+    assert not [each for each in sent_charts(at) if each.key == "predictions_probe"]
     at.file_uploader(key="probe_upload").upload("mine.zip", b"no zip", "application/zip").run()
     assert "is no probe that was saved here" in errors(at)[0]
 

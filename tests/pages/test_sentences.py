@@ -5,7 +5,6 @@ Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `
 
 import html
 import io
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +27,9 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.pieces import BYTES, reference_tokenizer
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, _decoded, opened, views_of, visible_text
+from tests.pages.opened import SHELL, opened, views_of, visible_text
 from ui.cache import figures as decorator
 from ui.cache import shared_model as sentence_model
 from ui.cache.jobs import Job, JobBoard, board
@@ -94,7 +94,7 @@ def handed(name: str, content: bytes, **query: str) -> AppTest:
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """The page's charts as sent to the browser."""
-    return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
+    return [each.figure for each in sent_charts(at)]
 
 
 def words(at: AppTest) -> str:
@@ -434,7 +434,7 @@ def test_columns_may_hold_anything_and_be_called_anything() -> None:
         at.selectbox(key="colour_column").set_value(column).run()
         assert not at.exception
         assert len(charts(at)[0]["data"]) > 1
-    at.session_state["sentences_map"] = {"selection": {"points": [{"customdata": 1}], "box": [], "lasso": []}}
+    at.session_state["sentences_map"] = {"chosen": {"points": [{"customdata": 1}], "box": [], "lasso": []}}
     at.run()
     found = at.dataframe[0].value
     assert found.to_dict("records")[0]["sentence"] == "Two."

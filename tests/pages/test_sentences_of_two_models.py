@@ -4,7 +4,6 @@ Covers `bertviz_core/questions/views/sentences.py`, `ui/widgets/models.py`,
 `bertviz_core/questions/texts/two_models.py`, `bertviz_core/questions/tables/two_models/sentences.py`.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,9 @@ from bertviz_core.questions.tables.two_models.sentences import what_changed, whe
 from bertviz_core.sentences.two_models import sentence_comparison
 from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.cli.test_sentences import checkpoint_with_prompts
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import _decoded, opened, visible_text
+from tests.pages.opened import opened, visible_text
 from ui.examples import EXAMPLES
 
 MODEL = "all-MiniLM-L6-v2"
@@ -38,7 +38,7 @@ def page(sentences: tuple[str, ...] = THREE, **query: str) -> AppTest:
 
 def charts(at: AppTest) -> list[list[dict[str, Any]]]:
     """The traces of all charts of the page."""
-    return [_decoded(json.loads(each.proto.spec))["data"] for each in at.get("plotly_chart")]
+    return [each.figure["data"] for each in sent_charts(at)]
 
 
 def vectors(name: str, sentences: tuple[str, ...]) -> np.ndarray:

@@ -3,7 +3,6 @@
 Covers `bertviz_core/questions/views/tokens.py`.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.questions.views.tokens import tokenizer_lines as reproduction
 from bertviz_core.trace.pieces import BYTES, REFERENCE_TOKENIZERS, SMALL
 from bertviz_core.trace.tokenization import tokenize
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
-from tests.pages.opened import _decoded, metrics, opened, visible_text
+from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import printed
 from tests.trace.isolated.test_file_tokenizer import REBUILT, SETTINGS, TEXT, loaded, saved
 
@@ -32,12 +32,7 @@ def rows(at: AppTest) -> list[dict[str, Any]]:
 def charts(at: AppTest) -> dict[str, dict[str, Any]]:
     """Key of each chart -> the chart as sent to the browser."""
     keys = ("tokens_text", "tokens_neighbours", "tokens_second")
-    return {
-        key: _decoded(json.loads(each.proto.spec))
-        for each in at.get("plotly_chart")
-        for key in keys
-        if each.proto.id.endswith(f"-{key}")
-    }
+    return {each.key: each.figure for each in sent_charts(at) if each.key in keys}
 
 
 def pieces(at: AppTest, key: str = "tokens_text") -> list[str]:

@@ -3,7 +3,6 @@
 Covers `pages/words.py`, `bertviz_core/questions/views/words.py`, `ui/views/words.py`.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals, escape_markdown
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import SHELL, _decoded, metrics, opened, views, visible_text
+from tests.pages.opened import SHELL, metrics, opened, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets import run_model as answers
@@ -45,7 +45,7 @@ def shown(**address: str) -> AppTest:
 
 def charts(at: AppTest) -> dict[str, Any]:
     """Key of each chart -> the chart as sent to the browser."""
-    return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
+    return {each.key: each.figure for each in sent_charts(at)}
 
 
 def folded(at: AppTest, key: str) -> Any:

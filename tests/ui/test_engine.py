@@ -9,15 +9,18 @@ from streamlit.testing.v1 import AppTest
 def controls_page() -> None:
     import streamlit as st
 
+    from bertviz_core.figures.base.spec import FigureSpec
     from bertviz_core.questions.parameters import Options, Param
-    from bertviz_core.questions.view import Click, Section, Text
+    from bertviz_core.questions.view import Click, Figure, Section, Text
     from ui.cache.shared_model import SharedModel
     from ui.engine import draw_parts, take_click
 
     modules = ("", "embeddings", "embeddings.word", "pooler.dense")
     module = Param("module", "choice", "a module", label="Module", values=lambda opened, options: modules)
     search = Param("search", "text", "part of a name", label="Search")
-    take_click("chart", Click(module, lambda point: "" if point["id"] == "model" else point["id"]))
+    click = Click(module, lambda point: "" if point["id"] == "model" else point["id"])
+    spec = FigureSpec("title", "alt", lambda theme: None, chart="chart")
+    take_click(Figure(spec=spec, file="", click=click))
 
     def shown(opened: object, ask: object, options: Options) -> list[Text]:
         return [Text(f"module {options.get('module')}"), Text(f"search [{options.get('search')}]")]
@@ -27,15 +30,15 @@ def controls_page() -> None:
     st.text(st.session_state["module"])
 
 
-def event(*ids: str) -> dict[str, Any]:
-    return {"selection": {"points": [{"id": each, "label": each, "parent": "x"} for each in ids]}}
+def event(module: str) -> dict[str, Any]:
+    return {"point": {"id": module, "customdata": None, "curve_number": 0}}
 
 
 @pytest.mark.parametrize(
     ("chart", "module", "expected"),
     [
         (None, "embeddings", "embeddings"),
-        ({"selection": {"points": []}}, "embeddings", "embeddings"),
+        ({"point": None}, "embeddings", "embeddings"),
         (event("pooler.dense"), "embeddings", "pooler.dense"),
         (event("model"), "embeddings", ""),
         (None, "encoder.layer.17", ""),

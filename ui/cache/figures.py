@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from time import perf_counter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
 import pandas as pd
+import plotly.io as pio
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, SupersededError, is_out_of_memory
@@ -122,16 +123,42 @@ PER_BYTE = 4
 """Estimated bytes of a figure in memory per byte of its JSON."""
 
 
+class Drawing(NamedTuple):
+    """A drawn figure, and its JSON for plotly.js."""
+
+    figure: Any
+    json: bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated bytes in memory."""
+        return (PER_BYTE + 1) * len(self.json)
+
+
 def cached_figure(figure: FigureSpec, theme: Theme) -> Any:
     """Return the drawn figure of a specification in a theme and width."""
-    look = (theme.name, theme.pixels, theme.tall)
-    if look not in figure.cache:
-        digest = key_digest(figure.key) if figure.key else None
-        if digest is None:
-            return figure.drawn(theme)
-        cached = results().get_or_compute((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
-        figure.cache[look] = cached
-    return figure.cache[look]
+    known = figure.cache.get(_look(theme))
+    return cached_drawing(figure, theme).figure if known is None else known
+
+
+def cached_drawing(figure: FigureSpec, theme: Theme) -> Drawing:
+    """Return a drawn figure and its JSON."""
+
+    def made() -> Drawing:
+        drawn = figure.drawn(theme)
+        return Drawing(drawn, (pio.to_json(drawn, validate=False) or "").encode("utf-8", "replace"))
+
+    digest = key_digest(figure.key) if figure.key else None
+    if digest is None:
+        return made()
+    look = _look(theme)
+    drawing: Drawing = results().get_or_compute((__name__, *look, digest), made, lambda each: each.nbytes)
+    figure.cache[look] = drawing.figure
+    return drawing
+
+
+def _look(theme: Theme) -> tuple[str, int, int]:
+    return theme.name, theme.pixels, theme.tall
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:
@@ -169,10 +196,6 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain)
-
-
-def _nbytes(figure: Any) -> int:
-    return PER_BYTE * len(figure.to_json())
 
 
 HOW = "The lines of Python that make it"

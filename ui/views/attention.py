@@ -55,9 +55,8 @@ from ui.components.attention.view import (
     opened_head,
     to_query,
 )
-from ui.components.charts import cell_click
 from ui.components.frame import figure_download
-from ui.engine import Specials, draw, draw_parts
+from ui.engine import CLICKS, Specials, draw, draw_parts
 from ui.widgets import run_model
 from ui.widgets.downloads import (
     PDF,
@@ -376,7 +375,6 @@ def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMa
 
 @draw.register
 def _head_list(part: HeadList, *_: object) -> None:
-    cell_click(MAP, open_head)
     alt, on_row = "Heads by how far their attention is apart", partial(take_row, part.frame)
     numbers_table(part.frame, alt, LIST_HEIGHT, key=TABLE, on_row=on_row)
 
@@ -396,3 +394,6 @@ def open_head(layer: int, head: int) -> None:
             st.session_state[param.key] = AS_FIRST
     store_layer(layer)
     st.session_state[HEAD] = head
+
+
+CLICKS[MAP] = open_head

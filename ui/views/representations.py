@@ -39,7 +39,7 @@ from ui.address.registry import whole
 from ui.address.widgets import BOUND, keep_among, keep_span, level, span
 from ui.cache.figures import cached_figure
 from ui.cache.shared_model import SharedModel
-from ui.components.charts import cell_click, fit_ahead, layers_ahead
+from ui.components.chart import all_layers, clicked_cell, fit_ahead, run_again
 from ui.engine import Specials, draw_parts
 from ui.session import FIRST_TEXT, SECOND_TEXT
 from ui.session import WORD as USUAL_WORD
@@ -53,21 +53,19 @@ FILLED_IN = "word_filled_in"
 """Session key: the word and the sentences that were filled in for the reader."""
 MOST_TOKENS = 512
 WINDOWS = (8, 16, 32, 64, 128, 256)
-FirstChart = dict[tuple[object, ...], int]
-"""Content and theme of a chart -> hidden state that it was drawn with."""
 
 
 def show_values(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part] | None:
     """A window of dimensions of one hidden state, or the pooler."""
     if options.get(views.VECTORS.key) == views.VECTORS.options[1]:
         return views.pooler_view(opened, ask, options)
-    _values(opened, ask, ask(run, options).result, {})
+    _values(opened, ask, ask(run, options).result)
     return None
 
 
 def show_similarity(opened: SharedModel, ask: Ask, options: Options) -> None:
     """Cosines of all tokens in one hidden state."""
-    _similarity(opened, ask(run, options).result, {})
+    _similarity(opened, ask(run, options).result)
 
 
 @st.fragment
@@ -97,8 +95,7 @@ def show_word(opened: SharedModel, ask: Ask, _: Options) -> None:
 
 
 @st.fragment
-def _values(opened: SharedModel, ask: Ask, trace: Trace, begun: FirstChart) -> None:
-    """The view; `begun` is empty in each run of the whole page, and persists over runs of this fragment."""
+def _values(opened: SharedModel, ask: Ask, trace: Trace) -> None:
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = _state(trace.num_hidden_layers)
@@ -107,7 +104,7 @@ def _values(opened: SharedModel, ask: Ask, trace: Trace, begun: FirstChart) -> N
     values = trace.hidden_states[entry][:, first : first + window]
     pictures = [values_figure(trace, each, first, window) for each in range(len(trace.hidden_states))]
     picture, key, name = pictures[entry], "representations_values", state_name(entry)
-    _switched(key, entry, pictures, trace.hidden_states[:, :, first : first + window], (first, window), begun)
+    _switched(key, entry, pictures, trace.hidden_states[:, :, first : first + window])
     _clicked_value(trace, key, entry)
     _standing_out(trace, entry)
     download_row(picture, key, f"hidden states {name} {trace.model}", picture.title, texts=trace.tokens)
@@ -120,7 +117,7 @@ def _values(opened: SharedModel, ask: Ask, trace: Trace, begun: FirstChart) -> N
 
 def _clicked_value(trace: Trace, key: str, entry: int) -> None:
     """The exact value of the clicked cell."""
-    cell = cell_click(key)
+    cell = clicked_cell(key)
     if not cell or cell[0] >= len(trace.tokens) or cell[1] >= trace.hidden_states.shape[-1]:
         st.caption("Click a cell for its exact value.")
         return
@@ -149,35 +146,26 @@ def _standing_out(trace: Trace, entry: int) -> None:
 
 
 def _switched(
-    key: str,
-    entry: int,
-    pictures: Sequence[FigureSpec],
-    values: Float[np.ndarray, "states seq window"],
-    shown: tuple[object, ...],
-    begun: FirstChart,
+    key: str, entry: int, pictures: Sequence[FigureSpec], values: Float[np.ndarray, "states seq window"]
 ) -> None:
     """The chart of one hidden state; small charts are sent for all states, and the browser switches between them."""
-    if not fit_ahead(values):
-        chart(pictures[entry], key)
+    if len(pictures) == 1 or not fit_ahead(values):
+        chart(pictures[entry], key, run_again)
         return
     theme = page_theme()
-    what = (*shown, theme.name, theme.pixels)
-    if what not in begun:
-        begun.clear()
-        begun[what] = entry
-    chart(pictures[begun[what]], key)
-    layers_ahead(key, "layer", [cached_figure(each, theme) for each in pictures], [each.alt for each in pictures])
+    drawn = [cached_figure(each, theme) for each in pictures]
+    chart(pictures[0], key, run_again, layers=all_layers("layer", drawn, [each.alt for each in pictures]))
 
 
 @st.fragment
-def _similarity(opened: SharedModel, trace: Trace, begun: FirstChart) -> None:
+def _similarity(opened: SharedModel, trace: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = _state(trace.num_hidden_layers)
         first, last = token_range(len(trace.tokens), SHOWN_TOKENS)
     cosines, name = token_cosines(trace.hidden_states[:, first : last + 1]), state_name(entry)
     pictures = [token_similarity_figure(cosines, trace, first, each) for each in range(len(cosines))]
     picture, key = pictures[entry], "representations_similarity"
-    _switched(key, entry, pictures, cosines, (first, last), begun)
+    _switched(key, entry, pictures, cosines)
     if pair := most_alike(cosines[entry], trace.tokens, first):
         one, two = (f"“**{escape_markdown(isolated(trace.tokens.tokens[place]))}**”" for place in pair)
         value = decimals(float(cosines[entry][pair[0] - first, pair[1] - first]), 2)

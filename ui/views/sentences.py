@@ -1,6 +1,6 @@
 """What Sentences draws by itself: its list, its map, pairs with gold similarities."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.figures.base.spec import USUAL_HEIGHT
 from bertviz_core.figures.sentences.similarity import GROUPS, drawn_points, free_name, sentence_map_figure
 from bertviz_core.hidden_states.geometry import inside_polygon
 from bertviz_core.questions.opened import Opened
@@ -43,9 +42,10 @@ from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, typed_pairs, usual_column
 from bertviz_core.text import counted, escape_markdown
 from ui.address.widgets import choice, select
+from ui.components.chart import chosen_points
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import settings, store, stored
-from ui.widgets.figure_block import download_row, explained, folded_table, page_theme
+from ui.widgets.figure_block import chart, download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
 from ui.widgets.models import VIEW
 from ui.widgets.uploads import (
@@ -273,7 +273,6 @@ def _take_example() -> None:
 
 
 KEY = sentence_map_figure.chart
-MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
 
 
 def map_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -294,22 +293,12 @@ def map_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     drawn = {**answer.drawn, "column": column, "values": _values(beside[column]) if column else None}
     spec, placed, vectors = sentence_map_figure.of(drawn), answer.result, answer.drawn["vectors"]
     theme = page_theme()
-    figure = spec.drawn(theme)
-    event = st.plotly_chart(
-        figure,
-        height=round(figure.layout.height or USUAL_HEIGHT),  # the same height as in `chart`
-        key=KEY,
-        theme=None,
-        config=MAP_CONFIG,
-        on_select="rerun",
-        selection_mode=("points", "box", "lasso"),
-        alt=spec.alt,
-    )
+    chart(spec, KEY, selects=True)
     st.caption(variance_words(placed))
     shown = len(drawn_points(len(vectors.sentences)))
     if shown < len(vectors.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = selected_points(event, placed.points)
+    chosen = selected_points(chosen_points(KEY), placed.points)
     if chosen:
         yield Text(f"**{counted(len(chosen), 'sentence')} chosen**")
         yield Table(_listed(options.texts, beside, chosen), "The chosen sentences", 240)
@@ -341,9 +330,8 @@ def _listed(sentences: tuple[str, ...], beside: pd.DataFrame, chosen: list[int])
     return pd.concat([frame, beside.iloc[chosen].set_axis(names, axis=1).set_index(frame.index)], axis=1)
 
 
-def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
+def selected_points(selection: Mapping[str, Any], points: Float[np.ndarray, "sentences 2"]) -> list[int]:
     """Return the indices of all points inside a selection, also of those that are not drawn."""
-    selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
     for lasso in selection.get("lasso", ()):
         inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)

@@ -29,15 +29,11 @@ from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
-from ui.cache.figures import cached_figure
+from ui.cache.figures import cached_drawing, cached_figure
+from ui.components.chart import Layers, draw_chart
 from ui.components.frame import enlarged, figure_download, window_height
 from ui.widgets import downloads
 
-CHART_CONFIG = {
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    "scrollZoom": False,
-}
 NO_FORMATS: Mapping[str, str] = {}
 SIDE_BY_SIDE = 860
 """Least width of a page with two columns, in pixels."""
@@ -52,13 +48,13 @@ LONGEST_NAME = 150
 """Most characters of a file's name; file systems allow 255 bytes."""
 
 
-def figure_block(part: Figure, on_select: Callable[[], None] | None = None) -> DeltaGenerator:
+def figure_block(part: Figure, on_click: Callable[[], None] | None = None) -> DeltaGenerator:
     """Show a figure, its downloads, its table and how it is computed; returns a container above the downloads."""
     spec = part.spec
     if part.scrolled:
-        scrolled_chart(spec, on_select)
+        scrolled_chart(spec, on_click)
     else:
-        chart(spec, spec.chart, on_select, part.share)
+        chart(spec, spec.chart, on_click, part.share)
     _name_texts(part.texts)
     words = st.container()
     caption = part.caption or spec.caption or spec.title
@@ -82,28 +78,26 @@ def page_theme(share: float = 1.0) -> Theme:
     return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
 
 
-def chart(spec: FigureSpec, key: str, on_select: Callable[[], None] | None = None, share: float = 1.0) -> None:
+def chart(
+    spec: FigureSpec,
+    key: str,
+    on_click: Callable[[], None] | None = None,
+    share: float = 1.0,
+    selects: bool = False,
+    layers: Layers | None = None,
+) -> None:
     """Draw a figure in the theme of the page."""
-    drawn = cached_figure(spec, page_theme(share))
-    height = round(drawn.layout.height or USUAL_HEIGHT)  # so that the page reserves the space before it is drawn
-    with enlarged(height, key) if session.is_presenting() else nullcontext(height) as measured:
-        st.plotly_chart(
-            drawn,
-            height=measured,
-            key=key,
-            theme=None,
-            alt=spec.alt,
-            config=CHART_CONFIG,
-            on_select=on_select or "ignore",
-            selection_mode="points",
-        )
+    drawn = cached_drawing(spec, page_theme(share))
+    height = round(drawn.figure.layout.height or USUAL_HEIGHT)
+    with enlarged(height, key) if session.is_presenting() else nullcontext():
+        draw_chart(key, drawn.json, spec.alt, height, on_click, selects, layers)
 
 
-def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None) -> None:
+def scrolled_chart(spec: FigureSpec, on_click: Callable[[], None] | None = None) -> None:
     """Draw a figure; one that is taller than TALLEST is scrolled."""
     tall = not session.figure_only() and cached_figure(spec, page_theme()).layout.height > TALLEST
     with st.container(height=TALLEST if tall else "content", border=False):
-        chart(spec, spec.chart, on_select=on_select)
+        chart(spec, spec.chart, on_click)
 
 
 def download_row(

@@ -307,13 +307,13 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
         f"**{scores.macro_f1:.1%}**."
     )
     yield Notices(scores.notices)
-    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[Text(words)])
 
     def part(row: int, column: int) -> str | None:
         there = max(row, column) < len(scores.classes) and scores.confusion[row, column]
         return f"{row}.{column}" if there else None
 
-    yield Cell("predictions_confusion", param=SHOWN, value=part)
+    click = Cell("predictions_confusion", param=SHOWN, value=part)
+    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[Text(words), click])
 
 
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:

@@ -10,6 +10,7 @@ import pytest
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure, fitted
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from tests.helpers.charts import sent_charts
 from tests.pages.opened import opened
 from ui.cache import figures
 from ui.cache.figures import cached_figure, key_digest
@@ -131,7 +132,7 @@ def test_a_page_opened_again_draws_nothing_anew(page: str, view: str, monkeypatc
     drawn: list[str] = []
     draw = FigureSpec.drawn
     monkeypatch.setattr(FigureSpec, "drawn", lambda spec, theme: drawn.append(spec.chart) or draw(spec, theme))
-    assert opened(page, view=view).get("plotly_chart")
+    assert sent_charts(opened(page, view=view))
     drawn.clear()
-    assert opened(page, view=view).get("plotly_chart")
+    assert sent_charts(opened(page, view=view))
     assert drawn == []

@@ -1,13 +1,13 @@
 """Run the lines of Python of a view, for several models, and read the view's charts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import _decoded, opened
+from tests.pages.opened import opened
 from tests.pages.snippets import BUNDLED, Printed, printed
 
 MODELS = (BUNDLED, "gpt2", "t5", "deberta", "modernbert", "eurobert")
@@ -25,7 +25,7 @@ def ran(page: str, chart: str, model: str, folder: Path, **address: str) -> tupl
 
 def figure(at: AppTest, chart: int = 0) -> dict[str, Any]:
     """The figure of a chart."""
-    decoded: dict[str, Any] = _decoded(json.loads(at.get("plotly_chart")[chart].proto.spec))
+    decoded: dict[str, Any] = sent_charts(at)[chart].figure
     return decoded
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.tables.typeset import csv_text
+from ui.components import chart
 from ui.widgets import figure_block
 
 FORMULAS = (
@@ -69,7 +70,7 @@ def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatc
 
 def test_the_place_of_a_chart_is_as_high_as_its_figure_before_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[int] = []
-    monkeypatch.setattr(figure_block.st, "plotly_chart", lambda _, height, **how: places.append(height))
+    monkeypatch.setattr(chart, "_chart", lambda height, **how: places.append(height))
     for layout in ({"height": 321}, {}):
         figure_block.chart(FigureSpec("title", "alt", lambda _, layout=layout: go.Figure(layout=layout)), "a_chart")
     assert places == [321, 450]  # plotly's default height for a figure without one

@@ -238,13 +238,10 @@ def presenter() -> None:
 
 
 @contextmanager
-def enlarged(height: int, key: str) -> Iterator[int]:
-    """Draw a chart of the presenter's frame inside the block, enlarged.
-
-    The height that it is given is another, since Streamlit measures it on the screen, where it is larger.
-    """
+def enlarged(height: int, key: str) -> Iterator[None]:
+    """Draw a chart of the presenter's frame inside the block, enlarged."""
     with st.container(height=round(LARGER * height), border=False, key=f"enlarged_{key}"):
-        yield round(height / LARGER)
+        yield
 
 
 _FIELDS = (

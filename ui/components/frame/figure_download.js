@@ -1,4 +1,4 @@
-// PNG and SVG of a chart that is on the page: plotly's own drawing, with the caption below it and its words inside.
+// PNG and SVG of a chart that is on the page: its own drawing, with the caption below it and its words inside.
 const SVG = "http://www.w3.org/2000/svg";
 
 export default function ({ data, parentElement }) {
@@ -7,17 +7,15 @@ export default function ({ data, parentElement }) {
     button.dataset.theme = data.theme;
     button.dataset.medium = data.medium;
     button.setAttribute("aria-label", `Download ${data.filename} as ${format.toUpperCase()}`);
-    button.onclick = async () => {
-      if (data.look) return saved(askedFor(data), format, data);
-      const plot = document.querySelector(`.st-key-${CSS.escape(data.chart)} .js-plotly-plot`);
-      const camera = plot && plot.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download"]');
-      if (!camera) return;
-      const shown = plot._context.displayNotifier;
-      plot._context.displayNotifier = false; // it would name the drawing, not the file that the reader gets
-      const drawn = await drawing(plot, camera, data).finally(() => { plot._context.displayNotifier = shown; });
-      await saved(drawn, format, data);
-    };
+    button.onclick = async () => saved(data.look ? askedFor(data) : await charted(data), format, data);
   }
+}
+
+// The drawing of a chart that is on the page; null where there is none.
+function charted(data) {
+  const detail = { ...data, svg: null };
+  document.dispatchEvent(new CustomEvent("chart:draw", { detail }));
+  return detail.svg;
 }
 
 // The drawing of a view that draws itself; null where no view of this name is on the page.
@@ -34,65 +32,6 @@ async function saved(drawn, format, data) {
   const blob = new Blob([picture.text], { type: "image/svg+xml;charset=utf-8" });
   const name = data.medium ? `${data.filename}-${data.medium}` : data.filename;
   save(format === "svg" ? blob : await painted(blob, picture, data), `${name}.${format}`);
-}
-
-// What plotly saves when its camera is pressed, intercepted on its way to the reader. It copies data, layout and
-// settings before the click returns, so what is lent to the chart for it is never drawn on the page.
-function drawing(plot, camera, data) {
-  const own = { data: plot.data, layout: plot.layout, options: plot._context.toImageButtonOptions };
-  const size = pixels(plot, data);
-  return new Promise((resolve, reject) => {
-    const takeClick = (event) => {
-      const link = event.target;
-      if (!(link instanceof HTMLAnchorElement) || link.dataset.captioned || link.download !== `${data.filename}.svg`) return;
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      document.removeEventListener("click", takeClick, true);
-      fetch(link.href).then((answer) => answer.text()).then(resolve, reject);
-    };
-    document.addEventListener("click", takeClick, true);
-    const drawn = unselected(data.figure ? carried(JSON.parse(data.figure), own) : own, data.selection);
-    const font = { ...drawn.layout.font, family: data.font };
-    try {
-      plot.data = drawn.data;
-      plot.layout = { ...drawn.layout, font };
-      plot._context.toImageButtonOptions = {
-        format: "svg", filename: data.filename, scale: 1, width: Math.round(size.width), height: Math.round(size.height),
-      };
-      camera.click();
-    } finally {
-      plot.data = own.data;
-      plot.layout = own.layout;
-      plot._context.toImageButtonOptions = own.options;
-    }
-  });
-}
-
-// As large as on the page; a figure that is drawn for the file alone has a page's width at least and its own height.
-function pixels(plot, data) {
-  const { width, height } = plot.getBoundingClientRect();
-  const own = data.figure && JSON.parse(data.figure).layout.height;
-  const asOnPage = !data.figure || (width >= data.least && !data.medium);
-  return asOnPage ? { width, height } : { width: data.width, height: own ?? height };
-}
-
-// The figure of another theme as the reader has moved it on the page: part of an axis, opened module.
-function carried(figure, own) {
-  for (const [name, axis] of Object.entries(own.layout)) {
-    if (/^[xy]axis\d*$/.test(name) && axis?.range && figure.layout[name]) {
-      Object.assign(figure.layout[name], { range: axis.range, autorange: axis.autorange ?? false });
-    }
-  }
-  figure.data.forEach((trace, index) => {
-    if (own.data[index]?.level) trace.level = own.data[index].level;
-  });
-  return figure;
-}
-
-// The figure without the frame around what was chosen on the page.
-function unselected({ data, layout }, selection) {
-  const shapes = layout.shapes?.filter((shape) => shape.name !== selection);
-  return { data: data.filter((trace) => trace.meta !== selection), layout: shapes ? { ...layout, shapes } : layout };
 }
 
 // The rule of a style sheet that brings the page's own typeface along; "" where the page has it from elsewhere.
@@ -230,7 +169,6 @@ function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
-  link.dataset.captioned = true;
   document.body.append(link);
   link.click();
   link.remove();

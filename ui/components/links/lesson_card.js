@@ -1,5 +1,5 @@
 // The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves.
-const FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
+const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 

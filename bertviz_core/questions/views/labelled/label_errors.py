@@ -46,12 +46,18 @@ def found_errors(opened: Opened, ask: Ask, options: Options) -> Answer[LabelErro
 def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -> Iterator[Part]:
     """How many labels are wrong, and the given against the likely labels."""
     result = answer.result
+    parts = suspects_by_cell(result)
+    click = Cell(
+        "predictions_label_errors",
+        param=SUSPECTS_SHOWN,
+        value=lambda row, column: name if (name := f"{row}.{column}") in parts else ALL,
+    )
     yield Figure.of(
         label_errors_figure,
         answer,
         f"label errors {result.source} {opened.name}",
         **explained(LABEL_ERRORS, label_errors, opened, options),
-        below=[Text(escape_markdown(estimate_words(result))), Notices(answer.notices, "caption")],
+        below=[click, Text(escape_markdown(estimate_words(result))), Notices(answer.notices, "caption")],
     )
     if not len(result.suspects):
         yield Text(NONE_SUSPECT, "caption")
@@ -59,12 +65,6 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
         names = ", ".join(quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED])
         words = f"{opened.name} has a head of its own, with other classes than these texts: {names}"
         yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")
-    parts = suspects_by_cell(result)
-    yield Cell(
-        "predictions_label_errors",
-        param=SUSPECTS_SHOWN,
-        value=lambda row, column: name if (name := f"{row}.{column}") in parts else ALL,
-    )
 
 
 def suspects_by_cell(result: LabelErrors) -> dict[str, list[int]]:

@@ -107,11 +107,11 @@ def test_places_that_do_not_exist_are_left_out() -> None:
 @pytest.mark.slow
 def test_a_click_on_a_cell_goes_into_the_address_and_a_choosing_click_does_not() -> None:
     at = opened("representations", view="Values")
-    at.session_state["representations_values_cell"] = {"cell": [3, 17]}
+    at.session_state["representations_values"] = {"point": {"row": 3, "column": 17}}
     at.run()
     assert at.query_params["cell"] == "representations_values.3.17"
     at = opened("checkpoint", view="Weights")
-    at.session_state["checkpoint_weights_cell"] = {"cell": [2, 3]}
+    at.session_state["checkpoint_weights"] = {"point": {"row": 2, "column": 3}}
     at.run()
     assert "cell" not in at.query_params
 

@@ -10,7 +10,7 @@ SHAPE = {"x": [-1, 2.5, 2.5, -1], "y": [-1, -1, 1.2, 1.2]}
 
 
 def test_a_line_holds_what_is_inside_it() -> None:
-    assert selected_points({"selection": {"lasso": [SHAPE], "points": []}}, POINTS) == [0, 1, 2]
+    assert selected_points({"lasso": [SHAPE], "points": []}, POINTS) == [0, 1, 2]
 
 
 def test_a_line_may_be_hollow() -> None:
@@ -19,9 +19,9 @@ def test_a_line_may_be_hollow() -> None:
 
 
 def test_a_box_holds_what_is_inside_it_from_whichever_corner_it_was_drawn() -> None:
-    assert selected_points({"selection": {"box": [{"x": [1.5, -1], "y": [1.6, 0.5]}]}}, POINTS) == [1, 4]
+    assert selected_points({"box": [{"x": [1.5, -1], "y": [1.6, 0.5]}]}, POINTS) == [1, 4]
 
 
 def test_clicked_points_are_found_by_the_place_that_they_carry() -> None:
-    assert selected_points({"selection": {"points": [{"customdata": 3}, {"customdata": [1]}, {}]}}, POINTS) == [1, 3]
-    assert selected_points(None, POINTS) == []
+    assert selected_points({"points": [{"customdata": 3}, {"customdata": [1]}, {}]}, POINTS) == [1, 3]
+    assert selected_points({}, POINTS) == []

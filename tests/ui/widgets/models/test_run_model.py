@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.settings import DEFAULT_MODEL
+from tests.helpers.charts import sent_charts
 from tests.pages.opened import SHELL, opened, visible_text
 from ui import session
 from ui.cache import models
@@ -45,10 +46,10 @@ def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
     assert "tokens" in at.info[0].value
     assert "of memory" in at.info[0].value
     assert counted == []
-    assert not at.get("plotly_chart")
+    assert not sent_charts(at)
     at.button(key="start_run").click().run()
     assert counted == [TEXT]
-    assert at.get("plotly_chart")
+    assert sent_charts(at)
     assert not at.exception
 
 

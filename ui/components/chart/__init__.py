@@ -1,0 +1,166 @@
+"""Charts: figures that plotly draws in an element that stays, and what a reader clicks in them."""
+
+import gzip
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+from plotly.offline import get_plotlyjs
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
+from ui.components import file_text, packed
+from ui.components.frame import HISTORY_JS
+from ui.session import stored
+
+LIBRARY = f"plotly-{version('plotly')}.js"
+"""Path of plotly.js below the dashboard's own address."""
+CELL = "cell"
+CHOOSING = (
+    *("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects"),
+    *("attention_changed", "predictions_label_errors"),
+)
+"""Charts in which a click selects something that is in the address anyway; their cell is not."""
+CONFIG = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "scrollZoom": False,
+    "showSendToCloud": False,
+}
+SELECTS = {**CONFIG, "modeBarButtonsToRemove": ["autoScale2d"]}
+"""Settings of plotly, and those of a chart in which points are selected."""
+_chart = st.components.v2.component(
+    "chart",
+    html='<div data-chart="" role="figure"></div>',
+    js=f'const LIBRARY = "{LIBRARY}";\n{HISTORY_JS}' + file_text(__file__, "chart.js"),
+    isolate_styles=False,
+)
+
+
+async def library(request: Request) -> Response:
+    """The script of plotly's package as a module, which browsers keep."""
+    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    plain, small = _library()
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(small, media_type="text/javascript", headers={**headers, "content-encoding": "gzip"})
+    return Response(plain, media_type="text/javascript", headers=headers)
+
+
+@cache
+def _library() -> tuple[bytes, bytes]:
+    plain = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nexport default module.exports;\n".encode()
+    return plain, gzip.compress(plain, mtime=0)
+
+
+class Layers(NamedTuple):
+    """The maps of all layers, between which the browser switches as the control of the layer moves."""
+
+    header: Mapping[str, Any]
+    cells: Sequence[np.ndarray]
+
+
+MOST_BYTES = 300_000
+"""Most bytes of all layers together; larger maps are sent one at a time."""
+
+
+def fit_ahead(values: Float[np.ndarray, "states seq window"]) -> bool:
+    """Whether all layers are small enough to be sent ahead."""
+    return values.size * bytes_per_cell(values[0].size) <= MOST_BYTES
+
+
+def all_layers(control_key: str, figures: Sequence[Any], alts: Sequence[str]) -> Layers:
+    """What the browser needs to draw any of the figures, which are those of the positions of a control.
+
+    A figure is a heatmap, and after it the numbers in its cells; titles differ.
+    """
+    cells = [np.ascontiguousarray(figure.data[0].z) for figure in figures]
+    rows, columns = cells[0].shape
+    layers = [_facts(figure, alt) for figure, alt in zip(figures, alts, strict=True)]
+    exact = cells[0].dtype == np.float32
+    header = {"control": control_key, "rows": rows, "columns": columns, "exact": exact, "layers": layers}
+    return Layers(header, cells)
+
+
+def _facts(figure: Any, alt: str) -> dict[str, Any]:
+    """Title, scale and numbers of a map."""
+    heatmap, numbers = figure.data[0], figure.data[1] if len(figure.data) > 1 else None
+    return {
+        "title": figure.layout.title.text,
+        "alt": alt,
+        "ends": [float(heatmap.zmin), float(heatmap.zmax)],
+        "tickvals": [float(tick) for tick in heatmap.colorbar.tickvals],
+        "ticktext": list(heatmap.colorbar.ticktext),
+        "text": list(numbers.text) if numbers else [],
+        "colours": list(numbers.textfont.color) if numbers else [],
+    }
+
+
+def run_again() -> None:
+    """What is clicked is read by the script that runs after it."""
+
+
+def draw_chart(
+    key: str,
+    figure: bytes,
+    alt: str,
+    height: int,
+    on_click: Callable[[], None] | None = None,
+    selects: bool = False,
+    layers: Layers | None = None,
+) -> None:
+    """Draw the JSON of a figure.
+
+    `clicked_point` has what was clicked last, if `on_click` is given, which is called before the script runs;
+    `chosen_points` has the selection in a figure that `selects` points.
+    """
+    header: dict[str, Any] = {"chart": key, "alt": alt, "height": height, "nbytes": len(figure)}
+    header |= {"config": SELECTS if selects else CONFIG, "selects": selects, "clicks": on_click is not None}
+    header["ahead"] = layers.header if layers else None
+    data = packed(header, [np.frombuffer(figure, np.uint8), *(layers.cells if layers else ())])
+    heard = {"on_point_change": on_click or run_again, "on_chosen_change": run_again}
+    _chart(key=key, data=data, height=height, **heard)  # so that the page reserves the space before it is drawn
+
+
+def chosen_points(chart_key: str) -> Mapping[str, Any]:
+    """The selection of a chart: lists `lasso` and `box` of lines around points, and `points`; empty for none."""
+    state = stored(chart_key)
+    return (state.get("chosen") if state else None) or {}
+
+
+def clicked_point(chart_key: str) -> Mapping[str, Any] | None:
+    """The point of plotly's event that was clicked last in a chart."""
+    state = stored(chart_key)
+    return state.get("point") if state else None
+
+
+def clicked_cell(chart_key: str) -> tuple[int, int] | None:
+    """Return (row, column) of the cell last clicked in a chart, in the chart's own indices; None for none.
+
+    Rows and columns are swapped if the trace's meta says that the map is transposed. The address has the chart and its
+    cell, as in cell=representations_values.3.17. The caller checks whether such a cell exists.
+    """
+    named, point = chart_key not in CHOOSING, clicked_point(chart_key)
+    if point is None:
+        return _in_address(chart_key) if named else None
+    row, column = cell_of(point)
+    text = f"{chart_key}.{row}.{column}"
+    if named and st.query_params.get(CELL) != text:
+        st.query_params[CELL] = text
+    return row, column
+
+
+def cell_of(point: Mapping[str, Any]) -> tuple[int, int]:
+    """Row and column of a clicked point of a map."""
+    return int(point["row"]), int(point["column"])
+
+
+def _in_address(chart_key: str) -> tuple[int, int] | None:
+    """The chart's cell in the address; None where it is missing or malformed."""
+    match = re.fullmatch(rf"{re.escape(chart_key)}\.([0-9]{{1,6}})\.([0-9]{{1,6}})", st.query_params.get(CELL, ""))
+    return (int(match[1]), int(match[2])) if match else None

@@ -1,0 +1,180 @@
+// A chart that plotly draws into an element that stays: a change is one `react`, and zoom, hover and an opened module
+// survive it. Message: u32 length of the header, JSON header, the figure as JSON, the cells of the layers sent ahead.
+const HIERARCHIES = ["sunburst", "treemap", "icicle"];
+const AXIS = /^[xy]axis\d*$/;
+const CORNERS = "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z";
+const charts = new WeakMap();
+let library = null;
+
+export default function ({ data, parentElement, setStateValue }) {
+  const place = parentElement.querySelector("[data-chart]");
+  if (!charts.has(place)) charts.set(place, new Chart(place));
+  const chart = charts.get(place);
+  chart.take(data, setStateValue);
+  return () => {
+    chart.end();
+    charts.delete(place);
+  };
+}
+
+class Chart {
+  constructor(place) {
+    this.place = place;
+    this.pressed = 0;
+    this.sizes = new ResizeObserver(() => this.draw());
+    this.sizes.observe(place);
+    this.control = new MutationObserver(() => this.draw());
+    document.addEventListener("chart:draw", this.answer);
+    document.addEventListener("pointermove", this.point);
+  }
+
+  end() {
+    this.sizes.disconnect();
+    this.control.disconnect();
+    document.removeEventListener("chart:draw", this.answer);
+    document.removeEventListener("pointermove", this.point);
+    library?.then((plotly) => plotly.purge(this.place));
+  }
+
+  take(data, setStateValue) {
+    const length = new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true);
+    const text = new TextDecoder(), start = 4 + length;
+    this.header = JSON.parse(text.decode(data.subarray(4, start)));
+    const { chart, alt, height, nbytes, ahead } = this.header;
+    this.figure = JSON.parse(text.decode(data.subarray(start, start + nbytes)));
+    this.setStateValue = setStateValue;
+    Object.assign(this.place.dataset, { chart });
+    this.place.setAttribute("aria-label", alt);
+    this.place.style.height = `${height}px`;
+    this.layer = null;
+    this.control.disconnect();
+    if (ahead) {
+      const bytes = data.slice(start + nbytes).buffer;
+      this.cells = ahead.exact ? new Float32Array(bytes) : new Int16Array(bytes);
+      const attributes = { attributes: true, attributeFilter: ["aria-valuetext"] };
+      this.control.observe(document.body, { childList: true, subtree: true, ...attributes });
+    }
+    this.draw();
+  }
+
+  async draw() {
+    const plotly = await (library ??= import(root() + LIBRARY).then((module) => module.default));
+    const { place, header } = this, width = place.clientWidth;
+    if (!place.isConnected || !width || (header.ahead && !this.follow())) return;
+    const whole = document.fullscreenElement === place, height = whole ? window.innerHeight : header.height;
+    const { figure } = this;
+    if (this.drawn?.figure === figure && this.drawn.width === width && this.drawn.height === height) return;
+    this.drawn = { figure, width, height };
+    const layout = { ...figure.layout, width, height, uirevision: meaning(figure) };
+    if (header.selects) layout.clickmode = "event+select";
+    await plotly.react(place, figure.data, layout, { ...header.config, modeBarButtonsToAdd: [fullScreen(place)] });
+    if (!this.listening) this.listen();
+    this.hoverAgain();
+  }
+
+  // The figure becomes that of the layer at which the control stands; whether the control is on the page already.
+  follow() {
+    const { control, rows, columns, layers } = this.header.ahead;
+    const thumb = document.querySelector(`.st-key-${CSS.escape(control)} input[type=range]`);
+    const layer = Number(thumb?.value ?? -1), shown = layers[layer];
+    if (!shown || layer === this.layer) return shown !== undefined;
+    const from = layer * rows * columns;
+    const z = Array.from({ length: rows }, (_, row) => this.cells.subarray(from + row * columns, from + (row + 1) * columns));
+    const [map, ...others] = this.figure.data, { layout } = this.figure, [zmin, zmax] = shown.ends;
+    const { tickvals, ticktext, text, colours } = shown;
+    const numbers = (trace) => trace.mode === "text" ? { ...trace, text, textfont: { ...trace.textfont, color: colours } } : trace;
+    this.figure = {
+      data: [{ ...map, z, zmin, zmax, colorbar: { ...map.colorbar, tickvals, ticktext } }, ...others.map(numbers)],
+      layout: { ...layout, title: { ...layout.title, text: shown.title } },
+    };
+    this.layer = layer;
+    this.place.setAttribute("aria-label", shown.alt);
+    return true;
+  }
+
+  listen() {
+    const { place } = this;
+    this.listening = true;
+    if (this.header.clicks) place.dataset.ready = "";
+    // A module with others inside is told before it is opened, a module without by the click of any chart.
+    place.on("plotly_click", ({ points: [point] }) => HIERARCHIES.includes(point.data.type) || this.press(point));
+    for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.press(point));
+    place.on("plotly_selected", (event) => event && this.select(event));
+    place.on("plotly_deselect", () => this.select({}));
+  }
+
+  press({ x, y, id, customdata, curveNumber, data }) {
+    if (!this.header.clicks) return;
+    const [row, column] = data.meta?.turned ? [x, y] : [y, x]; // of a turned map the rows stand side by side
+    const point = { x, y, row, column, id, customdata, curve_number: curveNumber, pressed: ++this.pressed };
+    this.setStateValue("point", point);
+  }
+
+  select({ points = [], selections = [] }) {
+    if (!this.header.selects) return;
+    const path = (each) => each.slice(1, -1).split("L").map((pair) => pair.split(",").map(Number));
+    const around = selections.filter(({ type }) => type === "path").map((each) => path(each.path));
+    const box = selections.filter(({ type }) => type === "rect").map(({ x0, x1, y0, y1 }) => ({ x: [x0, x1], y: [y0, y1] }));
+    const lasso = around.map((pairs) => ({ x: pairs.map(([x]) => x), y: pairs.map(([, y]) => y) }));
+    const single = box.length || lasso.length ? [] : points.map(({ customdata }) => ({ customdata }));
+    this.setStateValue("chosen", { points: single, lasso, box });
+  }
+
+  point = (event) => { this.pointer = event; };
+
+  // A redrawn chart has forgotten what lies under the pointer, and a click there would be lost.
+  hoverAgain() {
+    if (this.pointer?.pointerType !== "mouse") return;
+    const { clientX, clientY } = this.pointer, under = document.elementFromPoint(clientX, clientY);
+    if (!this.place.contains(under)) return;
+    for (const name of ["mouseover", "mousemove"]) {
+      under.dispatchEvent(new MouseEvent(name, { clientX, clientY, bubbles: true, view: window }));
+    }
+  }
+
+  // A download asks for the drawing as SVG, in its own theme and size.
+  answer = ({ detail }) => {
+    if (detail.chart === this.header.chart) detail.svg = this.drawing(detail);
+  };
+
+  async drawing({ figure, font, least, medium, selection, width }) {
+    const plotly = await library, own = { data: this.place.data, layout: this.place.layout }, page = this.place;
+    const other = figure && carried(JSON.parse(figure), own), { data, layout } = unselected(other ?? own, selection);
+    // As large as on the page; a figure drawn for the file alone has a page's width at least, and its own height.
+    const asOnPage = !other || (page.clientWidth >= least && !medium);
+    const size = { width: asOnPage ? page.clientWidth : width, height: (!asOnPage && layout.height) || page.clientHeight };
+    const drawn = { data, layout: { ...layout, ...size, font: { ...layout.font, family: font } } };
+    return plotly.toImage(drawn, { format: "svg", imageDataOnly: true, ...size });
+  }
+}
+
+// What the axes count: while it stays, so does the part of them that the reader has enlarged.
+function meaning({ data, layout }) {
+  const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([name, { ticktext }]) => [name, ticktext]);
+  return JSON.stringify([data.map(({ type, ids }) => [type, ids?.length]), axes]);
+}
+
+function fullScreen(place) {
+  const icon = { width: 24, height: 24, path: CORNERS };
+  const click = () => (document.fullscreenElement ? document.exitFullscreen() : place.requestFullscreen());
+  return { name: "Full screen", title: "Full screen", icon, click };
+}
+
+// The figure of another theme as the reader has moved it on the page: part of an axis, opened module.
+function carried(figure, own) {
+  for (const [name, axis] of Object.entries(own.layout)) {
+    if (AXIS.test(name) && axis?.range && figure.layout[name]) {
+      Object.assign(figure.layout[name], { range: axis.range, autorange: axis.autorange ?? false });
+    }
+  }
+  figure.data.forEach((trace, index) => {
+    if (own.data[index]?.level) trace.level = own.data[index].level;
+  });
+  return figure;
+}
+
+// The figure without the frame around what was chosen on the page.
+function unselected({ data, layout }, selection) {
+  const shapes = layout.shapes?.filter((shape) => shape.name !== selection);
+  return { data: data.filter((trace) => trace.meta !== selection), layout: shapes ? { ...layout, shapes } : layout };
+}
