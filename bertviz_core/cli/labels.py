@@ -62,8 +62,8 @@ from bertviz_core.questions.predictions.thresholds import (
     threshold_options,
     thresholds,
 )
-from bertviz_core.questions.tables.answer_list import ANSWER_LIST
-from bertviz_core.questions.tables.label_errors import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS
+from bertviz_core.questions.tables.labelled.answer_list import ANSWER_LIST
+from bertviz_core.questions.tables.labelled.label_errors import GOLD_LABELS, GOLD_TAGS, LABEL_ERRORS
 from bertviz_core.questions.tables.thresholds import THRESHOLDS
 from bertviz_core.questions.texts.sentences import POOLING, PROMPT, QUERY_PROMPT, STATE
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs, usual_column

@@ -51,7 +51,8 @@ from bertviz_core.questions.predictions.ranking import (
     three_heads,
 )
 from bertviz_core.questions.predictions.swaps import COMPARED, OUTPUT, SWAP_SET, swap_options, word_swaps
-from bertviz_core.questions.tables.calibration import CALIBRATION
+from bertviz_core.questions.tables.labelled.calibration import CALIBRATION
+from bertviz_core.questions.tables.labelled.swaps import WORD_SWAPS
 from bertviz_core.questions.tables.lines import Faces, fields, table
 from bertviz_core.questions.tables.predictions import (
     INTERACTION,
@@ -60,7 +61,6 @@ from bertviz_core.questions.tables.predictions import (
     prediction_json,
     prediction_lines,
 )
-from bertviz_core.questions.tables.swaps import WORD_SWAPS
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
 from bertviz_core.figures.predictions.swaps import mean_words
-from bertviz_core.questions.tables.swaps import LIMITS
+from bertviz_core.questions.tables.labelled.swaps import LIMITS
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened, visible_text
 from tests.pages.snippets import chart, printed

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import msgspec
 import numpy as np
 import pandas as pd
-import plotly.io as pio
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, SupersededError, is_out_of_memory
-from bertviz_core.figures.base.export import Caption, caption_of
+from bertviz_core.figures.base.export import Caption, caption_of, figure_json
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.sections import ReportSection
@@ -146,7 +145,7 @@ def cached_drawing(figure: FigureSpec, theme: Theme) -> Drawing:
 
     def made() -> Drawing:
         drawn = figure.drawn(theme)
-        return Drawing(drawn, (pio.to_json(drawn, validate=False) or "").encode("utf-8", "replace"))
+        return Drawing(drawn, figure_json(drawn))
 
     digest = key_digest(figure.key) if figure.key else None
     if digest is None:

@@ -62,7 +62,7 @@ from ui.widgets.uploads import (
 )
 
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
-SOURCES = ("example set", "typed", "file")
+SOURCES = ("example set", TEXTS_FILE, "typed", "file")
 WIDTH = 170
 FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
 FIRST = (
@@ -198,18 +198,21 @@ def labelled_texts(check: reading.Check = reading.checked) -> tuple[LabelledText
         source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
-        if source == SOURCES[0]:
-            return _examples(), seed
-        return _typed(check) if source == SOURCES[1] else _from_file(check), seed
+        if source in SOURCES[:2]:
+            return _examples(source), seed
+        return _typed(check) if source == SOURCES[2] else _from_file(check), seed
 
 
-def _examples() -> LabelledTexts:
-    examples = reading.example_set()
+def _examples(source: str) -> LabelledTexts:
+    topics, places = reading.example_sets()
+    if source == TEXTS_FILE:
+        st.caption(f"{len(places.texts)} short English sentences that call a place good or bad, half of them negated.")
+        return places
     st.caption(
-        f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
-        f"{examples.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
+        f"{len(topics.texts)} short English sentences about {', '.join(topics.classes[:-1])} and "
+        f"{topics.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
     )
-    return examples
+    return topics
 
 
 def _typed(check: reading.Check) -> LabelledTexts:

@@ -3,7 +3,7 @@
 from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.results import AnswerList, NullCurve
 from bertviz_core.predictions.tables import squad_scores
-from bertviz_core.questions.tables.answer_list import ANSWER_LIST
+from bertviz_core.questions.tables.labelled.answer_list import ANSWER_LIST
 
 
 class AnswerListResult(Result[AnswerList]):

@@ -42,10 +42,10 @@ from bertviz_core.questions.predictions.two_models import answers_by_slice, comp
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.background import BACKGROUND
 from bertviz_core.questions.tables.bits import BITS
-from bertviz_core.questions.tables.calibration import CALIBRATION
 from bertviz_core.questions.tables.canaries import CANARY, CHECK
 from bertviz_core.questions.tables.chunks import CHUNKS
-from bertviz_core.questions.tables.label_errors import LABEL_ERRORS
+from bertviz_core.questions.tables.labelled.calibration import CALIBRATION
+from bertviz_core.questions.tables.labelled.label_errors import LABEL_ERRORS
 from bertviz_core.questions.tables.lines import Columns, printable_token, table
 from bertviz_core.questions.tables.predictions import (
     COMPARED_ANSWERS,

@@ -11,7 +11,7 @@ from bertviz_core.figures.predictions.gold_tags import errors_table
 from bertviz_core.predictions.probing.results import TagScores, TokenLabels
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.gold_tags import ALIGNED, SENTENCE, gold_labels
-from bertviz_core.questions.tables.label_errors import GOLD_LABELS, GOLD_TAGS
+from bertviz_core.questions.tables.labelled.label_errors import GOLD_LABELS, GOLD_TAGS
 
 
 class TokenLabelsResult(Result[TokenLabels]):

@@ -18,7 +18,7 @@ from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.predictions.results import PredictionComparison
 from bertviz_core.questions.tables.checkpoints import NUMBER_FORMATS
 from bertviz_core.questions.tables.interventions import EFFECTS, WORDS
-from bertviz_core.questions.tables.swaps import WORD_SWAPS
+from bertviz_core.questions.tables.labelled.swaps import WORD_SWAPS
 from bertviz_core.questions.tables.training import (
     FOLLOWED_LABELS,
     FOLLOWED_STATES,

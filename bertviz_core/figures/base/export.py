@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io as pio
+from plotly.offline import get_plotlyjs
 
 from bertviz_core.figures.base.axes import plain, wrapped
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme, scale_words, spacing
@@ -248,6 +250,16 @@ def without_comments(file: Path) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def figure_json(figure: go.Figure) -> bytes:
+    """The figure as JSON for plotly.js."""
+    return (pio.to_json(figure, validate=False) or "").encode("utf-8", "replace")
+
+
+def plotly_module() -> bytes:
+    """The script of plotly's package as a module of JavaScript."""
+    return f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nexport default module.exports;\n".encode()
 
 
 def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:

@@ -46,6 +46,7 @@ from bertviz_core.questions.predictions.swaps import OUTPUT, word_swaps
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained, library_lines
+from bertviz_core.questions.tables.labelled.swaps import LIMITS
 from bertviz_core.questions.tables.predictions import (
     LISTED,
     answer_comparison_frame,
@@ -53,7 +54,6 @@ from bertviz_core.questions.tables.predictions import (
     p_value_text,
     slices_sentence,
 )
-from bertviz_core.questions.tables.swaps import LIMITS
 from bertviz_core.questions.view import (
     LONGEST_LINKED,
     Ask,

@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from cleanlab.filter import find_label_issues
 
+from bertviz_core import open_model
 from bertviz_core.models.catalog import EXAMPLE_RUN, OFFERED, TEXTS_FILE
-from tests.ui.lessons.shipped import lesson
+from tests.ui.lessons.shipped import lesson, numbers
+from tests.ui.lessons.test_shipped_training import LABELS, good, rows
 from ui.lessons.tour import ORDER, WRONG
 
 STEPS = lesson(WRONG).steps
+FILES = ("texts_from", "labelled", "answers_from")
+"""Names of the controls that choose a file."""
 ROOT = Path(__file__).parents[3]
 NAMED = (
     "Open in {title}", '"Texts"', "Include the text", "Compare with", '"Texts by"', "Show in Journey", '"Report"',
@@ -25,19 +31,19 @@ def test_it_keeps_the_readers_model_text_and_target() -> None:
 
 
 def test_whoever_has_no_classifier_takes_the_example_at_each_step_that_reads_a_file() -> None:
-    reads = [
-        step for step in STEPS if "file" in (*step.query.get("texts_from", ()), *step.query.get("answers_from", ()))
-    ]
-    assert [len(step.trials) for step in reads] == [1, 1, 1]
+    reads = [step for step in STEPS if "file" in (*(word for name in FILES for word in step.query.get(name, ())),)]
+    assert [len(step.trials) for step in reads] == [1, 2, 1, 1, 1]
     assert not any(step.trials for step in STEPS if step not in reads)
-    first, beside, run = (step.trials[0].query for step in reads)
+    first, labels, sure, beside, run = (step.trials[0].query for step in reads)
+    assert labels["labelled"] == sure["texts_from"] == (TEXTS_FILE,)
     assert (first["model"], first["texts_from"]) == ((OFFERED[0],), (TEXTS_FILE,))
     assert (beside["other"], beside["answers_from"]) == ((OFFERED[1],), (TEXTS_FILE,))
     assert (run["training"], run["answers_from"]) == ((EXAMPLE_RUN,), (TEXTS_FILE,))
 
 
 def test_it_goes_from_the_file_to_the_link_for_a_colleague() -> None:
-    assert [step.page for step in STEPS] == ["predictions", "words", "causes", "checkpoint", "checkpoint", "words"]
+    pages = [*["predictions"] * 3, "words", "causes", "checkpoint", "checkpoint", "words"]
+    assert [step.page for step in STEPS] == pages
     assert WRONG in ORDER
 
 
@@ -46,3 +52,27 @@ def test_the_controls_that_it_names_exist(label: str) -> None:
     files = [*(ROOT / "ui").rglob("*.*"), *(ROOT / "bertviz_core" / "questions").rglob("*.py")]
     sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".js")]
     assert any(label in source for source in sources)
+
+
+@pytest.mark.slow
+def test_its_example_disagrees_with_right_labels_and_is_too_sure() -> None:
+    """The probabilities are those of transformers and peft, the suspects cleanlab's."""
+    texts, negated = [row["text"] for row in rows()], np.array([row["negation"] == "yes" for row in rows()])
+    gold = np.array([LABELS.index(row["label"]) for row in rows()])
+    both = {step: np.stack([1 - good(step, texts), good(step, texts)], axis=1) for step in (40, 80)}
+    suspects = find_label_issues(gold, both[80], filter_by="confident_learning")
+    probes = open_model("negations/checkpoint-80").label_errors(texts, [row["label"] for row in rows()])
+    by_probes = find_label_issues(gold, probes.data.probabilities, filter_by="confident_learning")
+    counts = [suspects.sum(), len(texts), (suspects & negated).sum(), by_probes.sum()]
+    assert numbers(STEPS[1])[-4:] == [str(count) for count in counts]
+
+    def of(step: int) -> tuple[float, float, float]:
+        """Accuracy, mean confidence and expected calibration error over fifteen bins of equal width."""
+        sure, right = both[step].max(axis=1), both[step].argmax(axis=1) == gold
+        bins = np.clip((sure * 15).astype(int), 0, 14)
+        gaps = [abs(right[bins == each].sum() - sure[bins == each].sum()) for each in range(15)]
+        return right.mean(), sure.mean(), sum(gaps) / len(texts)
+
+    (accuracy, confidence, error), (before, _, small) = of(80), of(40)
+    said = [f"{accuracy:.1%}", f"{confidence:.1%}", f"{error:.3f}", "40", f"{before:.1%}", f"{small:.3f}"]
+    assert numbers(STEPS[2])[-6:] == said

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
-from plotly.offline import get_plotlyjs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bertviz_core.figures.base.export import plotly_module
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
 from ui.components import file_text, packed
 from ui.components.frame import HISTORY_JS
@@ -54,7 +54,7 @@ async def library(request: Request) -> Response:
 
 @cache
 def _library() -> tuple[bytes, bytes]:
-    plain = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nexport default module.exports;\n".encode()
+    plain = plotly_module()
     return plain, gzip.compress(plain, mtime=0)
 
 
@@ -123,8 +123,8 @@ def draw_chart(
     header |= {"config": SELECTS if selects else CONFIG, "selects": selects, "clicks": on_click is not None}
     header["ahead"] = layers.header if layers else None
     data = packed(header, [np.frombuffer(figure, np.uint8), *(layers.cells if layers else ())])
-    heard = {"on_point_change": on_click or run_again, "on_chosen_change": run_again}
-    _chart(key=key, data=data, height=height, **heard)  # so that the page reserves the space before it is drawn
+    # The height is given so that the page reserves the space before the figure is drawn.
+    _chart(key=key, data=data, height=height, on_point_change=on_click or run_again, on_chosen_change=run_again)
 
 
 def chosen_points(chart_key: str) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from bertviz_core.questions.predictions.label_errors import (
 )
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
-from bertviz_core.questions.tables.label_errors import estimate_words, nearest_rows
+from bertviz_core.questions.tables.labelled.label_errors import estimate_words, nearest_rows
 from bertviz_core.questions.view import Ask, Cell, Figure, Link, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views.answered import LONGEST_NAME, open_text
 from bertviz_core.questions.views.texts.predictions import LABEL_ERRORS

@@ -1,0 +1,1 @@
+"""Tables of answers to lists of texts: labels, tags, questions, exchanged words."""
