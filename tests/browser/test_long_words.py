@@ -53,6 +53,9 @@ OTHERS = (
     ("predictions", {"model": "splade-tiny", "view": "Change a word", "edited_pair": "It stood.", **PAIR}),
     ("predictions", {"model": "classes", "view": "Several texts", "many_texts": "One."}),
     ("predictions", {"view": "Train a probe", "labelled": "typed", "labelled_texts": "a\tOne."}),
+    ("predictions", {"view": "Word swaps", "swap_set": "typed", "word_pairs": "a / b", "swap_templates": "{} cat"}),
+    ("predictions", {"model": "tags", "view": "Gold tags", "tags_from": "typed", "tagged_words": "One B-PER"}),
+    ("predictions", {"model": "spans", "view": "Answers over a list", "asked_from": "typed", "asked": "Who?\tOne."}),
 )
 """Views with text fields for which the links of the other test have no text."""
 
@@ -131,6 +134,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("home")
     make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
     save_tiny_head("bert", "sequence-classification", home / "models" / "classes", num_labels=3)
+    save_tiny_head("bert", "token-classification", home / "models" / "tags", num_labels=3)
+    save_tiny_head("bert", "question-answering", home / "models" / "spans")
     with serving(home) as url:
         with opened(url, {}) as session:  # imports the models' library
             drawn(session, page="attention")
