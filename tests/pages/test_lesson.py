@@ -192,7 +192,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "Why are my vectors different?, 6 steps",
         "Which heads and words matter, 8 steps",
         "A fine-tuning that collapsed, 6 steps",
-        "My classifier is wrong, 6 steps",
+        "My classifier is wrong, 8 steps",
         "Since which step, 6 steps",
     ]
     faults = " ".join(visible_text(each.value) for each in at.caption)

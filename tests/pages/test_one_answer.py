@@ -56,7 +56,7 @@ def cases() -> Mapping[str, tuple[str, tuple[str, ...], str, dict[str, str]]]:
             model,
             texts,
             page_of(words.split()[0]),
-            {"view": VIEW_OF.get(words.split()[0], ""), **at, "model": model, "text": texts[0]},
+            {"view": VIEW_OF.get(words.split()[0], ""), **at, "model": model, **({"text": texts[0]} if texts else {})},
         )
         for words, (model, texts, at) in FIGURES.items()
     }

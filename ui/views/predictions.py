@@ -56,6 +56,7 @@ from ui.widgets.uploads import (
     ListFile,
     column_select,
     content,
+    example_table,
     text_panel,
     typed_lines,
     wait_for_file,
@@ -199,15 +200,14 @@ def labelled_texts(check: reading.Check = reading.checked) -> tuple[LabelledText
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
         if source in SOURCES[:2]:
-            return _examples(source), seed
+            return _examples(source, check), seed
         return _typed(check) if source == SOURCES[2] else _from_file(check), seed
 
 
-def _examples(source: str) -> LabelledTexts:
-    topics, places = reading.example_sets()
+def _examples(source: str, check: reading.Check) -> LabelledTexts:
     if source == TEXTS_FILE:
-        st.caption(f"{len(places.texts)} short English sentences that call a place good or bad, half of them negated.")
-        return places
+        return reading.column_labels(example_table(), "label", check)
+    topics = reading.example_set()
     st.caption(
         f"{len(topics.texts)} short English sentences about {', '.join(topics.classes[:-1])} and "
         f"{topics.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
