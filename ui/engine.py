@@ -313,7 +313,7 @@ def _(part: parts.Metrics, *_: Any) -> None:
 @draw.register
 def _(part: parts.Table, *_: Any) -> None:
     if part.folded:
-        folded_table(part.folded, part.frame, part.alt, part.formats)
+        folded_table(part.folded, lambda: part.frame, part.alt, part.formats)
         return
     on_row = partial(open_row, part.key, part.opens) if part.opens else None
     numbers_table(part.frame, part.alt, part.height, part.first, part.formats, part.key or None, on_row)

@@ -58,7 +58,7 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
     _details(tree, run)
     frame = tree_frame(tree, run)
     _take_away(opened, own, frame)
-    folded_table(TREE_KEY, frame, label)
+    folded_table(TREE_KEY, lambda: frame, label)
     tokens = run.seq if run else STATED_TOKENS
     explained(TREE_KEY, TREE_MADE, tree_lines(opened, tree.architecture, tokens, architecture.way_of(opened, own)))
 

@@ -227,7 +227,7 @@ def _open_head(drawing: Drawing) -> None:
     _head_files(drawing, shown, theme)
     _atlas_files(drawing, theme)
     title, model = attention_title(shown, part.trace.model), opened.name
-    folded_table(KEY, map_frame(shown), title, scale=drawing.scale)
+    folded_table(KEY, lambda: map_frame(shown), title, scale=drawing.scale)
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
     slow = partial(_is_slow, opened, len(part.trace.tokens))
     table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])

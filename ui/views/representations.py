@@ -109,7 +109,7 @@ def _values(opened: SharedModel, ask: Ask, trace: Trace) -> None:
     _standing_out(trace, entry)
     download_row(picture, key, f"hidden states {name} {trace.model}", picture.title, texts=trace.tokens)
     draw_parts([views.all_states(trace, "values")], opened, ask, Options())
-    folded_table(key, picture.frame(), picture.title)
+    folded_table(key, picture.frame, picture.title)
     shape = tuple(values.shape)
     code = views.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
     explained(key, views.VALUES_WORDS, views.run_lines(opened, trace) + code)

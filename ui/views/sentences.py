@@ -307,7 +307,7 @@ def map_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     else:
         st.caption("Draw a line around points to list their sentences, or click one; double-click to clear.")
     download_row(spec, KEY, f"sentence map {made_by(vectors)}", spec.title, texts=vectors.sentences)
-    folded_table(KEY, spec.frame(), spec.title)
+    folded_table(KEY, spec.frame, spec.title)
     words, code = MAP[placed.method]
     made = vector_code(opened, sentence_plan(opened, options), vectors.sentences)
     explained(KEY, words, f"{made}\n{code}")

@@ -29,7 +29,7 @@ from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
-from ui.cache.figures import cached_drawing, cached_figure
+from ui.cache.figures import cached_drawing, cached_figure, view_in_sight
 from ui.components.chart import Layers, draw_chart
 from ui.components.frame import enlarged, figure_download, window_height
 from ui.widgets import downloads
@@ -61,7 +61,7 @@ def figure_block(part: Figure, on_click: Callable[[], None] | None = None) -> De
     _downloads(spec, spec.chart, part.file, caption, part.texts, part.models, part.share)
     if part.numbers == "folded":
         scale = colour_range(cached_figure(spec, page_theme(part.share)))
-        folded_table(spec.chart, spec.frame(), part.alt or spec.title, part.formats, scale)
+        folded_table(spec.chart, spec.frame, part.alt or spec.title, part.formats, scale)
     elif part.numbers == "open":
         numbers_table(spec.frame(), part.alt or spec.title, part.height, formats=part.formats)
     if part.explanation:
@@ -242,11 +242,13 @@ def folded(label: str, key: str) -> Any:
 
 
 def folded_table(
-    key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
+    key: str, frame: Callable[[], pd.DataFrame], alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
-    """A folded table, sent when it is opened; `scale` describes the colours of its figure."""
-    downloads.note_table(alt, table)
+    """A folded table, made and sent when it is opened; `scale` describes the colours of its figure."""
     with folded("The numbers as a table", f"{key}_table") as place:
+        if place.open or view_in_sight() is not None:
+            table = frame()
+            downloads.note_table(alt, table)
         if place.open:
             if scale:
                 st.caption(f"Colours of the figure: {escape_markdown(scale)}.")

@@ -3,6 +3,7 @@
 const HIERARCHIES = ["sunburst", "treemap", "icicle"];
 const AXIS = /^[xy]axis\d*$/;
 const CORNERS = "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z";
+const AHEAD = "200px";
 const charts = new WeakMap();
 let library = null;
 
@@ -24,13 +25,16 @@ class Chart {
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(place);
     this.control = new MutationObserver(() => this.draw());
+    this.sight = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.show(), { rootMargin: AHEAD });
+    this.sight.observe(place);
+    window.addEventListener("beforeprint", this.show);
     document.addEventListener("chart:draw", this.answer);
     document.addEventListener("pointermove", this.point);
   }
 
   end() {
-    this.sizes.disconnect();
-    this.control.disconnect();
+    for (const observer of [this.sizes, this.control, this.sight]) observer.disconnect();
+    window.removeEventListener("beforeprint", this.show);
     document.removeEventListener("chart:draw", this.answer);
     document.removeEventListener("pointermove", this.point);
     library?.then((plotly) => plotly.purge(this.place));
@@ -57,9 +61,16 @@ class Chart {
     this.draw();
   }
 
+  // A chart below the window is drawn when it is looked at, or printed.
+  show = () => {
+    this.seen = true;
+    this.sight.disconnect();
+    this.draw();
+  };
+
   async draw() {
-    const plotly = await (library ??= import(root() + LIBRARY).then((module) => module.default));
-    const { place, header } = this, width = place.clientWidth;
+    if (!this.seen) return;
+    const plotly = await plotlyModule(), { place, header } = this, width = place.clientWidth;
     if (!place.isConnected || !width || (header.ahead && !this.follow())) return;
     const whole = document.fullscreenElement === place, height = whole ? window.innerHeight : header.height;
     const { figure } = this;
@@ -138,7 +149,8 @@ class Chart {
   };
 
   async drawing({ figure, font, least, medium, selection, width }) {
-    const plotly = await library, own = { data: this.place.data, layout: this.place.layout }, page = this.place;
+    const plotly = await plotlyModule(), page = this.place;
+    const own = page.data ? { data: page.data, layout: page.layout } : this.figure;
     const other = figure && carried(JSON.parse(figure), own), { data, layout } = unselected(other ?? own, selection);
     // As large as on the page; a figure drawn for the file alone has a page's width at least, and its own height.
     const asOnPage = !other || (page.clientWidth >= least && !medium);
@@ -146,6 +158,11 @@ class Chart {
     const drawn = { data, layout: { ...layout, ...size, font: { ...layout.font, family: font } } };
     return plotly.toImage(drawn, { format: "svg", imageDataOnly: true, ...size });
   }
+}
+
+function plotlyModule() {
+  library ??= import(root() + LIBRARY).then((module) => module.default);
+  return library;
 }
 
 // What the axes count: while it stays, so does the part of them that the reader has enlarged.
