@@ -10,7 +10,7 @@ from starlette.routing import Route
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import Settings
-from ui.components.chart import LIBRARY, library
+from ui.components import FOLDER, OF_COMPONENTS, script
 from ui.server.access import Entrance, UnknownPages, check_sign_in
 from ui.server.monitoring import Readiness, notify, start_log, start_metrics
 from ui.server.start import IndexPage, check_models, check_places, device_notice, lifespan, memory_notice, walls_notice
@@ -31,13 +31,14 @@ except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 
 base_path = st.get_option("server.baseUrlPath")
+root = f"/{base_path.strip('/')}".rstrip("/")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    routes=[Route(f"/{base_path.strip('/')}/{LIBRARY}".replace("//", "/"), library)],
+    routes=[Route(f"{root}/{FOLDER}/{{name}}", script)],
     middleware=[
         Middleware(Readiness, settings=settings, base_path=base_path),
-        Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
+        Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors, modules=OF_COMPONENTS),
         Middleware(UnknownPages, pages=PAGES, base_path=base_path),
         Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),
     ],

@@ -276,11 +276,18 @@ STALE = (b"content-length", b"etag", b"last-modified")
 class IndexPage:
     """ASGI middleware that adds security headers to every response, and rewrites the page itself."""
 
-    def __init__(self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",)) -> None:
-        self.app, self.ancestors = app, " ".join(frame_ancestors)
+    def __init__(
+        self,
+        app: App,
+        base_path: str = "",
+        frame_ancestors: Sequence[str] = ("'self'",),
+        modules: Sequence[str] = (),
+    ) -> None:
+        """Modules of JavaScript, whose list may grow, are fetched with the page, before it asks for them."""
+        self.app, self.ancestors, self.modules = app, " ".join(frame_ancestors), modules
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
-        self.head = f"<head>{script}<style>{FRAME}</style>".encode()
+        self.head, self.base = f"<head>{script}<style>{FRAME}</style>".encode(), base
         scope = f'"; path={base or "/"}; SameSite=Lax"'
         script = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
         # A frame on another site may have no storage at all; reading it then throws.
@@ -322,7 +329,8 @@ class IndexPage:
         await self.app(_uncompressed(scope), receive, rewriting)
 
     def _rewritten(self, page: bytes) -> bytes:
-        page = page.replace(b"<head>", self.head, 1).replace(b"</head>", self.end, 1)
+        links = "".join(f'<link rel="modulepreload" href="{self.base}/{module}">' for module in self.modules)
+        page = page.replace(b"<head>", self.head + links.encode(), 1).replace(b"</head>", self.end, 1)
         return page.replace(b"<title>Streamlit<", b"<title>Inside BERT<")
 
     def _policy(self, sockets: str, scripts: Sequence[bytes] = ()) -> tuple[bytes, bytes]:

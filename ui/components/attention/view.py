@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
-import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
 from bertviz_core.attention.tables import MEASURE_NAMES
 from bertviz_core.figures.base.export import offline_page, without_comments
 from bertviz_core.figures.base.style import Theme
+from ui.components import component
 from ui.components.attention.payload import FILE_BYTES, identity, map_bits, view_payload
 from ui.session import stored
 
@@ -171,7 +171,7 @@ HTML = '<div class="attention"></div>'
 _HERE = Path(__file__).parent
 CSS = without_comments(_HERE / "view.css")
 JS = "\n".join(without_comments(_HERE / f"js/{part}.js") for part in PARTS)
-_component = st.components.v2.component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
+_component = component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,21 @@
 """Charts: figures that plotly draws in an element that stays, and what a reader clicks in them."""
 
-import gzip
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
-from starlette.requests import Request
-from starlette.responses import Response
 
 from bertviz_core.figures.base.export import plotly_module
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
-from ui.components import file_text, packed
+from ui.components import component, file_text, packed, script_path
 from ui.components.frame import HISTORY_JS
 from ui.session import stored
 
-LIBRARY = f"plotly-{version('plotly')}.js"
+LIBRARY = script_path(f"plotly-{version('plotly')}.js", plotly_module)
 """Path of plotly.js below the dashboard's own address."""
 CELL = "cell"
 CHOOSING = (
@@ -35,27 +31,12 @@ CONFIG = {
 }
 SELECTS = {**CONFIG, "modeBarButtonsToRemove": ["autoScale2d"]}
 """Settings of plotly, and those of a chart in which points are selected."""
-_chart = st.components.v2.component(
+_chart = component(
     "chart",
     html='<div data-chart="" role="figure"></div>',
     js=f'const LIBRARY = "{LIBRARY}";\n{HISTORY_JS}' + file_text(__file__, "chart.js"),
     isolate_styles=False,
 )
-
-
-async def library(request: Request) -> Response:
-    """The script of plotly's package as a module, which browsers keep."""
-    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
-    plain, small = _library()
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(small, media_type="text/javascript", headers={**headers, "content-encoding": "gzip"})
-    return Response(plain, media_type="text/javascript", headers=headers)
-
-
-@cache
-def _library() -> tuple[bytes, bytes]:
-    plain = plotly_module()
-    return plain, gzip.compress(plain, mtime=0)
 
 
 class Layers(NamedTuple):

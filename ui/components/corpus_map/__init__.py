@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from jaxtyping import Float, Int, UInt
 
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.components import file_text, packed
+from ui.components import component, file_text, packed
 from ui.session import stored
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40
@@ -109,7 +108,7 @@ def _groups(places: Int[np.ndarray, "..."] | None, shape: tuple[int, ...]) -> UI
 
 MOST_CORNERS = 220
 """Most corners of a selection."""
-_component = st.components.v2.component(
+_component = component(
     "corpus_map",
     html='<div class="corpus-map"></div>',
     css=file_text(__file__, "corpus_map.css"),

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ import streamlit as st
 from bertviz_core.figures.base import export
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, WIDTHS, Theme, width_class
 from bertviz_core.figures.pages import FIRST, PAGES
-from ui.components import file_text
+from ui.components import component, file_text
 from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, stored
 
 _text = partial(file_text, __file__)
@@ -26,7 +26,7 @@ CARRIED = ("model", PRESENT)
 """Names that a link to a page copies from the address; a link to a view copies all."""
 HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _text("history.js")
 """Functions of links in the browser: `stamp`, `tell`, `follow`, `later` and `root`."""
-_navigation = st.components.v2.component(
+_navigation = component(
     "navigation",
     html="<nav></nav>",
     css=_text("navigation.css"),
@@ -67,7 +67,7 @@ def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
 
 PAGE_WIDTH = "page_width"
 """Key of the component; its stylesheet makes it take no space."""
-_page_width = st.components.v2.component(PAGE_WIDTH, html="<div></div>", js=_text("page_width.js"))
+_page_width = component(PAGE_WIDTH, html="<div></div>", js=_text("page_width.js"))
 
 
 MOST_PIXELS = 10_000
@@ -114,7 +114,7 @@ def first_width(window: str) -> int:
 TAB_TEXTS, FOUND_TEXTS = "tab_texts", "found"
 MOST_CHARACTERS = 1_000_000
 """Most characters of all texts together; browsers store about five times as many."""
-_tab_texts = st.components.v2.component(
+_tab_texts = component(
     "tab_texts",
     html="<span></span>",
     js=f'const NAME = "{TEXT_STORE}";\n' + _text("tab_texts.js"),
@@ -152,16 +152,6 @@ OTHER_SENSE = {
     "sentences": ("component", "embedding", "position"),
 }
 """Page -> words of the glossary that have another meaning there, such as a task's head or a principal component."""
-_glossary = st.components.v2.component(
-    "glossary",
-    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover>'
-    '<input class="glossary-search" type="search" aria-label="Search the glossary" placeholder="Search" />'
-    '<p class="glossary-count" role="status"></p><div class="glossary-found"></div></div>'
-    '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
-    css=_text("glossary.css"),
-    js=_text("glossary.js"),
-    isolate_styles=False,  # it marks words outside of the component
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,24 +186,23 @@ def _plural(word: str) -> str:
 
 ENTRIES = glossary_entries((Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
 """All entries in the order of the document."""
+WORDS = json.dumps([{"word": each.word, "meaning": each.meaning, "forms": each.forms} for each in ENTRIES])
+_glossary = component(
+    "glossary",
+    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover>'
+    '<input class="glossary-search" type="search" aria-label="Search the glossary" placeholder="Search" />'
+    '<p class="glossary-count" role="status"></p><div class="glossary-found"></div></div>'
+    '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
+    css=_text("glossary.css"),
+    js=f"const WORDS = {WORDS};\n" + _text("glossary.js"),
+    isolate_styles=False,  # it marks words outside of the component
+)
 
 
 def glossary(here: str) -> None:
     """Show the button that opens the list, and mark the words on the page."""
-    # As text, since Streamlit inspects every value of a list at every click.
-    _glossary(key="glossary_words", data={"words": _words(here)}, width="content", height="content")
-
-
-@cache
-def _words(here: str) -> str:
-    """All words for a page, as JSON."""
-    unlike = OTHER_SENSE.get(here, ())
-    return json.dumps(
-        [
-            {"word": each.word, "meaning": each.meaning, "forms": () if each.word in unlike else each.forms}
-            for each in ENTRIES
-        ]
-    )
+    data = {"unlike": list(OTHER_SENSE.get(here, ()))}
+    _glossary(key="glossary_words", data=data, width="content", height="content")
 
 
 PRESENTER = "presenter"
@@ -222,7 +211,7 @@ LARGER = 1.3
 """How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
 PAGE = Path(__file__).with_name("page.css")
 """Stylesheet of a page in the frame."""
-_presenter = st.components.v2.component(
+_presenter = component(
     "presenter",
     html='<a href="#" role="button" aria-keyshortcuts="Escape">Leave <kbd>Esc</kbd></a>',
     css=_text("presenter.css"),
@@ -273,10 +262,8 @@ a { font-size: 0.875rem; line-height: 2.5rem; color: var(--st-link-color); white
 a:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; border-radius: 2px; }
 """
 _ADDRESS_JS = _text("address.js")
-_fields = st.components.v2.component(
-    "share_link", html=_FIELDS, css=_FIELDS_CSS, js=_ADDRESS_JS + _text("share_link.js")
-)
-_link = st.components.v2.component(
+_fields = component("share_link", html=_FIELDS, css=_FIELDS_CSS, js=_ADDRESS_JS + _text("share_link.js"))
+_link = component(
     "whole_view",
     html='<a target="_blank" rel="noopener">Open in Inside BERT ↗</a>',
     css=_LINK_CSS,
@@ -307,7 +294,7 @@ button:hover, button:focus-visible {
 }
 button:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
 """
-_figure_download = st.components.v2.component(
+_figure_download = component(
     "figure_download",
     html=_BUTTONS,
     css=_BUTTONS_CSS,
@@ -384,7 +371,7 @@ span { font-family: "Material Symbols Rounded"; font-size: 1.1rem; width: 1.1rem
 @media (max-width: 640px), (pointer: coarse) { a { line-height: 2.75rem; } }
 @media print { a { display: none; } }
 """
-_journey_link = st.components.v2.component(
+_journey_link = component(
     "show_in_journey",
     html=f'<a><span aria-hidden="true">{PAGES[JOURNEY].icon}</span>Show in Journey</a>',
     css=_JOURNEY_CSS,

@@ -7,9 +7,10 @@ const LEFT_OUT = "h1, a, button, code, pre, summary, [role=radio], [role=tab], [
 export default function ({ data, parentElement }) {
   const at = (name) => parentElement.querySelector(`.glossary-${name}`);
   const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), search: at("search"), count: at("count"), found: at("found"), meaning: at("meaning"), marks: [] });
-  if (view.received !== data.words) {
-    view.received = data.words;
-    view.all = JSON.parse(data.words);
+  const unlike = data.unlike.join(); // words that have another sense on this page
+  if (view.unlike !== unlike) {
+    view.unlike = unlike;
+    view.all = WORDS.map((each) => (data.unlike.includes(each.word) ? { ...each, forms: [] } : each));
     view.words = new Map(view.all.flatMap((word) => word.forms.map((form) => [form.toLowerCase(), word])));
     view.pattern = patternOf([...view.words.keys()]);
     mark(view);

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
-
 from bertviz_core.figures.journey.html_file import HTML, script, style
 from bertviz_core.figures.journey.payload import Path
-from ui.components import file_text
+from ui.components import component, file_text
 from ui.components.frame import HISTORY_JS, PLACES_JS
 from ui.session import stored
 
@@ -24,10 +22,8 @@ export default (component) => {{
   return journeyView(component);
 }};
 """
-_component = st.components.v2.component(
-    "journey_view", html=HTML, css=style() + file_text(__file__, "links.css"), js=_JS
-)
-_parts = st.components.v2.component(
+_component = component("journey_view", html=HTML, css=style() + file_text(__file__, "links.css"), js=_JS)
+_parts = component(
     "journey_parts", js=f"{script(('data',))}\nexport default (component) => {{ partsView(component); }};"
 )
 

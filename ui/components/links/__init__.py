@@ -6,18 +6,16 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-import streamlit as st
-
 from bertviz_core.figures.pages import FIRST
 from bertviz_core.questions.view import LONGEST_LINKED as LONGEST_LINKED
-from ui.components import file_text
+from ui.components import component, file_text
 from ui.components.frame import HISTORY_JS
 
 _text = partial(file_text, __file__)
 
 LINKS_JS = HISTORY_JS + _text("links.js")
 """Functions that make and follow such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
-_step_links = st.components.v2.component(
+_step_links = component(
     "step_links",
     html='<nav class="links"></nav>',
     css=_text("step_links.css"),
@@ -25,7 +23,7 @@ _step_links = st.components.v2.component(
 )
 
 
-_opener = st.components.v2.component(
+_opener = component(
     "open_at_once",
     html="<span></span>",
     js=LINKS_JS + _text("open_at_once.js"),
@@ -70,7 +68,7 @@ def open_at_once(whole: str, number: int, key: str, back: bool = False) -> None:
     _opener(key=key, data={"address": whole, "number": number, "back": back}, height=0)
 
 
-_lesson_card = st.components.v2.component(
+_lesson_card = component(
     "lesson_card",
     html='<section class="lesson-card"></section>',
     css=_text("lesson_card.css"),

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
-
-from ui.components import file_text
+from ui.components import component, file_text
 
 _HTML = """
 <div class="bar"><button data-do="open">Unfold all</button><button data-do="shut">Fold all</button><span></span></div>
 <div class="scroll"><table role="treegrid"><thead></thead><tbody></tbody></table></div>
 """
-_component = st.components.v2.component(
+_component = component(
     "module_tree",
     html=_HTML,
     css=file_text(__file__, "module_tree.css"),
