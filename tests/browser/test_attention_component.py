@@ -24,7 +24,7 @@ PLACE = "root => [root.offsetTop, root.offsetLeft, root.offsetWidth, root.offset
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the small app that shows nothing but the view."""
-    with serving(tmp_path_factory.mktemp("attention"), "tests/browser/apps/attention_app.py") as url:
+    with serving(tmp_path_factory.mktemp("attention"), "tests/browser/apps/attention_server.py") as url:
         yield url
 
 
