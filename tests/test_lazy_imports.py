@@ -1,4 +1,4 @@
-"""torch, transformers and, in commands, pandas are imported on first use; without the packages of an extra, one sentence names it.
+"""Libraries are imported on first use: torch, transformers and, by commands, pandas. One sentence names a missing one.
 
 What needs none of these packages works without them.
 """
