@@ -1,4 +1,4 @@
-"""torch and transformers are imported on first use; without the packages of an extra, one sentence names it.
+"""Libraries are imported on first use: torch, transformers and, by commands, pandas. One sentence names a missing one.
 
 What needs none of these packages works without them.
 """
@@ -34,6 +34,20 @@ print("torch" in sys.modules, "transformers" in sys.modules)
 transformers.AutoModel
 print("transformers" in sys.modules)
 """
+EVERY_COMMAND = """
+import importlib, sys
+from bertviz_core.cli.app import COMMANDS
+
+for command in COMMANDS.values():
+    importlib.import_module(f"bertviz_core.cli.{command.module}")
+print([name for name in ("pandas", "torch", "transformers") if name in sys.modules])
+"""
+
+
+@pytest.mark.slow
+def test_no_command_imports_them_or_pandas_before_it_runs() -> None:
+    done = subprocess.run([sys.executable, "-c", EVERY_COMMAND], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow, LoadReport
 from bertviz_core.checkpoints.results import (
@@ -26,6 +25,7 @@ from bertviz_core.checkpoints.training.results import (
     TrainingMovement,
 )
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.adapters.results import AdapterUpdate, AdapterUpdates
 from bertviz_core.tables.typeset import readable
 
@@ -73,17 +73,17 @@ def _columns(rows: Iterable[object], names: Mapping[str, str]) -> dict[str, list
     return {column: [getattr(row, field) for row in rows] for column, field in names.items()}
 
 
-def keys_frame(rows: Sequence[KeyRow]) -> pd.DataFrame:
+def keys_frame(rows: Sequence[KeyRow]) -> "pd.DataFrame":
     """One row per name in the model or file, with its status; missing shapes are None."""
     return pd.DataFrame(_columns(rows, dict(zip(KEYS, KEYS, strict=True))))
 
 
-def report_frame(report: LoadReport) -> pd.DataFrame:
+def report_frame(report: LoadReport) -> "pd.DataFrame":
     """The names of a load report, with shapes as texts."""
     return readable(keys_frame(report.rows))
 
 
-def head_frame(head_difference: HeadDifference) -> pd.DataFrame:
+def head_frame(head_difference: HeadDifference) -> "pd.DataFrame":
     """One row per module or parameter of the class with the head, and what it is beside the base model."""
     nodes = head_difference.nodes
     return pd.DataFrame(
@@ -98,7 +98,7 @@ def head_frame(head_difference: HeadDifference) -> pd.DataFrame:
     )
 
 
-def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:
+def statistics_frame(statistics: CheckpointStatistics) -> "pd.DataFrame":
     """One row per tensor."""
     tensors = statistics.tensors
     about = {
@@ -110,19 +110,19 @@ def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:
     return pd.DataFrame({**about, **_columns(tensors, STATISTICS)})
 
 
-def histogram_frame(histogram: Histogram) -> pd.DataFrame:
+def histogram_frame(histogram: Histogram) -> "pd.DataFrame":
     """One row per bin of one tensor's values."""
     return pd.DataFrame({"from": histogram.edges[:-1], "to": histogram.edges[1:], "count": histogram.counts})
 
 
-def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
+def changes_frame(comparison: CheckpointComparison) -> "pd.DataFrame":
     """One row per tensor of both checkpoints."""
     tensors = comparison.tensors
     about = {"tensor": [each.name for each in tensors], "shape": [str(each.shape) for each in tensors]}
     return pd.DataFrame({**about, **_columns(tensors, CHANGES)})
 
 
-def change_frame(value_histograms: ChangeHistograms) -> pd.DataFrame:
+def change_frame(value_histograms: ChangeHistograms) -> "pd.DataFrame":
     """One row per bin of one tensor's values in both checkpoints, and of their differences."""
     edges, steps = value_histograms.first.edges, value_histograms.difference.edges
     return pd.DataFrame(
@@ -138,7 +138,7 @@ def change_frame(value_histograms: ChangeHistograms) -> pd.DataFrame:
     )
 
 
-def cosines_frame(state_behaviour: Behaviour) -> pd.DataFrame:
+def cosines_frame(state_behaviour: Behaviour) -> "pd.DataFrame":
     """One row per hidden state, a column for each token."""
     tokens = [f"{place} {token}" for place, token in enumerate(state_behaviour.tokens.tokens)]
     frame = pd.DataFrame(state_behaviour.cosines, columns=tokens)
@@ -146,14 +146,14 @@ def cosines_frame(state_behaviour: Behaviour) -> pd.DataFrame:
     return frame
 
 
-def divergences_frame(attention_behaviour: Behaviour) -> pd.DataFrame:
+def divergences_frame(attention_behaviour: Behaviour) -> "pd.DataFrame":
     """One row per layer, a column for each head."""
     frame = pd.DataFrame(attention_behaviour.divergences).add_prefix("head ")
     frame.insert(0, "layer", range(len(frame)))
     return frame
 
 
-def similarity_frame(layer_similarity: LayerSimilarity, layer_measure: str) -> pd.DataFrame:
+def similarity_frame(layer_similarity: LayerSimilarity, layer_measure: str) -> "pd.DataFrame":
     """One row per hidden state of the first model, a column for each of the second."""
     values = layer_similarity.cka if layer_measure == "CKA" else layer_similarity.shared_neighbours
     frame = pd.DataFrame(values, columns=[f"second: {state}" for state in _states(values.shape[1])])
@@ -161,7 +161,7 @@ def similarity_frame(layer_similarity: LayerSimilarity, layer_measure: str) -> p
     return frame
 
 
-def text_cosines_frame(layer_similarity: LayerSimilarity) -> pd.DataFrame:
+def text_cosines_frame(layer_similarity: LayerSimilarity) -> "pd.DataFrame":
     """One row per hidden state: the mean cosine of two texts in both models."""
     columns = {"first": layer_similarity.first_cosine, "second": layer_similarity.second_cosine}
     frame = pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
@@ -173,7 +173,7 @@ def _states(count: int) -> list[str]:
     return [state_name(place) for place in range(count)]
 
 
-def adapter_frame(adapter_updates: AdapterUpdates) -> pd.DataFrame:
+def adapter_frame(adapter_updates: AdapterUpdates) -> "pd.DataFrame":
     """One row per update: matrix, shape, rank, scale, norms, stable rank, and all singular values as a text."""
     rows = adapter_updates.updates
     about = {"matrix": [each.name for each in rows], "shape": [str(each.shape) for each in rows]}
@@ -187,7 +187,7 @@ def values_text(update: AdapterUpdate, most: int = MAX_VALUES) -> str:
     return ", ".join([*values, *(["..."] if len(update.singular_values) > most else [])])
 
 
-def formats_frame(number_formats: NumberFormats) -> pd.DataFrame:
+def formats_frame(number_formats: NumberFormats) -> "pd.DataFrame":
     """One row per format: error and bytes of all weights, and what the texts keep; NA without texts."""
     rows = []
     for each in number_formats.formats:
@@ -203,7 +203,7 @@ def formats_frame(number_formats: NumberFormats) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def parts_frame(number_formats: NumberFormats) -> pd.DataFrame:
+def parts_frame(number_formats: NumberFormats) -> "pd.DataFrame":
     """One row per format, component, layer and block: errors, and bytes before and after with the scales."""
     parts = [(each.name, part) for each in number_formats.formats for part in each.parts]
     names = {"component": "component", "layer": "layer", "block": "block", **PARTS}
@@ -221,7 +221,7 @@ def least_cosine(agreement: TextAgreement) -> float:
     return float(agreement.cosines.min()) if len(agreement.cosines) else math.nan
 
 
-def log_frame(training_log: TrainingLog) -> pd.DataFrame:
+def log_frame(training_log: TrainingLog) -> "pd.DataFrame":
     """One row per entry of the log: step, epoch, and a column for each logged number; NaN where it was not logged."""
     entries = training_log.entries
     epochs = [math.nan if each.epoch is None else each.epoch for each in entries]
@@ -229,7 +229,7 @@ def log_frame(training_log: TrainingLog) -> pd.DataFrame:
     return pd.DataFrame({"step": [each.step for each in entries], "epoch": epochs, **logged})
 
 
-def movement_frame(training_movement: TrainingMovement) -> pd.DataFrame:
+def movement_frame(training_movement: TrainingMovement) -> "pd.DataFrame":
     """One row per checkpoint, place and part: movement from the first checkpoint, and from the previous one."""
     movement = training_movement
     both = movement.from_first, movement.from_previous
@@ -249,7 +249,7 @@ def first_column(movement: TrainingMovement) -> str:
     return "from the base" if movement.base else "from the first checkpoint"
 
 
-def text_frame(followed_text: FollowedText) -> pd.DataFrame:
+def text_frame(followed_text: FollowedText) -> "pd.DataFrame":
     """One row per checkpoint: name, step, answer, its probability, those of all classes, surprise, cosine."""
     columns: dict[str, Any] = {"checkpoint": followed_text.checkpoints, "step": followed_text.steps}
     if any(followed_text.answers):
@@ -268,7 +268,7 @@ def text_frame(followed_text: FollowedText) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def labels_frame(followed_labels: FollowedLabels) -> pd.DataFrame:
+def labels_frame(followed_labels: FollowedLabels) -> "pd.DataFrame":
     """One row per checkpoint: name, step, scores of answers and probabilities, and how many answers changed."""
     columns = {
         "checkpoint": followed_labels.checkpoints,
@@ -281,14 +281,14 @@ def labels_frame(followed_labels: FollowedLabels) -> pd.DataFrame:
     return pd.DataFrame({**columns, "changed": followed_labels.changed})
 
 
-def cka_frame(followed_states: FollowedStates) -> pd.DataFrame:
+def cka_frame(followed_states: FollowedStates) -> "pd.DataFrame":
     """One row per checkpoint: name, step, and the CKA of every hidden state with that of the first checkpoint."""
     frame = pd.DataFrame({"checkpoint": followed_states.checkpoints, "step": followed_states.steps})
     states = {state_name(place): values for place, values in enumerate(followed_states.cka.T)}
     return pd.concat([frame, pd.DataFrame(states)], axis=1)
 
 
-def entropy_frame(followed_states: FollowedStates) -> pd.DataFrame:
+def entropy_frame(followed_states: FollowedStates) -> "pd.DataFrame":
     """One row per checkpoint, layer and head: name, step, layer, head and mean entropy in nats; empty if unknown."""
     rows = [] if followed_states.entropy is None else [
         (name, int(followed_states.steps[at]), layer, head, float(value))

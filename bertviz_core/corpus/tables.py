@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.corpus.corpora_folder import files_nbytes
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus, plain_values
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.tables.typeset import LONGEST_CELL, plain_cell
 from bertviz_core.text import bytes_text, counted, escape_controls, shortened
 
@@ -15,7 +15,7 @@ MOST_GROUPS = 100
 """Most groups that are listed."""
 
 
-def row_table(corpus: Corpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
+def row_table(corpus: Corpus, rows: Sequence[int], whole: bool = False) -> "pd.DataFrame":
     """Rows with their text and the user's columns; cells are shortened unless they are whole, for a file."""
     columns = [name for name in (TEXT_COLUMN,) if name in corpus.columns]
     columns += [column.name for column in corpus.manifest.columns]
@@ -28,7 +28,7 @@ def row_table(corpus: Corpus, rows: Sequence[int], whole: bool = False) -> pd.Da
     return pd.DataFrame(cells)
 
 
-def typical_frame(corpus: Corpus, clusters: CorpusClusters, cluster: int) -> pd.DataFrame:
+def typical_frame(corpus: Corpus, clusters: CorpusClusters, cluster: int) -> "pd.DataFrame":
     """The most typical rows of a cluster."""
     there = clusters.typical[cluster] >= 0
     frame = row_table(corpus, clusters.typical[cluster][there].tolist())
@@ -36,7 +36,7 @@ def typical_frame(corpus: Corpus, clusters: CorpusClusters, cluster: int) -> pd.
     return frame
 
 
-def groups_frame(corpus: Corpus, groups: DuplicateGroups) -> pd.DataFrame:
+def groups_frame(corpus: Corpus, groups: DuplicateGroups) -> "pd.DataFrame":
     """Size and first row of the largest groups."""
     firsts = groups.rows[groups.starts[:MOST_GROUPS]].tolist()
     frame = row_table(corpus, firsts).rename(columns={"row": "first row"})
@@ -45,14 +45,14 @@ def groups_frame(corpus: Corpus, groups: DuplicateGroups) -> pd.DataFrame:
     return frame
 
 
-def members_frame(corpus: Corpus, groups: DuplicateGroups) -> pd.DataFrame:
+def members_frame(corpus: Corpus, groups: DuplicateGroups) -> "pd.DataFrame":
     """Every row of every group, with the number of its group."""
     frame = row_table(corpus, groups.rows.tolist(), whole=True)
     frame.insert(0, "group", np.repeat(np.arange(1, len(groups.sizes) + 1), groups.sizes))
     return frame
 
 
-def manifest_frame(corpus: Corpus) -> pd.DataFrame:
+def manifest_frame(corpus: Corpus) -> "pd.DataFrame":
     """What the manifest says of a corpus."""
     manifest = corpus.manifest
     inputs = ", ".join(each.path.rpartition("/")[2] for each in manifest.inputs[:3])
@@ -75,7 +75,7 @@ def manifest_frame(corpus: Corpus) -> pd.DataFrame:
     return pd.DataFrame({"fact": list(facts), "value": words})
 
 
-def columns_frame(corpus: Corpus) -> pd.DataFrame:
+def columns_frame(corpus: Corpus) -> "pd.DataFrame":
     """Name, kind and origin of every column of a corpus."""
     own, kinds = {column.name: column.input_name for column in corpus.manifest.columns}, dict(corpus.columns)
     origin = [

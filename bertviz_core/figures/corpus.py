@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
@@ -28,6 +27,7 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, THICKNESS, Theme, e
 from bertviz_core.figures.predictions.probes import accuracy_spec
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.tables import accuracy_table
 from bertviz_core.tables.typeset import plain_cell
@@ -81,7 +81,7 @@ def value_colours(count: int, theme: Theme) -> list[str]:
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
-def density_frame(map_density: MapDensity) -> pd.DataFrame:
+def density_frame(map_density: MapDensity) -> "pd.DataFrame":
     """Centre and count of every cell of a map with rows."""
     counts, window = map_density.counts, map_density.window
     high, wide = counts.shape
@@ -171,7 +171,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 
-def sizes_frame(duplicate_groups: DuplicateGroups) -> pd.DataFrame:
+def sizes_frame(duplicate_groups: DuplicateGroups) -> "pd.DataFrame":
     """Number of groups of each size."""
     sizes, counts = np.unique(duplicate_groups.sizes, return_counts=True)
     return pd.DataFrame({"rows in a group": sizes, "groups": counts})
@@ -212,7 +212,7 @@ def kept_bars(changes: NeighbourChanges, title: str, theme: Theme) -> go.Figure:
     return even_axes(figure, theme).update_layout(bargap=0.2)
 
 
-def kept_frame(neighbour_changes: NeighbourChanges) -> pd.DataFrame:
+def kept_frame(neighbour_changes: NeighbourChanges) -> "pd.DataFrame":
     """Number and share of the rows that keep 0, 1, ... of their nearest rows."""
     counts = neighbour_changes.counts
     return pd.DataFrame({"kept": np.arange(len(counts)), "rows": counts, "share": counts / counts.sum()})
@@ -232,7 +232,7 @@ PLACES = ("most typical", "second", "third")
 """Columns of the typical texts of a cluster."""
 
 
-def clusters_frame(corpus_clusters: CorpusClusters, listed_texts: Sequence[Sequence[str]]) -> pd.DataFrame:
+def clusters_frame(corpus_clusters: CorpusClusters, listed_texts: Sequence[Sequence[str]]) -> "pd.DataFrame":
     """Size, share of all rows, and the most typical texts of each cluster; no texts where there are none."""
     sizes = corpus_clusters.sizes
     share = sizes / len(corpus_clusters.labels)
@@ -290,7 +290,7 @@ MEASURE_LABELS: Mapping[str, str] = {
 """Measure -> its label, with its unit."""
 
 
-def profiles_frame(head_profiles: HeadProfiles) -> pd.DataFrame:
+def profiles_frame(head_profiles: HeadProfiles) -> "pd.DataFrame":
     """A row for every head of every part: mean and spread of each measure."""
     frames = []
     for part in (head_profiles.overall, *head_profiles.parts):
@@ -324,7 +324,7 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
     return FigureSpec.of(title, alt, caption, profile_maps, profile_part, head_profiles.measures, profile_measure)
 
 
-def corpus_accuracies(corpus_probe_scores: ProbeScores) -> pd.DataFrame:
+def corpus_accuracies(corpus_probe_scores: ProbeScores) -> "pd.DataFrame":
     """The scores of the probes by hidden state."""
     return accuracy_table(corpus_probe_scores)
 
@@ -358,7 +358,7 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     return sentence_bars(scores, *names, "cosine with the query", title, theme)
 
 
-def hits_frame(corpus_hits: CorpusHits) -> pd.DataFrame:
+def hits_frame(corpus_hits: CorpusHits) -> "pd.DataFrame":
     """Row, cosine, text and the user's columns of every hit."""
     hits = corpus_hits.hits
     frame = pd.DataFrame({"row": [hit.row for hit in hits], "cosine": [hit.score for hit in hits]})

@@ -9,13 +9,13 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import text_width, wrapped_label
 from bertviz_core.figures.base.marks import add_bars, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tables import parameters_frame
 from bertviz_core.tables.typeset import readable
@@ -178,7 +178,7 @@ SOURCES = {
 }
 
 
-def _tree_frame(ledger: Ledger) -> pd.DataFrame:
+def _tree_frame(ledger: Ledger) -> "pd.DataFrame":
     return readable(parameters_frame(ledger.parameters))
 
 
@@ -367,7 +367,7 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
     return f"{component} {layer}{runs}"
 
 
-def layers_frame(layered_ledger: Ledger) -> pd.DataFrame:
+def layers_frame(layered_ledger: Ledger) -> "pd.DataFrame":
     """A row per layer; parts that no layer has are left out."""
     rows, stacks = layered_ledger.layers, len({row.component for row in layered_ledger.layers}) > 1
     parts = {words(part): [getattr(row, part) for row in rows] for part in ("attention", *LAYER_PARTS)}
@@ -384,7 +384,7 @@ def layers_frame(layered_ledger: Ledger) -> pd.DataFrame:
     )
 
 
-def components_frame(ledger: Ledger) -> pd.DataFrame:
+def components_frame(ledger: Ledger) -> "pd.DataFrame":
     """A row per component, with its arithmetic in words."""
     return pd.DataFrame(
         {
@@ -397,7 +397,7 @@ def components_frame(ledger: Ledger) -> pd.DataFrame:
     )
 
 
-def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
+def models_frame(ledgers: Sequence[Ledger]) -> "pd.DataFrame":
     """A row per model."""
     first = ledgers[0]
     counts = {

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import text_width
@@ -27,6 +26,7 @@ from bertviz_core.figures.base.style import (
 )
 from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
 
@@ -389,7 +389,7 @@ def _side(piece: Piece) -> str:
     return "\u200f" if is_right_to_left(piece.text) else ""
 
 
-def tokens_frame(tokens: Tokens) -> pd.DataFrame:
+def tokens_frame(tokens: Tokens) -> "pd.DataFrame":
     """The rows of the token table; columns that the tokenizer does not provide are left out."""
     flags = zip(tokens.special.tolist(), tokens.unknown.tolist(), strict=True)
     columns: dict[str, object] = {
@@ -411,7 +411,7 @@ def tokens_frame(tokens: Tokens) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second_name: str) -> pd.DataFrame:
+def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second_name: str) -> "pd.DataFrame":
     read = {model_name: tokens, second_name: second_tokens}
     rows = [
         (name, position, token, token_id)
@@ -455,7 +455,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 NEAREST_LONGEST = 24
 
 
-def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> pd.DataFrame:
+def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> "pd.DataFrame":
     return pd.DataFrame(
         {
             "token": list(spelled),

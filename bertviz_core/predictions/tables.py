@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import LabelErrors, ProbeScores
 from bertviz_core.predictions.results import NO_ANSWER, AnswerList, AnswerPrediction
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-12
 """Means of scores that are nearer than this are equal."""
 
 
-def accuracy_table(probe_scores: ProbeScores) -> pd.DataFrame:
+def accuracy_table(probe_scores: ProbeScores) -> "pd.DataFrame":
     """Tabulate accuracy, macro-F1, control task and selectivity per hidden state, averaged over the folds."""
     return pd.DataFrame(
         {
@@ -42,7 +42,7 @@ def answer_rows(prediction: AnswerPrediction) -> list[dict[str, Any]]:
     return rows
 
 
-def joint_table(label_errors: LabelErrors) -> pd.DataFrame:
+def joint_table(label_errors: LabelErrors) -> "pd.DataFrame":
     """The numbers of texts by given label (row) and the class that they are confidently counted in."""
     names = list(label_errors.classes)
     counts, calibrated = label_errors.joint.counts, label_errors.joint.calibrated
@@ -51,7 +51,7 @@ def joint_table(label_errors: LabelErrors) -> pd.DataFrame:
     return pd.DataFrame({"given label": names, **columns, **scaled})
 
 
-def decision_table(label_errors: LabelErrors) -> pd.DataFrame:
+def decision_table(label_errors: LabelErrors) -> "pd.DataFrame":
     """The suspects with their given and suggested label, for a reader who decides to keep, change or drop each."""
     places, suggested = label_errors.suspects, label_errors.suggested
     gold, names = label_errors.gold[places], np.array(label_errors.classes, dtype=object)

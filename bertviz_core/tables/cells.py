@@ -26,7 +26,7 @@ CELL_NBYTES, VALUE_NBYTES = 12, 64
 """Approximate memory of a cell, and of a distinct value besides its characters."""
 MAX_NUMBER_CHARACTERS = 100
 NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-MISSING = pa.array(["NaN", "nan", "NA", "N/A", "<NA>", "NaT", "None", "null", "NULL"])
+MISSING = ["NaN", "nan", "NA", "N/A", "<NA>", "NaT", "None", "null", "NULL"]
 """Missing cells in a column of numbers, booleans or times; in one of texts they are texts, as Parquet has them."""
 WHOLE_TEXT = "^(0|-?[1-9][0-9]{0,19})$"
 NUMBER_TEXT = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|inf)$"
@@ -113,7 +113,7 @@ def typed(column: Any, decimal_comma: bool = False) -> Any:
     """
     if _are_texts(column.type):
         column = pc.if_else(pc.equal(column, ""), None, column)
-        known = pc.if_else(pc.is_in(column, value_set=MISSING.cast(column.type)), None, column)
+        known = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
         try:
             found = _numbers_and_times(known, decimal_comma)
         except pa.ArrowException:  # a day that no month has, or a number beyond all types
@@ -167,7 +167,7 @@ def narrowed(column: Any, decimal_comma: bool) -> Any:
     """The type of `typed` for some cells of a column; null if they have no value, texts for numbers beyond int64."""
     found = typed(column, decimal_comma)
     if _are_texts(found.type):
-        is_missing = pc.or_(pc.is_null(found), pc.is_in(found, value_set=MISSING.cast(found.type)))
+        is_missing = pc.or_(pc.is_null(found), pc.is_in(found, value_set=pa.array(MISSING, found.type)))
         return pa.null() if pc.all(is_missing).as_py() else found.type
     if found.null_count == len(found):
         return pa.null()
@@ -179,7 +179,7 @@ def of_type(column: Any, dtype: Any) -> Any:
     if _are_texts(column.type) and _are_texts(dtype):
         return pc.if_else(pc.equal(column, ""), None, column).cast(dtype)
     if _are_texts(column.type):
-        column = pc.if_else(pc.is_in(column, value_set=MISSING.cast(column.type)), None, column)
+        column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
         return typed(column, decimal_comma=True).cast(dtype)
     return (column if _are_texts(dtype) else typed(column)).cast(dtype)
 

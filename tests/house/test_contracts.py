@@ -52,6 +52,16 @@ def contracts(place: Path) -> dict[str, bool]:
     }
 
 
+def test_figures_take_pandas_alone_from_the_lazy_imports() -> None:
+    lines = {
+        line
+        for path in (ROOT / "bertviz_core" / "figures").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "lazy_imports" in line
+    }
+    assert lines == {"from bertviz_core.lazy_imports import pandas as pd"}
+
+
 def test_all_contracts_are_kept(copy: Path) -> None:
     kept = contracts(copy)
     assert set(kept) == set(BREAKS)

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import (
@@ -17,6 +16,7 @@ from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.marks import add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
+from bertviz_core.lazy_imports import pandas as pd
 
 LINES = (
     ("feed_forward", "feed-forward", "feed_forward", "solid", 3),
@@ -144,7 +144,7 @@ def binary_bytes(value: int) -> str:
     )
 
 
-def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
+def _cost_frame(costs: MultiplyAdds) -> "pd.DataFrame":
     return pd.DataFrame(
         {
             "tokens": costs.lengths,
@@ -184,7 +184,7 @@ def cost_figure(
     return FigureSpec(title, f"{title}, part by part{at_most}", draw, f"{what}, {how}.{equal}{rings}")
 
 
-def _memory_frame(memory: ActivationMemory) -> pd.DataFrame:
+def _memory_frame(memory: ActivationMemory) -> "pd.DataFrame":
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     return frame

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind, Order, Window
 from bertviz_core.figures.architecture.drawing import Drawing, Edges, broken, fitted_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger
 
 NAMES: Mapping[DesignKind, str] = {
@@ -312,7 +312,7 @@ def _near(side: int | None) -> int:
     return TOKENS if side is None else side if side < TOKENS - 1 else 2
 
 
-def _design_frame(class_ledger: Ledger) -> pd.DataFrame:
+def _design_frame(class_ledger: Ledger) -> "pd.DataFrame":
     rows = [(part.name, part.total, part.total / class_ledger.total) for part in class_ledger.components]
     return pd.DataFrame(rows, columns=["component", "parameters", "share"])
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from math import isclose
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import (
@@ -23,6 +22,7 @@ from bertviz_core.figures.architecture.drawing import Box, Picture, Row, draw_ro
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.parameters import components_frame
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MOST_EXTRAS = 2
@@ -235,7 +235,7 @@ def unused_words(flow: LayerFlow) -> str:
     return f" {count:,} of them are not used for this text: {remainder_names(unused)}."
 
 
-def flow_frame(flow: LayerFlow) -> pd.DataFrame:
+def flow_frame(flow: LayerFlow) -> "pd.DataFrame":
     """The steps as a table, and behind them the parameters outside the steps."""
     steps = [
         {

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 from plotly.subplots import make_subplots
@@ -27,6 +26,7 @@ from bertviz_core.figures.base.style import (
 )
 from bertviz_core.figures.checkpoints.comparison import divergence_map
 from bertviz_core.figures.predictions.classes import signed_difference
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import digits
 
 DIFFERENCE = "second − first"
@@ -121,7 +121,7 @@ def compared_title(comparison: AttentionComparison) -> str:
     return f"{KINDS[weights]} — {comparison.models[0]}, {places[0]}, and {comparison.models[1]}, {places[1]}"
 
 
-def attention_comparison_frame(attention_comparison: AttentionComparison) -> pd.DataFrame:
+def attention_comparison_frame(attention_comparison: AttentionComparison) -> "pd.DataFrame":
     """One row per query and key: its weight in both models and the difference.
 
     Where rows or columns are not the same, the rows of the first model come first, and the other's weight is empty.
@@ -136,7 +136,7 @@ def attention_comparison_frame(attention_comparison: AttentionComparison) -> pd.
     )  # fmt: skip
 
 
-def _cells(attention_map: AttentionMap) -> pd.DataFrame:
+def _cells(attention_map: AttentionMap) -> "pd.DataFrame":
     queries, keys = (
         [f"{place} {label}" for place, label in enumerate(axis.labels)]
         for axis in (attention_map.queries, attention_map.keys)
@@ -145,7 +145,7 @@ def _cells(attention_map: AttentionMap) -> pd.DataFrame:
     return pd.DataFrame({**columns, "weight": attention_map.weights.ravel().astype(float)})
 
 
-def changed_heads_frame(run_comparison: Behaviour) -> pd.DataFrame:
+def changed_heads_frame(run_comparison: Behaviour) -> "pd.DataFrame":
     """One row per head with the divergence of its attention in nats, the largest first."""
     values = divergences_of(run_comparison)
     layers, heads = np.indices(values.shape)

@@ -8,12 +8,12 @@ from functools import partial
 from inspect import signature
 from typing import Any, Generic, ParamSpec, Self
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.axes import label_width, name_thinned, names_lie, shortened_label, stride, wrapped_label
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme, spacing, thin_ticks
+from bertviz_core.lazy_imports import pandas as pd
 
 TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
 GAP, EDGE = 8, 12
@@ -363,7 +363,7 @@ class FigureSpec:
     """Name of the declared figure and its inputs; empty for one that is not declared."""
     cache: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
     """Theme, width and height -> drawn figure."""
-    table: Callable[[], pd.DataFrame] | None = None
+    table: "Callable[[], pd.DataFrame] | None" = None
     """Computes its numbers, the same on a page, in a file and in the library; None for a figure without a table."""
 
     @classmethod
@@ -382,7 +382,7 @@ class FigureSpec:
             self.cache[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.cache[key]
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """Compute the numbers of the figure."""
         if self.table is None:
             raise TextError(f"The figure {self.title!r} has no table; write an image, or .html.")
@@ -406,7 +406,7 @@ class DeclaredFigure(Generic[P]):
         chart: str,
         description: str,
         reported: bool,
-        table: Callable[..., pd.DataFrame] | None,
+        table: "Callable[..., pd.DataFrame] | None",
         make: Callable[P, FigureSpec],
     ) -> None:
         """Create a figure declared by `figure`."""
@@ -447,7 +447,7 @@ def figure(
     chart: str,
     description: str = "",
     reported: bool = False,
-    table: Callable[..., pd.DataFrame] | None = None,
+    table: "Callable[..., pd.DataFrame] | None" = None,
 ) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
     """Declare a figure for pages, downloads and the command `figure`.
 

@@ -7,7 +7,6 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -35,6 +34,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, of_two, round_limit, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 from bertviz_core.figures.predictions.probes import confusion_cells
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import LEAST, AnswerComparison, ScorePair, SlicedAnswers, TextSlice
 from bertviz_core.text import counted, shortened
 
@@ -229,7 +229,7 @@ def points(share: float) -> str:
     return "0.0" if float(number) == 0 else number.replace("-", "−")
 
 
-def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+def score_frame(answer_comparison: AnswerComparison) -> "pd.DataFrame":
     """One row for accuracy and macro-F1: both scores, their difference and the ends of its interval; 0 to 1."""
     gold = answer_comparison.gold
     if gold is None:
@@ -239,7 +239,7 @@ def score_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
     return pd.DataFrame(numbers, columns=["score", "first", "second", "difference", "low", "high"])
 
 
-def confusion_frame(answer_comparison: AnswerComparison) -> pd.DataFrame:
+def confusion_frame(answer_comparison: AnswerComparison) -> "pd.DataFrame":
     """One row per answer of the first model, a column for each of the second: number of texts."""
     labels = list(answer_comparison.labels)
     return pd.DataFrame(answer_comparison.confusion, columns=labels).assign(first=labels)
@@ -392,7 +392,7 @@ SCORES = {
 """Columns -> fields of the accuracies of a slice."""
 
 
-def slices_frame(sliced_answers: SlicedAnswers) -> pd.DataFrame:
+def slices_frame(sliced_answers: SlicedAnswers) -> "pd.DataFrame":
     """One row per slice: name, texts, same answer, and with gold labels both accuracies, difference, mended, broken."""
     slices = sliced_answers.slices
     columns: dict[str, object] = {"slice": [each.name for each in slices]}

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import (
@@ -21,6 +20,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, text_on
 from bertviz_core.figures.heads.weights import LONGEST_IN_TITLE
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import decimals, escape_controls, isolated, shortened
 from bertviz_core.trace.results import Trace
 
@@ -259,21 +259,21 @@ def signs(values: np.ndarray, theme: Theme) -> list[str]:
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
-def _cell_frame(cell: CellBreakdown) -> pd.DataFrame:
+def _cell_frame(cell: CellBreakdown) -> "pd.DataFrame":
     score = cell.score
     return pd.DataFrame(
         {"number": range(len(score.query)), "q": score.query, "k": score.key, "product": score.products}
     )
 
 
-def row_frame(cell: CellBreakdown, trace: Trace) -> pd.DataFrame:
+def row_frame(cell: CellBreakdown, trace: Trace) -> "pd.DataFrame":
     """The row of weights."""
     score = cell.score
     numbers = {"score": score.scores, "weight": score.weights, "in the map": score.model_weights}
     return pd.DataFrame({"position": range(len(trace.tokens)), "key": list(trace.tokens.tokens), **numbers})
 
 
-def _mix_frame(cell: CellBreakdown) -> pd.DataFrame:
+def _mix_frame(cell: CellBreakdown) -> "pd.DataFrame":
     output = cell.output.head_output
     return pd.DataFrame({"number": range(len(output)), "part of the output": output})
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float, Int8
 
@@ -32,6 +31,7 @@ from bertviz_core.figures.base.style import (
     tick_words,
 )
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadProjections
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 
@@ -299,12 +299,12 @@ CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} he
 LONGEST_IN_TITLE = 18
 
 
-def _matrix_frame(projections: HeadProjections, block: Block) -> pd.DataFrame:
+def _matrix_frame(projections: HeadProjections, block: Block) -> "pd.DataFrame":
     matrix = projections.matrix(block)
     return pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
 
 
-def block_frame(projections: HeadProjections, head: int, block: Block) -> pd.DataFrame:
+def block_frame(projections: HeadProjections, head: int, block: Block) -> "pd.DataFrame":
     """The block of a head."""
     own = projections.blocks(block)[block_place(projections, head, block)]
     return pd.DataFrame({"row": range(len(own)), **{str(index): column for index, column in enumerate(own.T)}})
@@ -427,7 +427,7 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-def _products_frame(products: FusedVsPerHead, tokens: Tokens) -> pd.DataFrame:
+def _products_frame(products: FusedVsPerHead, tokens: Tokens) -> "pd.DataFrame":
     """A row for each token: the vectors of all heads, from one product."""
     heads, seq, dim = products.fused.shape
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
@@ -436,7 +436,7 @@ def _products_frame(products: FusedVsPerHead, tokens: Tokens) -> pd.DataFrame:
     return frame
 
 
-def _norms_frame(head_norms: Float[np.ndarray, "layers heads blocks"]) -> pd.DataFrame:
+def _norms_frame(head_norms: Float[np.ndarray, "layers heads blocks"]) -> "pd.DataFrame":
     rows = [(layer, head, *row) for layer, rows in enumerate(head_norms.tolist()) for head, row in enumerate(rows)]
     return pd.DataFrame(rows, columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)])
 

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -32,6 +31,7 @@ from bertviz_core.figures.base.style import (
     sequential,
 )
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 100_000
@@ -176,14 +176,14 @@ WORDS = {
 """Title and unit of each measure."""
 
 
-def _values_frame(trace: Trace, state: int, first_dimension: int, window: int) -> pd.DataFrame:
+def _values_frame(trace: Trace, state: int, first_dimension: int, window: int) -> "pd.DataFrame":
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     frame = pd.DataFrame(values, columns=[f"{first_dimension + index}" for index in range(values.shape[1])])
     frame.insert(0, "token", list(trace.tokens.tokens))
     return frame
 
 
-def _measures_frame(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> pd.DataFrame:
+def _measures_frame(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> "pd.DataFrame":
     """A row per layer or hidden state, a column per token."""
     columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
     frame = pd.DataFrame(token_measures, columns=columns)
@@ -196,7 +196,7 @@ def _measures_frame(token_measures: Float[np.ndarray, "rows seq"], trace: Trace,
 
 def _similarity_frame(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     tokens = trace.tokens.tokens[first_token : first_token + token_cosines.shape[1]]
     columns = [f"{first_token + place} {token}" for place, token in enumerate(tokens)]
     frame = pd.DataFrame(token_cosines[state], columns=columns)

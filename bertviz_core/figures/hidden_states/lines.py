@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -24,6 +23,7 @@ from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Them
 from bertviz_core.figures.checkpoints.comparison import state_names, token_cosine_map
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison, state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import decimals
 from bertviz_core.trace.results import Trace
 
@@ -167,12 +167,12 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     return figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
 
 
-def _word_frame(word_comparison: WordComparison) -> pd.DataFrame:
+def _word_frame(word_comparison: WordComparison) -> "pd.DataFrame":
     names = state_names(len(word_comparison.cosine))
     return pd.DataFrame({"hidden state": names, "cosine": word_comparison.cosine})
 
 
-def _paths_frame(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> pd.DataFrame:
+def _paths_frame(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> "pd.DataFrame":
     names = state_names(len(token_paths.points))
     rows = [
         (position, trace.tokens.tokens[position], name, *token_paths.points[entry, place].tolist())
@@ -187,7 +187,7 @@ def _input_frame(
     trace: Trace,
     first_token: int,
     embedding_sum: EmbeddingSum,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     shown = slice(first_token, first_token + len(next(iter(input_lengths.values()))))
     columns = {f"{name}, length": values for name, values in input_lengths.items()}
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
@@ -197,7 +197,7 @@ def _input_frame(
     return frame
 
 
-def _pooler_frame(pooler_check: PoolerCheck) -> pd.DataFrame:
+def _pooler_frame(pooler_check: PoolerCheck) -> "pd.DataFrame":
     numbers = {"linear": pooler_check.linear, "tanh": pooler_check.output}
     frame = pd.DataFrame({"dimension": range(len(pooler_check.output)), **numbers})
     if len(pooler_check.cls) == len(frame):
@@ -205,7 +205,7 @@ def _pooler_frame(pooler_check: PoolerCheck) -> pd.DataFrame:
     return frame
 
 
-def compared_states_frame(run_comparison: Behaviour) -> pd.DataFrame:
+def compared_states_frame(run_comparison: Behaviour) -> "pd.DataFrame":
     """A row per hidden state, a column per token: the cosine of the two models' vectors."""
     cosines = run_comparison.cosines
     if cosines is None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -27,6 +26,7 @@ from bertviz_core.interventions.results import (
     EffectSpread,
     TwoModelEffects,
 )
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import counted, decimals, escape_controls
 
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
@@ -42,7 +42,7 @@ def head_name(layer: int, head: int) -> str:
     return f"layer {layer}, head {head}"
 
 
-def _effects_frame(effect_comparison: EffectComparison) -> pd.DataFrame:
+def _effects_frame(effect_comparison: EffectComparison) -> "pd.DataFrame":
     """Every part with its effects, the largest first."""
     columns = [effect_columns(each)[0] for each in effect_comparison.effects]
     parts = {"FF": "feed-forward block", "all": "whole layer"}
@@ -56,19 +56,19 @@ def _effects_frame(effect_comparison: EffectComparison) -> pd.DataFrame:
     return frame.loc[frame.iloc[:, 2].abs().sort_values(ascending=False, kind="stable").index]
 
 
-def _patched_frame(values: Float[np.ndarray, "layers columns"] | None, names: Sequence[str]) -> pd.DataFrame:
+def _patched_frame(values: Float[np.ndarray, "layers columns"] | None, names: Sequence[str]) -> "pd.DataFrame":
     frame = pd.DataFrame(values, columns=list(names), dtype=float)
     frame.insert(0, "layer", np.arange(len(frame)))
     return frame
 
 
-def _states_frame(patches: ActivationPatching) -> pd.DataFrame:
+def _states_frame(patches: ActivationPatching) -> "pd.DataFrame":
     pairs = enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
     names = [f"{place} {one}" if one == other else f"{place} {one} / {other}" for place, (one, other) in pairs]
     return _patched_frame(patches.states, names)
 
 
-def _heads_frame(patches: ActivationPatching) -> pd.DataFrame:
+def _heads_frame(patches: ActivationPatching) -> "pd.DataFrame":
     return _patched_frame(patches.heads, [f"head {head}" for head in range(patches.heads.shape[1])])
 
 
@@ -245,7 +245,7 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
 """Order -> part with its colour in the theme."""
 
 
-def curves_frame(ablation_curves: Sequence[AblationCurve]) -> pd.DataFrame:
+def curves_frame(ablation_curves: Sequence[AblationCurve]) -> "pd.DataFrame":
     """The number after each step; mean, least and greatest value of the random orders."""
     columns: dict[str, object] = {"heads removed": np.arange(ablation_curves[0].values.shape[1])}
     for curve in ablation_curves:
@@ -312,7 +312,7 @@ def compared_shares(comparison: AttributionComparison, title: str, theme: Theme)
     return figure.update_xaxes(title={"text": f"share of the target, {comparison.first.unit}"})
 
 
-def _shares_frame(attribution_comparison: AttributionComparison) -> pd.DataFrame:
+def _shares_frame(attribution_comparison: AttributionComparison) -> "pd.DataFrame":
     """One row per part of the text, in its order: its share in both models and the difference."""
     compared = attribution_comparison
     numbers = {"first": compared.first_shares, "second": compared.second_shares, "difference": compared.difference}
@@ -337,7 +337,7 @@ def words_compared_figure(attribution_comparison: AttributionComparison) -> Figu
     return FigureSpec.of(title, f"{title}: {listed}", caption, compared_shares, compared)
 
 
-def _two_models_effects_frame(effects_of_two: TwoModelEffects) -> pd.DataFrame:
+def _two_models_effects_frame(effects_of_two: TwoModelEffects) -> "pd.DataFrame":
     """One row per head: its effect in both models and the difference, the largest difference first.
 
     Where the models differ in layers or heads, a head that only one of them has is empty in the other, no head has a
@@ -409,7 +409,7 @@ def _beside(compared: AttributionComparison, row: int, side: int) -> str:
 SIZES = PairSizes(least=150, edges=120, between=0.15)
 
 
-def _spread_frame(effect_spread: EffectSpread) -> pd.DataFrame:
+def _spread_frame(effect_spread: EffectSpread) -> "pd.DataFrame":
     """Mean and standard deviation of every head's effect, the largest mean first."""
     places = np.argwhere(~np.isnan(effect_spread.mean))
     at = tuple(places.T)
@@ -419,7 +419,7 @@ def _spread_frame(effect_spread: EffectSpread) -> pd.DataFrame:
     return frame.loc[frame["mean effect"].abs().sort_values(ascending=False, kind="stable").index]
 
 
-def _accuracy_frame(accuracy_curves: Sequence[AblationCurve]) -> pd.DataFrame:
+def _accuracy_frame(accuracy_curves: Sequence[AblationCurve]) -> "pd.DataFrame":
     return curves_frame(accuracy_curves)
 
 

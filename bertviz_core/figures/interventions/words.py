@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -31,6 +30,7 @@ from bertviz_core.figures.base.style import (
 )
 from bertviz_core.figures.tokens import WRITTEN, coloured_strip
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
@@ -45,7 +45,7 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 """Description of the method in a title."""
 
 
-def shares_frame(word_attributions: WordAttributions) -> pd.DataFrame:
+def shares_frame(word_attributions: WordAttributions) -> "pd.DataFrame":
     """Every word in the order of the text, with its tokens and its share."""
     result, tokens = word_attributions, word_attributions.tokens.tokens
     has_errors = result.method == "integrated-gradients"
@@ -133,7 +133,7 @@ COLOURS: dict[ShareMethod, str] = dict(zip(METHOD_NAMES, HUES, strict=False))
 RANDOM = "random order"
 
 
-def _curves_frame(word_curves: WordCurves) -> pd.DataFrame:
+def _curves_frame(word_curves: WordCurves) -> "pd.DataFrame":
     """The target at each step, of every method and of the random orders."""
     columns: dict[str, object] = {"words": list(word_curves.counts)}
     for curve in word_curves.curves:
@@ -206,7 +206,7 @@ CLASSES_ROW, CLASSES_AROUND, STANDING, BESIDE = 26, 170, 100, 200
 and words."""
 
 
-def _classes_frame(class_attributions: ClassAttributions) -> pd.DataFrame:
+def _classes_frame(class_attributions: ClassAttributions) -> "pd.DataFrame":
     """Every word in the order of the text, with its share in each class."""
     result = class_attributions
     columns: dict[str, object] = {"word": result.words, "position": [places[0] for places in result.positions]}
@@ -271,7 +271,7 @@ LEAST, MOST = 300, 760
 """Minimum and maximum height of the map in pixels."""
 
 
-def _pairs_frame(pair_attributions: PairAttributions) -> pd.DataFrame:
+def _pairs_frame(pair_attributions: PairAttributions) -> "pd.DataFrame":
     ledger = pair_attributions
     rows, columns = ledger.shares.shape
     return pd.DataFrame(

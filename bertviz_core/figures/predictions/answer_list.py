@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
@@ -11,6 +10,7 @@ from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import AnswerList, NullCurve
 from bertviz_core.predictions.tables import squad_scores
 from bertviz_core.text import counted, decimals, digits
@@ -23,7 +23,7 @@ DRAWN = 2_000
 """Most thresholds that are drawn, evenly over all."""
 
 
-def answer_frame(result: AnswerList) -> pd.DataFrame:
+def answer_frame(result: AnswerList) -> "pd.DataFrame":
     """One row per question: answer, gold answers and scores, logits of best span and of none, best span, context."""
     columns: dict[str, Any] = {"row": result.rows, "question": result.questions, "answer": result.answers}
     if result.gold is not None:
@@ -45,7 +45,7 @@ def curve_of(result: AnswerList) -> NullCurve:
     return result.curve
 
 
-def null_frame(answer_list: AnswerList) -> pd.DataFrame:
+def null_frame(answer_list: AnswerList) -> "pd.DataFrame":
     """One row per threshold, ascending: exact match with its 95% interval, and F1."""
     curve = curve_of(answer_list)
     low, high = curve.exact_interval

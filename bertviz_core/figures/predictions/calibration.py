@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, faint, layout, of_two
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import CalibratedLabel, Calibration, CalibrationBins
 from bertviz_core.text import counted, decimals, shortened
 
@@ -41,7 +41,7 @@ def _bins(label: CalibratedLabel, binned_by: str) -> CalibrationBins:
     return label.equal_mass if binned_by == EQUAL_MASS else label.equal_width
 
 
-def _frame(calibration: Calibration, columns: Callable[[CalibratedLabel], dict[str, Any]]) -> pd.DataFrame:
+def _frame(calibration: Calibration, columns: Callable[[CalibratedLabel], dict[str, Any]]) -> "pd.DataFrame":
     """Rows for every model and label; the label is left out where classes exclude each other."""
     frames = [
         pd.DataFrame({**columns(each), "model": one.model, "label": each.label})
@@ -53,7 +53,7 @@ def _frame(calibration: Calibration, columns: Callable[[CalibratedLabel], dict[s
     return frame[[*named, *(name for name in frame if name not in ("model", "label"))]]
 
 
-def bins_frame(calibration: Calibration, binned_by: str) -> pd.DataFrame:
+def bins_frame(calibration: Calibration, binned_by: str) -> "pd.DataFrame":
     """One row per bin with texts: model, label, edges, number of texts, mean probability, share, 95% interval."""
 
     def columns(label: CalibratedLabel) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def bins_frame(calibration: Calibration, binned_by: str) -> pd.DataFrame:
     return _frame(calibration, columns)
 
 
-def scores_frame(calibration: Calibration) -> pd.DataFrame:
+def scores_frame(calibration: Calibration) -> "pd.DataFrame":
     """Scores of each model and label on all texts, and on the half beside the fit without and with temperature."""
 
     def columns(label: CalibratedLabel) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def scores_frame(calibration: Calibration) -> pd.DataFrame:
     return _frame(calibration, columns)
 
 
-def coverage_frame(calibration: Calibration) -> pd.DataFrame:
+def coverage_frame(calibration: Calibration) -> "pd.DataFrame":
     """One row per number of answered texts: model, label, least probability, share answered, accuracy, 95% interval."""
 
     def columns(label: CalibratedLabel) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -21,6 +20,7 @@ from bertviz_core.figures.predictions.marked_text import (
     question_line,
 )
 from bertviz_core.figures.predictions.tags import entity_frame, listed_entities, tagged_parts
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     ClassPrediction,
@@ -154,7 +154,7 @@ def class_words(prediction: ClassPrediction, row: int) -> str:
     return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
 
 
-def _frame(class_prediction: ClassPrediction) -> pd.DataFrame:
+def _frame(class_prediction: ClassPrediction) -> "pd.DataFrame":
     """Every class in the model's order."""
     labels, shares = list(class_prediction.labels), class_prediction.probabilities
     if shares is None:
@@ -231,22 +231,22 @@ def signed(change: float) -> str:
     return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
 
 
-def _number_frame(column: str, names: Sequence[str], before: np.ndarray, after: np.ndarray) -> pd.DataFrame:
+def _number_frame(column: str, names: Sequence[str], before: np.ndarray, after: np.ndarray) -> "pd.DataFrame":
     """Both numbers of every row, and their difference."""
     numbers = {each.lower(): values for each, values in ((BEFORE, before), (AFTER, after))}
     return pd.DataFrame({column: list(names), **numbers, "change": after - before})
 
 
-def _class_frame(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> pd.DataFrame:
+def _class_frame(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> "pd.DataFrame":
     numbers = class_numbers(class_prediction), class_numbers(edited_classes)
     return _number_frame("class", class_prediction.labels, *numbers)
 
 
-def _shift_frame(word_shift: WordShift) -> pd.DataFrame:
+def _shift_frame(word_shift: WordShift) -> "pd.DataFrame":
     return _number_frame("word", word_shift.words, word_shift.before, word_shift.after)
 
 
-def _of_versions(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+def _of_versions(before: "pd.DataFrame", after: "pd.DataFrame") -> "pd.DataFrame":
     """The rows of both versions, with a column that names the version."""
     named = {BEFORE.lower(): before, AFTER.lower(): after}
     return pd.concat(named, names=["version"]).reset_index(0).reset_index(drop=True)
@@ -257,11 +257,11 @@ def _tag_frame(
     tag_entities: Sequence[Entity],
     edited_tags: TagPrediction,
     edited_entities: Sequence[Entity],
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     return _of_versions(entity_frame(tag_prediction, tag_entities), entity_frame(edited_tags, edited_entities))
 
 
-def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> pd.DataFrame:
+def _answer_frame(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> "pd.DataFrame":
     return _of_versions(answer_frame(answer_prediction), answer_frame(edited_answers))
 
 
@@ -400,7 +400,7 @@ def signed_difference(change: float) -> str:
     return ABSENT if np.isnan(change) else signed(change)
 
 
-def comparison_frame(prediction_comparison: PredictionComparison) -> pd.DataFrame:
+def comparison_frame(prediction_comparison: PredictionComparison) -> "pd.DataFrame":
     """One row per class, word, answer, part of the text or hidden state: both numbers and their difference."""
     compared = prediction_comparison
     columns: dict[str, Any] = {KINDS[compared.kind][2]: list(compared.names)}

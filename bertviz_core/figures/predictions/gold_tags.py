@@ -1,7 +1,6 @@
 """Draw scores of entities by type, and the labels of tokens as a trainer sets them."""
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
@@ -10,6 +9,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
 from bertviz_core.figures.predictions.tags import OUTSIDE, tag_hues
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import TaggedSpan, TagScores, TokenLabels
 from bertviz_core.text import counted, escape_controls, shortened
 
@@ -20,7 +20,7 @@ RATIOS = {"precision": "embeddings", "recall": "task head", "F1": "layer_norm"}
 IGNORED = "−100"
 
 
-def scores_table(tag_scores: TagScores) -> pd.DataFrame:
+def scores_table(tag_scores: TagScores) -> "pd.DataFrame":
     """Precision, recall, F1 and numbers of entities by type, and their averages."""
     counts = np.vstack([tag_scores.counts, tag_scores.counts.sum(axis=0), tag_scores.counts.sum(axis=0)])
     ratios = dict(zip(RATIOS, tag_scores.scores.T, strict=True))
@@ -28,7 +28,7 @@ def scores_table(tag_scores: TagScores) -> pd.DataFrame:
     return pd.DataFrame({"type": named, **ratios, **dict(zip(("gold", "predicted", "right"), counts.T, strict=True))})
 
 
-def errors_table(tag_scores: TagScores) -> pd.DataFrame:
+def errors_table(tag_scores: TagScores) -> "pd.DataFrame":
     """The errors: kind, place of the sentence from 1, gold and predicted entity with their types, the sentence."""
 
     def entity(span: TaggedSpan | None, words: tuple[str, ...]) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def gold_tags_figure(tag_scores: TagScores) -> FigureSpec:
     return FigureSpec.of(title, about, about, scores_bars, tag_scores)
 
 
-def labels_table(token_labels: TokenLabels) -> pd.DataFrame:
+def labels_table(token_labels: TokenLabels) -> "pd.DataFrame":
     """A row for every token: its word, the number and name of its label, and the predicted label."""
     best = token_labels.probabilities.argmax(axis=1)
     return pd.DataFrame(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -16,6 +15,7 @@ from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, sequential
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
     AnswerPrediction,
     AnswerSpan,
@@ -379,7 +379,7 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
 
 
-def answer_frame(answer_prediction: AnswerPrediction) -> pd.DataFrame:
+def answer_frame(answer_prediction: AnswerPrediction) -> "pd.DataFrame":
     """A row for every answer, the best first, among them that there is none."""
     listed = answer_rows(answer_prediction)
     return pd.DataFrame(
@@ -393,7 +393,7 @@ def answer_frame(answer_prediction: AnswerPrediction) -> pd.DataFrame:
     )
 
 
-def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> pd.DataFrame:
+def _logit_frame(answer_prediction: AnswerPrediction, answer_window: int) -> "pd.DataFrame":
     """The two logits of every token in one window, from which the map is computed."""
     part = answer_prediction.windows[answer_window]
     places = np.flatnonzero(part.context)

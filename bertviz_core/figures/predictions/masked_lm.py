@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -36,6 +35,7 @@ from bertviz_core.figures.base.style import (
 from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.figures.tokens import LONGEST_BAR, WRITTEN, coloured_strip, token_strip
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
     ComparedWord,
     LogitLens,
@@ -51,7 +51,7 @@ LONGEST = 24
 MASKED = "masked"
 
 
-def _text_frame(word_prediction: WordPrediction) -> pd.DataFrame:
+def _text_frame(word_prediction: WordPrediction) -> "pd.DataFrame":
     """Every token, whether it is masked, and its prediction."""
     logs = word_prediction.log_probability.astype(float)
     return pd.DataFrame(
@@ -71,7 +71,7 @@ def _word_frame(
     best_words: Sequence[str],
     word_position: int,
     compared_word: ComparedWord | None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The best words, then the original token unless it is among them, and the compared word."""
     logs = word_prediction.top_log_probability[word_position].astype(float).tolist()
     logits = word_prediction.top_logits[word_position].tolist()
@@ -203,7 +203,7 @@ class LensColours:
     bar: dict[str, Any]
 
 
-def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]]) -> pd.DataFrame:
+def _frame(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[str]]]) -> "pd.DataFrame":
     """Every cell: its best word and all four measures."""
     states, seq = logit_lens.rank.shape
     return pd.DataFrame(
@@ -362,7 +362,7 @@ def _fitted(word: str, size: int, room: float) -> str:
     return f"{beginning}…" if len(beginning) >= LEAST_LETTERS else ""
 
 
-def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> pd.DataFrame:
+def _surprise_frame(pseudo_likelihood: PseudoLikelihood) -> "pd.DataFrame":
     """Every token with its surprise; special tokens have none."""
     values, tokens = pseudo_likelihood.surprise.astype(float), list(pseudo_likelihood.tokens.tokens)
     columns = {"position": range(len(values)), "token": tokens, "surprise, nats": values}
@@ -398,7 +398,7 @@ ROW, NARROW_ROW = 25, 38
 """Height of a bar in pixels; on a phone, with its tokens below its word."""
 
 
-def _term_frame(term_weights: TermWeights, every_term: Sequence[str]) -> pd.DataFrame:
+def _term_frame(term_weights: TermWeights, every_term: Sequence[str]) -> "pd.DataFrame":
     """Every term with its weight and the token that it comes from."""
     positions, tokens = term_weights.positions.tolist(), term_weights.tokens.tokens
     columns = {"word": list(every_term), "weight": term_weights.weights, "position": positions}
@@ -407,7 +407,7 @@ def _term_frame(term_weights: TermWeights, every_term: Sequence[str]) -> pd.Data
 
 def _score_frame(
     term_ledger: TermLedger, every_term: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Every word of both texts, with its two tokens and its part of the score."""
     tokens = ledger_tokens(term_ledger, term_weights, second_weights)
     return pd.DataFrame(

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
@@ -16,6 +15,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, ProbeScores
 from bertviz_core.predictions.tables import accuracy_table, joint_table
 from bertviz_core.text import counted, escape_controls
@@ -104,7 +104,7 @@ def confusion_cells(
     return even_axes(figure, theme)
 
 
-def _confusion_frame(gold_scores: GoldScores) -> pd.DataFrame:
+def _confusion_frame(gold_scores: GoldScores) -> "pd.DataFrame":
     names = list(gold_scores.classes)
     return pd.DataFrame(gold_scores.confusion, columns=names).assign(**{"gold label": names})
 

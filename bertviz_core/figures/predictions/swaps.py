@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes, shortened_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import WordSwaps
 from bertviz_core.text import counted, decimals, escape_controls, shortened
 
@@ -20,7 +20,7 @@ ROW, AROUND, LONGEST = 44, 150, 200
 """Pixels: height of a row, margins, maximum width of the name of a row."""
 
 
-def means_frame(word_swaps: WordSwaps) -> pd.DataFrame:
+def means_frame(word_swaps: WordSwaps) -> "pd.DataFrame":
     """One row per pair, number and, of several pairs, for all of them: means of both words, difference, interval."""
     frames, swaps = [], word_swaps
     for place, name in enumerate(swaps.outputs):
@@ -34,7 +34,7 @@ def means_frame(word_swaps: WordSwaps) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def texts_frame(swaps: WordSwaps, output: str) -> pd.DataFrame:
+def texts_frame(swaps: WordSwaps, output: str) -> "pd.DataFrame":
     """One row per pair and template: both texts with their numbers and the difference, or their cosine."""
     place, words = swaps.outputs.index(output), swaps.values.shape[2]
     spelled = [text if second is None else f"{text} | {second}" for text, second in swaps.texts]

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, escape
 from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import (
     Entity,
     Strategy,
@@ -102,7 +101,7 @@ def listed_entities(entities: Sequence[Entity]) -> str:
     return escape_controls("; ".join(named)) or "nothing is tagged"
 
 
-def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) -> pd.DataFrame:
+def entity_frame(tag_prediction: TagPrediction, tag_entities: Sequence[Entity]) -> "pd.DataFrame":
     """A row for every entity."""
     frame = pd.DataFrame(
         {

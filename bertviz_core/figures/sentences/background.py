@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -12,6 +11,7 @@ from bertviz_core.figures.base.axes import HOVERED, MEASURE_WORDS, even_axes, se
 from bertviz_core.figures.base.marks import add_heading, add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout, of_two
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import Background, ListedPairs
 from bertviz_core.text import decimals
 
@@ -140,7 +140,7 @@ def _add_percentiles(figure: go.Figure, background: Background, theme: Theme, bo
         add_heading(figure, words, place, top, TEXT_SIZE - 2, **side)
 
 
-def background_frame(background: Background, listed: ListedPairs | None) -> pd.DataFrame:
+def background_frame(background: Background, listed: ListedPairs | None) -> "pd.DataFrame":
     """One row per percentile: the similarity below which this share of the pairs lies, and of the list's pairs."""
     columns = {"percentile": PERCENTS, PAIRS[background.of]: [background.percentile(each) for each in PERCENTS]}
     own = None if listed is None else listed.similarities

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from itertools import groupby
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat
 from bertviz_core.text import counted
 
@@ -79,7 +79,7 @@ def widest_words(comparison: BitsComparison) -> str:
     )
 
 
-def bits_frame(bits_comparison: BitsComparison) -> pd.DataFrame:
+def bits_frame(bits_comparison: BitsComparison) -> "pd.DataFrame":
     """One row per format and number of dimensions: bytes, recall, rank correlation, changed nearest texts."""
     return pd.DataFrame(
         [

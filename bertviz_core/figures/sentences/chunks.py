@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Int
 
@@ -14,6 +13,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import name_rows, sentence_names
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import LateChunks, PositionShares
 from bertviz_core.text import counted, decimals, shortened
 
@@ -114,7 +114,7 @@ def shares_words(shares: PositionShares) -> str:
     return words
 
 
-def shares_frame(position_shares: PositionShares) -> pd.DataFrame:
+def shares_frame(position_shares: PositionShares) -> "pd.DataFrame":
     """One row per token that is read: its position, share, and the share of every token if all were equal."""
     shares = position_shares
     first = shares.cut if shares.cut_side == "beginning" else 0
@@ -200,7 +200,7 @@ def late_words(late: LateChunks) -> str:
     return f"{words} Nearest to the query is chunk {alone + 1} embedded alone, and chunk {made_late + 1} late."
 
 
-def chunks_frame(late_chunks: LateChunks) -> pd.DataFrame:
+def chunks_frame(late_chunks: LateChunks) -> "pd.DataFrame":
     """One row per chunk in the order of the text: cosine of both vectors, cosines with the query, and ranks."""
     late, chunks = late_chunks, late_chunks.chunks
     return pd.DataFrame(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 from plotly.subplots import make_subplots
@@ -15,6 +14,7 @@ from bertviz_core.figures.base.marks import add_bars, add_line, add_map, pair_na
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, colour_bar, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import Pooling, PoolingComparison, SentenceVectors, TokenPairShares
 from bertviz_core.text import escape_controls, shortened
 
@@ -119,7 +119,7 @@ def pooling_and_layer(vectors: SentenceVectors) -> str:
     return f"{pooling_word(vectors.pooling, vectors.first_token)}, {state_name(vectors.layer)} — {vectors.model}"
 
 
-def _poolings_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
+def _poolings_frame(pooling_comparison: PoolingComparison) -> "pd.DataFrame":
     """A row for every pooling and hidden state that is defined."""
     compared = pooling_comparison
     places = np.argwhere(np.isfinite(compared.mean_cosine)).tolist()
@@ -136,7 +136,7 @@ def _poolings_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pooling", "hidden state", "mean cosine", "spread"])
 
 
-def _maps_frame(pooling_comparison: PoolingComparison) -> pd.DataFrame:
+def _maps_frame(pooling_comparison: PoolingComparison) -> "pd.DataFrame":
     """A row for every cell of every map."""
     compared, matrices = pooling_comparison, pooling_comparison.matrices
     if matrices is None:
@@ -219,7 +219,7 @@ def _add_totals(
     add_bars(figure, sums, hover, hues, across, customdata=list(names), orientation=way, **axes)
 
 
-def _cells_frame(pair_shares: TokenPairShares, unit: Unit) -> pd.DataFrame:
+def _cells_frame(pair_shares: TokenPairShares, unit: Unit) -> "pd.DataFrame":
     """A row per piece of the first sentence, a column per piece of the second."""
     cells, rows, columns = _pieces(pair_shares, unit)
     frame = pd.DataFrame(cells, columns=[f"{place} {name}" for place, name in enumerate(columns)])

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -12,6 +11,7 @@ from bertviz_core.figures.base.axes import wrapped_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import PromptComparison, PromptedCosines, PromptRanking
 from bertviz_core.sentences.results import PromptPair
 from bertviz_core.text import counted, decimals, quoted
@@ -59,7 +59,7 @@ def _queries(count: int) -> str:
     return f"{count:,} {'query' if count == 1 else 'queries'}"
 
 
-def prompts_frame(prompt_comparison: PromptComparison) -> pd.DataFrame:
+def prompts_frame(prompt_comparison: PromptComparison) -> "pd.DataFrame":
     """One row per arrangement of prompts: mean, spread and percentiles of the cosines, and what is kept."""
     rows = [
         {
@@ -78,7 +78,7 @@ def prompts_frame(prompt_comparison: PromptComparison) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def moved_pairs_frame(comparison: PromptComparison, prompted: PromptedCosines | None = None) -> pd.DataFrame:
+def moved_pairs_frame(comparison: PromptComparison, prompted: PromptedCosines | None = None) -> "pd.DataFrame":
     """One row per pair of sentences: cosine and rank without and with prompts, what moved most first.
 
     Args:
@@ -111,7 +111,7 @@ def _ranks(values: Float[np.ndarray, " pairs"]) -> np.ndarray:
     return np.searchsorted(np.sort(-values), -values) + 1
 
 
-def ranks_frame(prompt_ranking: PromptRanking) -> pd.DataFrame:
+def ranks_frame(prompt_ranking: PromptRanking) -> "pd.DataFrame":
     """One row per arrangement of prompts: the measures, and the mean rank of the relevant documents."""
     rows = [
         {
@@ -127,7 +127,7 @@ def ranks_frame(prompt_ranking: PromptRanking) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def moved_documents_frame(ranking: PromptRanking) -> pd.DataFrame:
+def moved_documents_frame(ranking: PromptRanking) -> "pd.DataFrame":
     """One row per relevant document: its rank without prompts and with them, what moved most first."""
     bare, prompted = ranking.prompted[0].ranks, ranking.prompted[1].ranks
     frame = pd.DataFrame(

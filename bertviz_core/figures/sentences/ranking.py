@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
@@ -14,6 +13,7 @@ from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import HEADS, HeadScores, LateInteraction, Ranking
 from bertviz_core.text import counted, decimals, shortened, tied
 
@@ -163,7 +163,7 @@ def answer_logits(ranking: Ranking, order: Int[np.ndarray, " rows"]) -> dict[str
     )
 
 
-def ranking_frame(ranking: Ranking) -> pd.DataFrame:
+def ranking_frame(ranking: Ranking) -> "pd.DataFrame":
     """One row per text by descending score; `number` is the place in the list, from 1, `rise` the places gained."""
     order = ranking.order
     logits = {} if ranking.by_tokens else {"logit": ranking.logits[order], **answer_logits(ranking, order)}
@@ -221,7 +221,7 @@ def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
     )
 
 
-def heads_frame(head_scores: HeadScores) -> pd.DataFrame:
+def heads_frame(head_scores: HeadScores) -> "pd.DataFrame":
     """One row per text by descending weighted mean; `number` is the place in the list, from 1."""
     order, ranks = head_scores.order, head_scores.ranks
     columns = {name: getattr(head_scores, field)[order] for name, field in zip(HEADS, HEAD_FIELDS, strict=True)}
@@ -328,7 +328,7 @@ def _add_bars(
     figure.update_layout(xaxis2={**axis, "gridcolor": theme.grid, "anchor": "y", "title": title})
 
 
-def interaction_frame(interaction: LateInteraction) -> pd.DataFrame:
+def interaction_frame(interaction: LateInteraction) -> "pd.DataFrame":
     """One row per token of the query: the largest cosine, which is its part of the score, and where it is."""
     result = interaction
     return pd.DataFrame(

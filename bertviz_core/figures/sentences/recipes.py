@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.figures.sentences.similarity import TWO_LINES, sentence_bars
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import RecipeMatch, VectorExplanation, VectorRecipe
 from bertviz_core.text import counted, decimals, quoted
 
@@ -81,7 +81,7 @@ def explanation_words(explanation: VectorExplanation) -> str:
     return f"These vectors follow another recipe than the folder: {recipe_words(best)} ({numbers})."
 
 
-def matches_frame(vector_explanation: VectorExplanation) -> pd.DataFrame:
+def matches_frame(vector_explanation: VectorExplanation) -> "pd.DataFrame":
     """One row per recipe, the nearest first: its words, cosines, and all of its fields."""
     rows = [
         {

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
@@ -29,6 +28,7 @@ from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import (
     BlockSummary,
     ClusterOrder,
@@ -235,7 +235,7 @@ def vectors_heatmap(
 
 def _pairs_frame(
     similarity: Float[np.ndarray, "sentences sentences"], vectors: SentenceVectors, clusters: ClusterOrder | None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Number, sentence and similarities to all, in the order of the figure."""
     order = np.arange(len(similarity)) if clusters is None else clusters.order
     frame = pd.DataFrame(similarity[np.ix_(order, order)], columns=[str(number + 1) for number in order.tolist()])
@@ -266,7 +266,7 @@ BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
 """Number of blocks of a long list, of nearest sentences, and of vectors drawn at once."""
 
 
-def _blocks_frame(block_summary: BlockSummary, vectors: SentenceVectors) -> pd.DataFrame:
+def _blocks_frame(block_summary: BlockSummary, vectors: SentenceVectors) -> "pd.DataFrame":
     """A row per block: its middle, its size, and its mean cosine with each."""
     count = len(block_summary.sizes)
     frame = pd.DataFrame(block_summary.similarity, columns=[f"block {block + 1}" for block in range(count)])
@@ -283,7 +283,7 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
     return FigureSpec.of(title, alt, "", blocks_heatmap, block_summary, vectors.sentences)
 
 
-def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> pd.DataFrame:
+def _query_frame(neighbours: Neighbours, vectors: SentenceVectors) -> "pd.DataFrame":
     """The nearest sentences with their scores and numbers."""
     numbers = neighbours.index.tolist()
     sentences = [vectors.sentences[number] for number in numbers]
@@ -299,7 +299,7 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
     return FigureSpec.of(title, alt, f"{title}. Query: {query}", neighbour_bars, neighbours, vectors.sentences)
 
 
-def _vectors_frame(vectors: SentenceVectors, first_row: int) -> pd.DataFrame:
+def _vectors_frame(vectors: SentenceVectors, first_row: int) -> "pd.DataFrame":
     """The sentences that are drawn, and their vectors."""
     shown = slice(first_row, first_row + ROWS)
     columns = [f"d{dimension}" for dimension in range(vectors.dimensions)]
@@ -418,7 +418,7 @@ def free_name(column: str, used: Container[str]) -> str:
 
 def _points_frame(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str, values: Sequence[Any] | None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The sentences with their coordinates, and the column that colours them."""
     frame = pd.DataFrame({"sentence": list(vectors.sentences)})
     frame[["first", "second"]] = sentence_map.points
@@ -464,7 +464,7 @@ def dimension_lines(curve: DimensionCurve, title: str, theme: Theme) -> go.Figur
     return even_axes(figure, theme)
 
 
-def dimensions_frame(dimension_curve: DimensionCurve) -> pd.DataFrame:
+def dimensions_frame(dimension_curve: DimensionCurve) -> "pd.DataFrame":
     """One row per number of dimensions: neighbours kept, rank correlation, bytes of a vector, if trained for."""
     curve = dimension_curve
     return pd.DataFrame(

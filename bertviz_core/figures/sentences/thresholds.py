@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import counted, decimals, shortened
 
@@ -85,7 +85,7 @@ def sampled_words(result: PairThresholds) -> str:
     )
 
 
-def threshold_frame(pair_thresholds: PairThresholds) -> pd.DataFrame:
+def threshold_frame(pair_thresholds: PairThresholds) -> "pd.DataFrame":
     """One row per threshold, ascending: precision, recall, their 95% intervals, F1, and the counts of pairs."""
     curve = pair_thresholds.curve
     shares: dict[str, np.ndarray] = {}
@@ -107,7 +107,7 @@ def threshold_frame(pair_thresholds: PairThresholds) -> pd.DataFrame:
     )
 
 
-def pair_frame(result: PairThresholds) -> pd.DataFrame:
+def pair_frame(result: PairThresholds) -> "pd.DataFrame":
     """One row per pair: first those on the wrong side of the best threshold, the farthest first; numbers from 1."""
     above = result.scores >= result.best.threshold
     sides = np.where(result.labels == above, "", np.where(above, "false positive", "false negative"))

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Float
 
@@ -21,6 +20,7 @@ from bertviz_core.figures.base.marks import add_heading, add_line, add_map, add_
 from bertviz_core.figures.base.spec import LYING, STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, of_two
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import CosineRange, GoldCosines, GoldPairs, SentenceComparison, off_diagonal
 from bertviz_core.text import counted, decimals
 
@@ -138,7 +138,7 @@ def _both(comparison: SentenceComparison) -> str:
     return f"{comparison.first} and {comparison.second}"
 
 
-def pair_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
+def pair_frame(sentence_comparison: SentenceComparison) -> "pd.DataFrame":
     """One row per pair of different sentences: their numbers from 1, both cosines, the difference, the sentences."""
     compared = sentence_comparison
     rows, columns = np.triu_indices(len(compared.sentences), 1)
@@ -155,7 +155,7 @@ def pair_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
     )
 
 
-def range_frame(sentence_comparison: SentenceComparison) -> pd.DataFrame:
+def range_frame(sentence_comparison: SentenceComparison) -> "pd.DataFrame":
     """One row per model: mean, 5th and 95th percentile of the cosines of different sentences."""
     compared = sentence_comparison
     sides = (("first", compared.first, compared.first_range), ("second", compared.second, compared.second_range))
@@ -235,7 +235,7 @@ def _name(pairs: GoldPairs, place: int) -> str:
     return f"{side}{correlation_words(one)}"
 
 
-def gold_frame(gold_pairs: GoldPairs) -> pd.DataFrame:
+def gold_frame(gold_pairs: GoldPairs) -> "pd.DataFrame":
     """One row per pair, the largest rank error of the last model first; numbers of pairs from 1."""
     pairs = gold_pairs
     columns: dict[str, object] = {"pair": np.arange(len(pairs.gold)) + 1, "gold": pairs.gold}

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes, text_width
 from bertviz_core.figures.base.marks import add_bars, add_line, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import bytes_text, counted
 from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyUse
 
@@ -59,7 +59,7 @@ def pieces_words(use: VocabularyUse) -> str:
     )
 
 
-def scripts_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
+def scripts_frame(vocabulary_use: VocabularyUse) -> "pd.DataFrame":
     """One row per script, or what is none: rows, used ones, tokens; words, pieces per word, unknown ones and bytes."""
     frame = pd.DataFrame(vocabulary_use.by_script, columns=list(ScriptUse._fields))
     pieces = frame.pop("pieces").replace(0, np.nan)
@@ -68,7 +68,7 @@ def scripts_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
     return frame.assign(**{"pieces per word": pieces / frame["words"].replace(0, np.nan), **shares})
 
 
-def ranks_frame(vocabulary_use: VocabularyUse) -> pd.DataFrame:
+def ranks_frame(vocabulary_use: VocabularyUse) -> "pd.DataFrame":
     """One row per used row of the table, the most frequent first: id, token, tokens, share up to it."""
     counts = vocabulary_use.counts
     ranks = {"rank": np.arange(1, len(counts) + 1), "id": vocabulary_use.ids, "token": vocabulary_use.spelled}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from bertviz_core.errors import NoDifferenceError, TextError
 from bertviz_core.figures.interventions.effects import (
@@ -30,6 +29,7 @@ from bertviz_core.interventions.results import (
     TwoModelEffects,
 )
 from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.interventions.attributions import compared_effects
