@@ -25,7 +25,8 @@ WINDOWS = ((1400, 900), (1366, 768))
 SETTLED = f"""document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-testid=stSkeleton]')
   && document.querySelector('{FIGURES}')
-  && [...document.querySelectorAll('[data-chart]')].every((each) => each.querySelector('.main-svg'))"""
+  && [...document.querySelectorAll('[data-chart]')]
+    .every((each) => each.querySelector('.main-svg') || each.getBoundingClientRect().top > innerHeight)"""
 FOR_A_PHONE = "[...document.querySelectorAll('.js-plotly-plot')].every((each) => each.layout.meta.pixels < 400)"
 GONE = """(each) => new Promise((done) => {
   const look = () => (each.isConnected ? requestAnimationFrame(look) : done());
