@@ -373,7 +373,8 @@ class _Cells:
         below = logits - greatest
         weights = below.exp()
         total = weights.sum(dim=-1)
-        entropy = total.log() - (weights * below).sum(dim=-1) / total
+        # In place: a chunk of several megabytes more is memory that the system has to give anew each time.
+        entropy = total.log() - below.mul_(weights).sum(dim=-1) / total
         log_total = greatest + total[:, None].log()
         return {
             "top_ids": best,
@@ -381,7 +382,7 @@ class _Cells:
             "rank": ranks(logits, own[:, 0]),
             "log_probability": (last_log.gather(1, ids) if final else own - log_total)[:, 0],
             "entropy": entropy,
-            "divergence": torch.zeros_like(entropy) if final else -entropy - (weights * last_log).sum(dim=-1) / total,
+            "divergence": torch.zeros_like(entropy) if final else -entropy - weights.mul_(last_log).sum(dim=-1) / total,
         }
 
 

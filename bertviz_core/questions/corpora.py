@@ -300,14 +300,18 @@ def corpus_clusters(opened: CorpusSubject, options: Options, job: Job[CorpusClus
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
     least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
-    clusters = clusters_of(corpus.vectors(), method, count, least, progress=job)
-    rows = clusters.typical[:, :TYPICAL]
-    texts = np.full(rows.shape, "", dtype=object)
-    if corpus.manifest.text_column:
-        texts[rows >= 0] = texts_of(corpus, rows[rows >= 0])
-    listed = tuple(map(tuple, texts.tolist()))
-    drawn = {"typical_texts": tuple(each[0] for each in listed), "listed_texts": listed}
-    return _answered(opened, clusters, corpus_clusters=clusters, **drawn)
+
+    def answered(clusters: CorpusClusters) -> Answer[CorpusClusters]:
+        rows = clusters.typical[:, :TYPICAL]
+        texts = np.full(rows.shape, "", dtype=object)
+        if corpus.manifest.text_column:
+            texts[rows >= 0] = texts_of(corpus, rows[rows >= 0])
+        listed = tuple(map(tuple, texts.tolist()))
+        drawn = {"typical_texts": tuple(each[0] for each in listed), "listed_texts": listed}
+        return _answered(opened, clusters, corpus_clusters=clusters, **drawn)
+
+    show = (lambda clusters: job.show(answered(clusters))) if shows_answers(job) else None
+    return answered(clusters_of(corpus.vectors(), method, count, least, progress=job, on_partial=show))
 
 
 def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:

@@ -338,8 +338,19 @@ def fitted_umap(
 
 
 def _umap_class() -> Any:
+    """The class UMAP; what numba compiles of it longest is kept for other processes."""
     try:
         from umap import UMAP
+        from umap.umap_ import compute_membership_strengths, smooth_knn_dist
+        from umap.utils import fast_knn_indices
+
+        for compiled in (compute_membership_strengths, fast_knn_indices, smooth_knn_dist):
+            compiled.enable_caching()
+    except RuntimeError as error:  # already from the import, which compiles functions that are kept
+        raise TextError(
+            "UMAP cannot be used here: numba finds no folder that it may write what it compiles to; set "
+            "NUMBA_CACHE_DIR to one, or choose PCA."
+        ) from error
     except (ImportError, AttributeError) as error:  # another package of this name, or one with missing dependencies
         raise TextError(f"UMAP cannot be used here ({error}); install umap-learn, or choose PCA.") from error
     return UMAP

@@ -39,6 +39,28 @@ def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(gr
     np.testing.assert_array_equal(sentence_map(groups * 8, "umap").points, found.points)
 
 
+@pytest.mark.parametrize(("count", "start"), [(9, "random"), (36, "spectral")])
+@pytest.mark.slow
+def test_points_are_those_of_umap_itself_and_what_it_compiles_is_kept(groups: Any, count: int, start: str) -> None:
+    found = sentence_map(groups[:count], "umap").points
+    umap = importlib.import_module("umap")
+    made = umap.UMAP(n_neighbors=min(15, count - 1), metric="cosine", random_state=0, n_jobs=1, init=start)
+    np.testing.assert_array_equal(found, made.fit_transform(groups[:count]))
+    for compiled in (umap.umap_.compute_membership_strengths, umap.umap_.smooth_knn_dist, umap.utils.fast_knn_indices):
+        assert sum(compiled.stats.cache_hits.values()) + sum(compiled.stats.cache_misses.values()) > 0
+
+
+def test_without_a_folder_for_what_is_compiled_that_is_told(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unwritable(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(f"cannot cache function {name!r}: no locator available for file 'layouts.py'")
+
+    monkeypatch.setattr(similarity, "umap_available", lambda: True)
+    monkeypatch.setitem(sys.modules, "umap", Unwritable("umap"))
+    with pytest.raises(TextError, match="set NUMBA_CACHE_DIR to one, or choose PCA"):
+        sentence_map(groups, "umap")
+
+
 @pytest.mark.parametrize("count", [4, 9, 10, 15])
 @pytest.mark.slow
 def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwarn: pytest.WarningsRecorder) -> None:

@@ -70,7 +70,7 @@ SPINNERS = {
     "late_interaction": "Comparing the tokens",
     "poolings": "Comparing the poolings",
     "late_chunks": "Embedding the query",
-    "sentence_map": "Placing the sentences",
+    "sentence_map": "Placing the sentences; UMAP is compiled when it is first used, which can take half a minute",
     "blocks": "Putting similar sentences together",
 }
 """Name of a question, or of a part of one -> text of the spinner; others show none."""

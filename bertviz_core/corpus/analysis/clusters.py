@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ def corpus_clusters(
     least: int = FEWEST_ROWS,
     seed: int = 0,
     progress: Progress | None = None,
+    on_partial: Callable[[CorpusClusters], None] | None = None,
 ) -> CorpusClusters:
     """Assign every row to a cluster of similar directions, the largest cluster first.
 
@@ -58,6 +60,8 @@ def corpus_clusters(
         least: minimum cluster size of HDBSCAN.
         seed: seed of the sample and of the starts of k-means.
         progress: called as progress(rows done, rows) during the assignment; may raise to cancel.
+        on_partial: called with the fitted rows in clusters, and the others in none, each time that a start of k-means
+            but the last is the best so far; may raise to cancel.
     """
     rows = len(vectors)
     if rows < 2:
@@ -71,37 +75,70 @@ def corpus_clusters(
     sample = sampled_rows(rows, MAX_FITTED[method], seed)
     ((_, fitted_on),) = blocks(vectors[sample], len(sample))
     fitted_on = unit(fitted_on)
-    fitted_labels = _k_means(fitted_on, count, seed) if method == "k-means" else _hdbscan(fitted_on, least)
-    centres = _centres(fitted_on, fitted_labels)
-    fitted_scores = _own_scores(fitted_on, fitted_labels, centres)
-    labels, scores = np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.float32)
-    reach = np.full(len(centres), np.inf, dtype=np.float32)
-    np.minimum.at(reach, fitted_labels[fitted_labels >= 0], fitted_scores[fitted_labels >= 0])
+
+    def grouped(fitted_labels: Int[np.ndarray, " sample"], others: bool) -> CorpusClusters:
+        """The clusters of the fitted rows, with the other rows placed among them or in none."""
+        centres = _centres(fitted_on, fitted_labels)
+        fitted_scores = _own_scores(fitted_on, fitted_labels, centres)
+        labels, scores = np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.float32)
+        if others:
+            reach = np.full(len(centres), -np.inf if method == "k-means" else np.inf, dtype=np.float32)
+            np.minimum.at(reach, fitted_labels[fitted_labels >= 0], fitted_scores[fitted_labels >= 0])
+            labels, scores = _nearest(vectors, centres, reach, progress)
+        labels[sample], scores[sample] = fitted_labels, fitted_scores
+        note = _note(method, labels, len(centres), len(sample), number, seed)
+        return _ordered(labels, scores, centres, method, seed, note)
+
+    if method == "HDBSCAN":
+        return grouped(_hdbscan(fitted_on, least), True)
+
+    def on_better(labels: Int[np.ndarray, " sample"]) -> None:
+        if on_partial is not None:
+            on_partial(grouped(labels, False))
+
+    return grouped(_k_means(fitted_on, count, seed, on_better), True)
+
+
+def _nearest(
+    vectors: Float[Vectors, "rows dimensions"],
+    centres: Float[np.ndarray, "clusters dimensions"],
+    reach: Float[np.ndarray, " clusters"],
+    progress: Progress | None,
+) -> tuple[Int[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """The nearest centre of every row, -1 where the cosine is below the reach of the centre, and the cosines."""
+    labels, scores = np.full(len(vectors), -1, dtype=np.int32), np.zeros(len(vectors), dtype=np.float32)
     for place, block in blocks(vectors):
         if len(centres):
             cosines = unit(block) @ centres.T
             nearest = cosines.argmax(axis=1)
             scores[place] = cosines[np.arange(len(block)), nearest]
-            far = scores[place] < reach[nearest] if method == "HDBSCAN" else False
-            labels[place] = np.where(far, -1, nearest)
+            labels[place] = np.where(scores[place] < reach[nearest], -1, nearest)
         if progress is not None:
-            progress(place.stop, rows)
-    labels[sample], scores[sample] = fitted_labels, fitted_scores
-    return _ordered(
-        labels, scores, centres, method, seed, _note(method, labels, len(centres), len(sample), number, seed)
-    )
+            progress(place.stop, len(vectors))
+    return labels, scores
 
 
-def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: int) -> Int[np.ndarray, " sample"]:
-    """Label rows by k-means (Lloyd), the best of several starts."""
+def _k_means(
+    units: Float[np.ndarray, "sample dimensions"],
+    count: int,
+    seed: int,
+    on_better: Callable[[Int[np.ndarray, " sample"]], None],
+) -> Int[np.ndarray, " sample"]:
+    """Label rows by k-means (Lloyd), the best of several starts: those of scikit-learn with this seed."""
     with optional("corpus", "scikit-learn", "Clustering a corpus"):
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: the note says so
-        labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
-    return labels
+    drawn, least, best = np.random.RandomState(seed), math.inf, np.zeros(0, dtype=np.int32)
+    for start in range(STARTS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: the note says so
+            fitted = KMeans(count, n_init=1, random_state=drawn).fit(units)
+        if fitted.inertia_ < least:
+            least, best = fitted.inertia_, fitted.labels_
+            if start + 1 < STARTS:
+                on_better(best)
+    return best
 
 
 def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[np.ndarray, " sample"]:

@@ -133,6 +133,10 @@ CLUSTERS_MADE = (
     "clustered, and the others go to the nearest centre. Typical rows have the largest cosine with the cluster's mean "
     "direction. Another seed, method or count draws other borders: clusters are a way of looking, not a finding."
 )
+ONE_START = (
+    "k-means begins from several starts and keeps the best: another may draw other borders. Rows that it does not look "
+    "at are missing."
+)
 HEADS = (
     "A sample of the texts, drawn by a fixed seed, is run one by one through the model that is chosen on the left. For "
     "each head a measure is averaged over the queries of a text, then over the texts; every text counts alike. Entropy "
@@ -300,7 +304,7 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
 def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Clusters with their most typical rows."""
     chosen, corpus = options.only(corpora.CLUSTERING, corpora.CLUSTERS), opened.corpus
-    answer = ask(corpora.corpus_clusters, chosen)
+    answer = ask(corpora.corpus_clusters, chosen, (figures.clusters_figure, ONE_START))
     clusters, method = answer.result, options.get(corpora.CLUSTERING.key)
     none = int((clusters.labels < 0).sum())
     words = [

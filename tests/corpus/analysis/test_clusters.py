@@ -9,6 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from bertviz_core.corpus.analysis import clusters as clusters_module
 from bertviz_core.corpus.analysis.clusters import corpus_clusters
+from bertviz_core.corpus.analysis.results import CorpusClusters
+from bertviz_core.corpus.analysis.row_samples import sampled_rows
 from bertviz_core.errors import CorpusError, SupersededError
 
 SIZES, DIMENSIONS = (90, 60, 45), 11
@@ -37,6 +39,22 @@ def test_k_means_is_that_of_scikit_learn(vectors: Any) -> None:
     np.testing.assert_array_equal(np.bincount(found.labels), found.sizes)
     assert found.fitted == ROWS
     assert "drawn" not in found.note
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_starts_of_k_means_are_those_of_scikit_learn(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    spread = np.random.default_rng(1).standard_normal((130, DIMENSIONS)).astype(np.float32)
+    monkeypatch.setattr(clusters_module, "MAX_FITTED", {"k-means": 110})
+    partial: list[CorpusClusters] = []
+    found = corpus_clusters(spread, "k-means", 7, seed=seed, on_partial=partial.append)
+    sample = sampled_rows(130, 110, seed)
+    fitted = units(spread)[sample].astype(np.float32)
+    several, first = (KMeans(7, n_init=starts, random_state=seed).fit_predict(fitted) for starts in (3, 1))
+    assert adjusted_rand_score(several, found.labels[sample]) == 1
+    assert 1 <= len(partial) <= 2
+    assert adjusted_rand_score(first, partial[0].labels[sample]) == 1
+    assert partial[0].sizes.sum() == (partial[0].labels >= 0).sum() == 110
+    assert found.sizes.sum() == 130
 
 
 def test_hdbscan_is_that_of_scikit_learn(vectors: Any) -> None:
