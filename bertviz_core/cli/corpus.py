@@ -11,7 +11,7 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notic
 from bertviz_core.corpus.analysis.neighbours import MAX_NEIGHBOURS, MAX_ROWS, NEIGHBOURS, ROWS
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.results import VECTOR_DTYPES
+from bertviz_core.corpus.results import VECTOR_DTYPES, RunDtype
 from bertviz_core.corpus.runners import processes, ray
 from bertviz_core.corpus.search import MAX_HITS, SearchIndex, index_facts, make_index, open_index
 from bertviz_core.corpus.shards import embed_shards
@@ -19,7 +19,7 @@ from bertviz_core.errors import CorpusError
 from bertviz_core.questions.corpora import neighbour_changes, neighbour_options, searched
 from bertviz_core.questions.tables.corpora import CHANGES
 from bertviz_core.questions.tables.texts import CORPUS, HITS
-from bertviz_core.sentences.results import POOLINGS, SentenceDtype
+from bertviz_core.sentences.results import POOLINGS
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls
 
@@ -62,7 +62,7 @@ def info(folder: FolderArgument, as_json: JsonOption = False) -> None:
 
 
 RUNNERS = ("local", "processes", "ray")
-RUN_DTYPES = ("float32", "bfloat16", "float16", "auto")
+RUN_DTYPES = ("float32", "bfloat16", "float16", "int8", "auto")
 RUN_HELP = f"The run: {', '.join(RUN_DTYPES)} (the fastest in a trial of one batch)."
 INPUT_HELP = "Parquet, CSV, TSV or JSON lines: a file, a folder, a pattern in quotation marks, or s3://, gs://, ..."
 LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
@@ -95,7 +95,7 @@ def embed(
         layer=whole("layer", layer, 0) if layer else None,
         prompt=prompt or None,
         vector_dtype=chosen("dtype", dtype, VECTOR_DTYPES),
-        run_dtype=None if dtype_of_run == "auto" else cast(SentenceDtype, dtype_of_run),
+        run_dtype=None if dtype_of_run == "auto" else cast(RunDtype, dtype_of_run),
         keep_text=text,
         rows_per_shard=whole("rows-per-shard", rows, 1) if rows else ROWS_PER_SHARD,
         batch_tokens=whole("batch-tokens", batch_tokens, 1) if batch_tokens else None,

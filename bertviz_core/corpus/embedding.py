@@ -5,9 +5,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
+from bertviz_core.corpus.int8 import ROWS, agreement, int8_model, receipt
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
 from bertviz_core.corpus.reading import shard_table, survey
-from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
+from bertviz_core.corpus.results import (
+    InputSurvey,
+    Int8Receipt,
+    Manifest,
+    RunDtype,
+    ShardOutcome,
+    ShardRows,
+    VectorDtype,
+)
 from bertviz_core.corpus.runners.number_format import fastest_format
 from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
 from bertviz_core.corpus.writing import LOCK_FILE, only_writer, refusal, remove_leftovers
@@ -16,9 +25,10 @@ from bertviz_core.models.loading import load_model
 from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.sources import ModelSource, resolve
-from bertviz_core.sentences.encoding import limited, plan_layer
+from bertviz_core.sentences.encoding import limited, plan_layer, sentence_vectors
 from bertviz_core.sentences.plan import adapted, prompt_named, recommended
-from bertviz_core.sentences.results import Pooling, SentenceDtype
+from bertviz_core.sentences.results import Pooling
+from bertviz_core.sentences.two_models import evenly_chosen
 from bertviz_core.settings import Settings
 from bertviz_core.tables.inputs import input_files
 from bertviz_core.text import quoted
@@ -45,7 +55,7 @@ class EmbeddingOptions:
     """Name of the prompt, "none" for none; None for the checkpoint's default."""
     vector_dtype: VectorDtype = "float16"
     """Number format of the stored vectors."""
-    run_dtype: SentenceDtype | None = "float32"
+    run_dtype: RunDtype | None = "float32"
     """Number format of the model's run; None for the fastest in a trial of one batch, or that of a corpus begun."""
     keep_text: bool = True
     """Whether to store the texts."""
@@ -89,7 +99,9 @@ def embed_corpus(
     except OSError as error:
         raise refusal(folder, error) from error
     with only_writer(folder):
-        if _begun(folder, manifest).complete:
+        begun = _begun(folder, manifest)
+        manifest = replace(manifest, int8=begun.int8)
+        if begun.complete:
             open_corpus(folder).vectors()
             notices.all((f"{quoted(str(folder))} is complete already; nothing was embedded.",))
             return replace(manifest, complete=True)
@@ -134,12 +146,31 @@ def _looked_at(
             f"The input would become {len(found.shards):,} shards; a corpus has at most {MAX_SHARDS:,}. Give more "
             "--rows-per-shard."
         )
-    dtype = options.run_dtype
+    dtype, int8 = options.run_dtype, None
+    if dtype == "int8":
+        encoder = replace(encoder, int8=int8_model(encoder.loaded, encoder.tokenizer, encoder.plan))
+        int8 = _int8_receipt(encoder, found)
+        notices.all((f"Runs are in int8: {agreement(int8)}.",))
     if dtype is None:
         texts = shard_table(found, found.shards[0]).column(found.text_column).to_pylist()
         dtype, notice = fastest_format(encoder, texts)
         notices.all((notice,))
-    return found, _manifest(source, settings, options, encoder, found, dtype)
+    return found, replace(_manifest(source, settings, options, encoder, found, dtype), int8=int8)
+
+
+def _int8_receipt(encoder: Encoder, found: InputSurvey) -> Int8Receipt:
+    """Embed some rows of the input, evenly spaced, in float32 and in int8, and compare."""
+    texts: list[str] = []
+    first, chosen = 0, evenly_chosen(found.rows, ROWS)
+    for shard in found.shards:
+        if inside := [row - first for row in chosen if first <= row < first + shard.rows]:
+            texts += shard_table(found, shard).column(found.text_column).take(inside).to_pylist()
+        first += shard.rows
+    exact, rounded = (
+        sentence_vectors(encoder.loaded, encoder.tokenizer, texts, encoder.plan, model=model).vectors
+        for model in (None, encoder.int8)
+    )
+    return receipt(encoder.loaded.name, exact, rounded)
 
 
 def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions) -> Encoder:
@@ -159,7 +190,7 @@ def _manifest(
     options: EmbeddingOptions,
     encoder: Encoder,
     found: InputSurvey,
-    run_dtype: SentenceDtype,
+    run_dtype: RunDtype,
 ) -> Manifest:
     """Describe the corpus; one text is embedded to determine the dimensions."""
     plan = encoder.plan

@@ -124,8 +124,9 @@ def _trouble(manifest: Manifest) -> str:
     rows, most, shards = manifest.rows, manifest.rows_per_shard, manifest.shards
     if not (0 < rows <= MAX_COUNT and 0 < most <= MAX_COUNT and -(-rows // most) <= shards <= min(rows, MAX_SHARDS)):
         return f"{rows:,} rows in {shards:,} shards of at most {most:,}"
-    if manifest.text_column not in (None, "text") or manifest.layer < 0:
-        return "text_column or layer"
+    int8 = manifest.run_dtype == "int8"
+    if manifest.text_column not in (None, "text") or manifest.layer < 0 or int8 != (manifest.int8 is not None):
+        return "text_column, layer or int8"
     if len(manifest.columns) > MAX_COLUMNS:
         return f"{len(manifest.columns):,} columns; at most {MAX_COLUMNS:,} are read"
     if any(len(column.name) > MAX_NAME for column in manifest.columns):

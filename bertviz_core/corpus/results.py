@@ -15,6 +15,8 @@ from bertviz_core.trace.results import Noticed
 VectorDtype = Literal["float16", "float32"]
 """Number formats of the vectors of a corpus."""
 VECTOR_DTYPES: tuple[VectorDtype, ...] = ("float16", "float32")
+RunDtype = SentenceDtype | Literal["int8"]
+"""Number formats of the model's run; in int8 by OpenVINO."""
 ColumnKind = Literal["text", "number", "boolean", "time", "other"]
 """Kind of a column's cells; those of the last kind are stored and exported, but not compared."""
 
@@ -28,6 +30,21 @@ class CorpusColumn:
     input_name: str
     """Name in the input, which differs if it is reserved in the corpus."""
     kind: ColumnKind
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Receipt:
+    """How close vectors of an int8 run are to those of float32, on rows of the input."""
+
+    rows: int
+    """Number of compared rows, evenly spaced in the input."""
+    mean_cosine: float
+    """Mean cosine of the two vectors of a row."""
+    worst_cosine: float
+    neighbours: int
+    """Number of nearest rows of each, among the compared ones."""
+    neighbours_kept: float
+    """Share of them that are the same in both, 0 to 1; 1 without another row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,7 @@ class Manifest:
     """Whether all vectors are normalised to unit length."""
     max_tokens: int | None
     """Maximum number of tokens per text, special ones included; None for all."""
-    run_dtype: SentenceDtype
+    run_dtype: RunDtype
     """Number format of the model's run."""
     vector_dtype: VectorDtype
     """Number format of the stored vectors."""
@@ -71,6 +88,8 @@ class Manifest:
     shards: int
     complete: bool
     """Whether all shards exist; False while embedding."""
+    int8: Int8Receipt | None = None
+    """What an int8 run kept, measured before it; None for other runs."""
 
 
 @dataclass(frozen=True, slots=True)

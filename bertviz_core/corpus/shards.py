@@ -11,6 +11,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
+from bertviz_core.corpus.int8 import Int8Model, int8_model
 from bertviz_core.corpus.manifest import sentence_plan
 from bertviz_core.corpus.reading import shard_table
 from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows
@@ -52,6 +53,8 @@ class Encoder:
     loaded: LoadedModel
     tokenizer: TextTokenizer
     plan: SentencePlan
+    int8: Int8Model | None = None
+    """The model that runs instead, in int8."""
 
 
 def embed_shard(work: ShardWork, shard: ShardRows) -> ShardOutcome:
@@ -75,9 +78,10 @@ def embed_shards(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[Shard
 
 def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
     """Compute the vectors of some texts before rounding."""
+    dtype = "float32" if manifest.run_dtype == "int8" else manifest.run_dtype
     with _memory_errors_explained(encoder.loaded.device):
         return sentence_vectors(
-            encoder.loaded, encoder.tokenizer, texts, encoder.plan, manifest.run_dtype, batch_tokens=batch_tokens
+            encoder.loaded, encoder.tokenizer, texts, encoder.plan, dtype, batch_tokens=batch_tokens, model=encoder.int8
         )
 
 
@@ -92,7 +96,9 @@ def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
         )
     loaded = load_model(source, settings)
     plan = sentence_plan(manifest, source, settings, loaded.num_hidden_layers)
-    return Encoder(loaded, load_tokenizer(source, settings), plan)
+    tokenizer = load_tokenizer(source, settings)
+    int8 = int8_model(loaded, tokenizer, plan) if manifest.run_dtype == "int8" else None
+    return Encoder(loaded, tokenizer, plan, int8)
 
 
 def write_shard(

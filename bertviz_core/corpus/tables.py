@@ -7,6 +7,7 @@ import numpy as np
 from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.corpus.corpora_folder import files_nbytes
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus, plain_values
+from bertviz_core.corpus.int8 import agreement
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.tables.typeset import LONGEST_CELL, plain_cell
 from bertviz_core.text import bytes_text, counted, escape_controls, shortened
@@ -66,7 +67,7 @@ def manifest_frame(corpus: Corpus) -> "pd.DataFrame":
         "normalised": "to unit length" if manifest.normalized else "no",
         "prompt": manifest.prompt or "none",
         "tokens read of a text": "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most",
-        "run in": manifest.run_dtype,
+        "run in": f"int8: {agreement(manifest.int8)}" if manifest.int8 else manifest.run_dtype,
         "texts": "kept" if manifest.text_column else "not kept (--no-text)",
         "made from": f"{inputs} and {len(manifest.inputs) - 3:,} more" if len(manifest.inputs) > 3 else inputs,
         "made by": f"Inside BERT {manifest.code_version}",

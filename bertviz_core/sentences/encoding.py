@@ -254,8 +254,10 @@ def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
 class SentenceRun:
     """A model prepared to encode batches of tokenized sentences by one plan."""
 
-    def __init__(self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int) -> None:
-        """Convert the weights if another format is requested."""
+    def __init__(
+        self, loaded: LoadedModel, plan: SentencePlan, dtype: SentenceDtype, skipped: int, model: Any = None
+    ) -> None:
+        """Convert the weights if another format is requested; another `model` runs instead of the loaded one."""
         if loaded.dtype != "float32":
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
         self._loaded, self._plan, self._skipped = loaded, plan, skipped
@@ -263,7 +265,7 @@ class SentenceRun:
         plan_layer(loaded, plan)
         with RUN_LOCK:
             check_recording(loaded)
-        self._model = loaded.model if dtype == "float32" else converted_model(loaded.model, dtype)
+        self._model = model or (loaded.model if dtype == "float32" else converted_model(loaded.model, dtype))
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -318,7 +320,7 @@ def plan_vectors(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int = 0,
-    model: "transformers.PreTrainedModel | None" = None,
+    model: Any = None,
 ) -> "torch.Tensor":
     """Compute vectors (batch, dimensions) before normalisation and truncation; differentiable.
 
@@ -385,7 +387,7 @@ def model_states(
     inputs: "Mapping[str, torch.Tensor]",
     lengths: Sequence[int],
     skipped: int,
-    model: "transformers.PreTrainedModel | None",
+    model: Any,
     inside: bool,
 ) -> "tuple[Mapping[str, Any], torch.Tensor]":
     """Return the model's output, the states of all layers if `inside`, and the mask of pooled tokens.
@@ -393,7 +395,8 @@ def model_states(
     The caller must hold RUN_LOCK and have called check_recording on the model.
     """
     seq = max(lengths)
-    reset_model_state(model or loaded.model, seq)
+    if model is None or isinstance(model, transformers.PreTrainedModel):  # one in int8 has no state
+        reset_model_state(model or loaded.model, seq)
     output = forward(loaded, inputs, model, output_hidden_states=inside)
     if "last_hidden_state" not in output:  # a class that returns only its pooled vector
         output = dict(forward(loaded, inputs, model, output_hidden_states=True))
@@ -426,6 +429,7 @@ def sentence_vectors(
     progress: Progress = no_progress,
     store: SentenceStore | None = None,
     batch_tokens: int | None = None,
+    model: Any = None,
 ) -> SentenceVectors:
     """Compute one vector per sentence; float32 whatever the format of the run.
 
@@ -436,6 +440,7 @@ def sentence_vectors(
         dtype: number format of the run; one of 16 bits is fast only if fast_formats has it.
         batch_tokens: maximum number of tokens per batch, padding included; None for the default of the device. A batch
             that exceeds the memory is halved, with a notice.
+        model: runs instead of the loaded one, called as it is, without a store: its vectors would be kept as its.
     """
     started, notices_before = perf_counter(), store.happened if store is not None else 0
     if not sentences:
@@ -451,7 +456,7 @@ def sentence_vectors(
     short: tuple[str, ...] = ()
     try:
         if missing:
-            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, progress, batch_tokens)
+            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, progress, batch_tokens, model)
     finally:
         stored.write()
     position_of = {text: position for position, text in enumerate(texts)}
@@ -521,6 +526,7 @@ def _compute(
     missing: list[int],
     progress: Progress,
     batch_tokens: int | None,
+    model: Any,
 ) -> tuple[str, ...]:
     """Encode the texts at some indices, batch by batch; return a notice if batches were halved."""
     total, before = len(stored.texts), len(stored.texts) - len(missing)
@@ -528,7 +534,7 @@ def _compute(
     for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):
         rows += chunk
         progress(before, total)
-    encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
+    encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan), model)
     done = before
     for batch in batches(loaded, [len(row) for row in rows], batch_tokens):
         together = [rows[index] for index in batch]

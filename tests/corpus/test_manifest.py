@@ -24,7 +24,7 @@ def test_a_manifest_comes_back(tmp_path: Path) -> None:
 
 
 def test_every_difference_but_completeness_has_its_words() -> None:
-    assert {*CHANGES, "complete", "format_version"} == {field.name for field in fields(Manifest)}
+    assert {*CHANGES, "complete", "format_version", "int8"} == {field.name for field in fields(Manifest)}
     assert difference(MANIFEST, replace(MANIFEST, complete=False)) == ""
     assert difference(MANIFEST, replace(MANIFEST, prompt="query: ", rows=7)) == CHANGES["prompt"]
 
@@ -40,6 +40,7 @@ def test_every_difference_but_completeness_has_its_words() -> None:
         ({"shards": 2}, "1,301 rows in 2 shards of at most 600"),
         ({"shards": 10**9}, "rows in 1,000,000,000 shards"),
         ({"text_column": "vector"}, "text_column"),
+        ({"run_dtype": "int8"}, "text_column, layer or int8"),
         ({"model": "m" * 100_000}, "a name of the model"),
         ({"revision": "r" * 100_000}, "a name of the model, its revision or the like"),
         ({"columns": (CorpusColumn("vector", "vector", "other"),)}, "two columns of one name"),

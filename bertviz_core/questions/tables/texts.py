@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bertviz_core.attention.results import AttentionMap, Axis
 from bertviz_core.corpus.folder import Corpus
+from bertviz_core.corpus.int8 import agreement
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.heads.results import BLOCKS, HeadProjections
@@ -251,6 +252,7 @@ def _corpus_lines(corpus: Corpus) -> list[str]:
         f"{manifest.pooling} of layer {manifest.layer}{', normalised' if manifest.normalized else ''}",
         "model": f"{printable_token(manifest.model)} ({printable_token(manifest.revision)})",
         "weights": f"SHA-256 {manifest.weights_sha256}",
+        "run in": f"int8: {agreement(manifest.int8)}" if manifest.int8 else manifest.run_dtype,
         "prompt": printable_token(manifest.prompt) or "none",
         "input": f"{counted(len(manifest.inputs), 'file')}, column {printable_token(manifest.input_column)}",
     }
