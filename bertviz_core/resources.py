@@ -11,9 +11,19 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from bertviz_core.errors import SupersededError
+
 T = TypeVar("T")
 LOOKED_AT = 64
 """Number of entries of a long collection that are measured; the size of the others is extrapolated."""
+
+
+class _Making:
+    """A value that is being computed, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.lock, self.callers = Lock(), 0
+        self.error: Exception | None = None
 
 
 class ByteCache:
@@ -29,7 +39,7 @@ class ByteCache:
         self._max_nbytes = max_nbytes
         self._held: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
         self._nbytes = 0
-        self._making: dict[Hashable, Lock] = {}
+        self._making: dict[Hashable, _Making] = {}
         self._lock = Lock()
 
     @property
@@ -57,13 +67,16 @@ class ByteCache:
         """Add a value; nbytes is its size, by default retained_nbytes."""
         self._put(key, value, retained_nbytes(value) if nbytes is None else nbytes)
 
-    def pop(self, key: Hashable) -> None:
-        """Remove the value of a key, if it is cached."""
+    def pop(self, key: Hashable, value: object = None) -> None:
+        """Remove the value of a key, if it is cached; with a value, only that one and none put in its place since."""
         with self._lock:
-            self._nbytes -= self._held.pop(key, (0, None))[0]
+            if value is None or self._held.get(key, (0, None))[1] is value:
+                self._nbytes -= self._held.pop(key, (0, None))[0]
 
     def get_or_compute(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
         """Return the cached value of a key, or compute it; concurrent callers wait for a single computation.
+
+        They share its error, too, unless it was superseded for the caller that made it.
 
         Args:
             key: identifies everything that the value depends on.
@@ -74,18 +87,33 @@ class ByteCache:
         if cached is not None:
             return cast(T, cached[1])
         with self._lock:
-            making = self._making.setdefault(key, Lock())
-        with making:
-            cached = self._get(key)
-            if cached is not None:
-                return cast(T, cached[1])
-            try:
-                value = make()
-                self._put(key, value, (size or retained_nbytes)(value))
-                return value
-            finally:
-                with self._lock:
-                    self._making.pop(key, None)
+            making = self._making.setdefault(key, _Making())
+            making.callers += 1
+        try:
+            with making.lock:
+                return self._made(key, make, size or retained_nbytes, making)
+        finally:
+            with self._lock:
+                making.callers -= 1
+                if not making.callers:
+                    del self._making[key]
+
+    def _made(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int], making: _Making) -> T:
+        """The value or the error of whoever was first, or the value computed now."""
+        cached = self._get(key)
+        if cached is not None:
+            return cast(T, cached[1])
+        if making.error is not None:
+            raise making.error
+        try:
+            value = make()
+        except SupersededError:
+            raise
+        except Exception as error:
+            making.error = error
+            raise
+        self._put(key, value, size(value))
+        return value
 
     def make_room(self, nbytes: int) -> int:
         """Evict the least recently used values until nbytes more fit into the budget; return their number."""

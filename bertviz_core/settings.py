@@ -223,6 +223,12 @@ class Settings:
     max_cache_bytes: int = setting(
         GIB, COUNT, "bytes that results, tokenizers, uploads and figures kept for all visitors together may take"
     )
+    compute_ahead: bool = setting(
+        True,
+        SWITCH,
+        "whether the server computes what the pages show first, of the default model and the example texts, before "
+        "anybody asks, while nobody waits for an answer",
+    )
     require_sign_in: bool = setting(
         False,
         SWITCH,

@@ -58,6 +58,7 @@ NONSENSE = {
     "INSIDE_BERT_MAX_CHILDREN": (*NO_COUNT, "999999999999"),
     "INSIDE_BERT_ALLOW_HUB": ("maybe", "2", "ja", "tru"),
     "INSIDE_BERT_ISOLATE_MODELS": ("maybe", "2", "ja"),
+    "INSIDE_BERT_COMPUTE_AHEAD": ("maybe", "2", "later"),
     "INSIDE_BERT_REQUIRE_SIGN_IN": ("maybe", "2", "yes please"),
     "INSIDE_BERT_ALLOWED_MODELS": (",", " ", " , ,, "),
     "INSIDE_BERT_DEVICE": (

@@ -5,6 +5,8 @@ and by the lessons, each for its own keys. A widget's key is its name in the add
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,6 +56,23 @@ HAS_TAB_TEXTS = "has_tab_texts"
 
 first_page_sent = Event()
 """Set when this server has sent its first page."""
+_waiting: list[None] = []
+"""An entry for each page or answer that a reader waits for now."""
+
+
+@contextmanager
+def reader_waits() -> Iterator[None]:
+    """A reader waits for what is done inside the block."""
+    _waiting.append(None)
+    try:
+        yield
+    finally:
+        _waiting.pop()
+
+
+def is_read() -> bool:
+    """Whether a reader of this server waits for a page or an answer."""
+    return bool(_waiting)
 
 
 def settings() -> Settings:

@@ -151,6 +151,7 @@ beside_title.set(beside)
 pinned = session.stored(pins.TO_RECORD) or session.stored(session.TOUR)
 to_record = pins.token_to_record(here) if pinned else ""
 with (
+    session.reader_waits(),
     logged("page", here, model_fact),
     text_on_page(),
     report.of_page(bool(to_record)) if report else noted(bool(to_record)) as view,

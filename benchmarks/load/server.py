@@ -109,6 +109,7 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
         "HOME": str(home),
         "HF_HOME": str(home / "hub"),
         "INSIDE_BERT_ALLOW_HUB": "0",
+        "INSIDE_BERT_COMPUTE_AHEAD": "0",
         "INSIDE_BERT_MODELS_DIR": str(home / "models"),
         "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store"),
     }

@@ -57,7 +57,8 @@ def serving(
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "STREAMLIT_"))
     }
-    environment |= {"HOME": str(home), "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_MODELS_DIR": str(home / "models")}
+    environment |= {"INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_COMPUTE_AHEAD": "0"}
+    environment |= {"HOME": str(home), "INSIDE_BERT_MODELS_DIR": str(home / "models")}
     environment |= {"INSIDE_BERT_CORPORA_DIR": str(home / "corpora"), **(settings or {})}
     words = [*(command or (sys.executable, "-m", "streamlit", "run", script)), "--server.port", str(port)]
     with open(home / "server.log", "wb") as log:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bertviz_core.errors import SupersededError
 from bertviz_core.parameters.results import Parameter
 from bertviz_core.resources import ByteCache, retained_nbytes
 
@@ -83,6 +84,44 @@ def test_what_fails_is_not_kept_and_is_tried_again() -> None:
         cache.get_or_compute("key", fail, len)
     assert len(cache) == 0
     assert cache.get_or_compute("key", lambda: block(3), len) == block(3)
+
+
+@pytest.mark.parametrize(("error", "tries"), [(OSError("no disk"), 1), (SupersededError(), 4)])
+def test_an_error_is_that_of_all_who_wait_unless_only_its_caller_was_superseded(error: Exception, tries: int) -> None:
+    cache, made, go_on = ByteCache(100), [], threading.Event()
+
+    def fail() -> bytes:
+        made.append(1)
+        assert go_on.wait(20)
+        raise error
+
+    def ask() -> None:
+        try:
+            cache.get_or_compute("key", fail, len)
+        except Exception as raised:  # noqa: BLE001  # each error is compared
+            raised_by.append(raised)
+
+    raised_by: list[Exception] = []
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while "key" not in cache._making or cache._making["key"].callers < 4:
+        pass
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert raised_by == [error] * 4
+    assert len(made) == tries
+    assert cache.get_or_compute("key", lambda: block(3), len) == block(3), "the next tries again"
+
+
+def test_a_value_that_was_replaced_is_not_removed_again() -> None:
+    cache, old = ByteCache(100), block(3)
+    cache.put("key", old, 3)
+    cache.pop("key", old)
+    cache.put("key", block(5), 5)
+    cache.pop("key", old)
+    assert (cache.get("key"), cache.nbytes) == (block(5), 5)
 
 
 def test_none_is_a_value() -> None:

@@ -2,8 +2,8 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -32,6 +32,9 @@ ACTIVITY = logging.getLogger("inside_bert.activity")
 _fields: ContextVar[dict[str, object]] = ContextVar("log_fields")
 """Fields of the innermost computation that is logged."""
 
+in_background: ContextVar[bool] = ContextVar("in_background", default=False)
+"""Whether no page is drawn in this thread, where Streamlit would log a warning of each spinner."""
+
 
 def cached_by_bytes(
     spinner: str = "", size: Callable[[Any], int] = retained_nbytes
@@ -48,13 +51,8 @@ def cached_by_bytes(
         def found(*args: P.args, **kwargs: P.kwargs) -> T:
             arguments = shape.bind(*args, **kwargs).arguments
             plain = tuple(value for name, value in arguments.items() if not name.startswith("_"))
-
-            def made() -> T:
-                with _spinning(spinner):
-                    return make(*args, **kwargs)
-
-            result: T = results().get_or_compute((make.__module__, make.__qualname__, *plain), made, size)
-            return result
+            key = (make.__module__, make.__qualname__, *plain)
+            return shared(results(), key, lambda: make(*args, **kwargs), size, spinner)
 
         return found
 
@@ -67,8 +65,17 @@ def results() -> ByteCache:
     return ByteCache(settings().max_cache_bytes)
 
 
-def _spinning(words: str) -> AbstractContextManager[None]:
-    return st.spinner(words) if words else nullcontext()
+def shared(cache: ByteCache, key: Hashable, make: Callable[[], T], size: Callable[[Any], int], spinner: str = "") -> T:
+    """Return the cached value of a key, or compute it, once for all sessions that ask, below the words of a spinner.
+
+    The spinner ends after the value is cached: with a newer click, it ends the script of the session that computed.
+    """
+    cached: T | None = cache.get(key)
+    if cached is not None:
+        return cached
+    with st.spinner(spinner) if spinner and not in_background.get() else nullcontext():
+        value: T = cache.get_or_compute(key, make, size)
+        return value
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from bertviz_core.resources import ByteCache, retained_nbytes
-from ui.cache.figures import logged, results
+from ui.cache.figures import in_background, logged, results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """A job is stopped when a reader cancels it, and left when its last reader has gone."""
@@ -120,6 +120,7 @@ class Job(Generic[T]):
         self.so_far = so_far
 
     def _run(self) -> None:
+        in_background.set(True)
         try:
             self._take_turn()
             try:

@@ -21,7 +21,7 @@ from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, give_back_memory, trace_unlocked
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from bertviz_core.trace.verification import check_recording, may_wait
-from ui.cache.figures import cached_by_bytes, logged
+from ui.cache.figures import cached_by_bytes, logged, shared
 from ui.session import settings
 
 REMEMBERED_S = 300.0
@@ -214,33 +214,40 @@ def loaded(name: str, rounding: Rounding | None = None) -> LoadedModel:
     return _loaded(source(name), rounding)
 
 
+def fits(name: str) -> bool:
+    """Whether a model is in memory, or can be loaded without dropping another."""
+    origin, cache = source(name), loaded_models()
+    is_loaded = cache.get(_model_key(origin)) is not None
+    return is_loaded or cache.nbytes + needed_nbytes(origin, settings()) <= cache.max_nbytes
+
+
 def with_head(name: str, task: str, rounding: Rounding | None = None) -> HeadModel:
     """A loaded model, or its rounded copy, with the head of a task; both share the base weights."""
     origin = source(name)
     base = _loaded(origin, rounding)
 
     def load() -> HeadModel:
-        with st.spinner("Loading the head" if rounding is None else "Loading the head, and rounding its weights"):
-            head = load_head(origin, settings(), task, base)
-            if rounding is None:
-                return head
-            round_parameters(head.model, rounding, tuple(base.model.parameters()))
-            return replace(head, name=base.name)
+        head = load_head(origin, settings(), task, base)
+        if rounding is None:
+            return head
+        round_parameters(head.model, rounding, tuple(base.model.parameters()))
+        return replace(head, name=base.name)
 
-    head = _cached_head((*_model_key(origin, rounding), task), base, load)
+    words = "Loading the head" if rounding is None else "Loading the head, and rounding its weights"
+    head = _cached_head((*_model_key(origin, rounding), task), base, load, words)
     _loaded(
         source(name), rounding
     )  # marks the base as used last, so that the head, which refers to it, is dropped first
     return head
 
 
-def _cached_head(key: Hashable, base: LoadedModel, load: Callable[[], HeadModel]) -> HeadModel:
+def _cached_head(key: Hashable, base: LoadedModel, load: Callable[[], HeadModel], words: str) -> HeadModel:
     """Return the cached head of a base model; it is loaded again where the base was dropped and loaded again."""
     cache = loaded_models()
-    head = cache.get_or_compute(key, load, _head_nbytes)
+    head = shared(cache, key, load, _head_nbytes, words)
     if head.base is not base:
-        cache.pop(key)
-        head = cache.get_or_compute(key, load, _head_nbytes)
+        cache.pop(key, head)
+        head = shared(cache, key, load, _head_nbytes, words)
     return head
 
 
@@ -268,11 +275,11 @@ def _loaded(origin: ModelSource, rounding: Rounding | None = None) -> LoadedMode
 
     def load() -> LoadedModel:
         _make_room(cache, needed_nbytes(origin, settings()))
-        with st.spinner("Loading the model" if rounding is None else again):
-            model = load_model(origin, settings())
-            return model if rounding is None else round_weights(model, rounding)
+        model = load_model(origin, settings())
+        return model if rounding is None else round_weights(model, rounding)
 
-    return cache.get_or_compute(_model_key(origin, rounding), load, _nbytes)
+    words = "Loading the model" if rounding is None else again
+    return shared(cache, _model_key(origin, rounding), load, _nbytes, words)
 
 
 def _make_room(cache: ByteCache, nbytes: int) -> None:

@@ -29,7 +29,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.figures import cached_by_bytes, logged, results
+from ui.cache.figures import cached_by_bytes, logged, results, shared
 from ui.cache.models import SourceKey, source, source_key
 from ui.session import settings
 
@@ -133,11 +133,10 @@ class SharedSubject(OpenedSubject):
         """Return the cached value of a key, or compute it."""
 
         def computed() -> T:
-            with spinning(key), self.timed(key):
+            with self.timed(key):
                 return make()
 
-        value: T = results().get_or_compute(self.key(key), computed, value_nbytes)
-        return value
+        return shared(results(), self.key(key), computed, value_nbytes, spinner_words(key))
 
 
 class SharedModel(SharedSubject, Opened):
@@ -215,14 +214,14 @@ class SharedModel(SharedSubject, Opened):
         new: list[T] = []
 
         def compute() -> _CachedValue:
-            with spinning(key), self.timed(key):
+            with self.timed(key):
                 new.append(make())
             return _CachedValue(_without_runs(new[-1], self.source.name), self._others)
 
-        cached_value = results().get_or_compute(self.key(key), compute, _nbytes)
+        cached_value = shared(results(), self.key(key), compute, _nbytes, spinner_words(key))
         if not cached_value.current:
-            results().pop(self.key(key))
-            cached_value = results().get_or_compute(self.key(key), compute, _nbytes)
+            results().pop(self.key(key), cached_value)
+            cached_value = shared(results(), self.key(key), compute, _nbytes, spinner_words(key))
         self._others |= cached_value.others
         return new[-1] if new else cast(T, self._with_runs(cached_value.value))
 
@@ -280,11 +279,10 @@ def _same_tokens(first: Tokens, second: Tokens) -> bool:
     return first is second or (same_text and np.array_equal(first.input_ids, second.input_ids))
 
 
-def spinning(key: Hashable) -> AbstractContextManager[None]:
-    """Show a spinner with the text for a question's name, the second part of its key."""
+def spinner_words(key: Hashable) -> str:
+    """The text of the spinner for a question's name, the second part of its key; "" for none."""
     name = key[1] if isinstance(key, tuple) and len(key) > 1 else ""
-    words = SPINNERS.get(name, "") if isinstance(name, str) else ""
-    return st.spinner(words) if words else nullcontext()
+    return SPINNERS.get(name, "") if isinstance(name, str) else ""
 
 
 class SentenceModel(SharedModel):

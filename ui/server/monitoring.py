@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry, Histogram, MetricsHandler, Proc
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError
@@ -33,7 +34,6 @@ from bertviz_core.version import __version__
 from ui.cache import figures, jobs, models
 from ui.cache.figures import ACTIVITY
 from ui.cache.models import TraceCache
-from ui.server.start import App, Message, Receive, Send
 from ui.server.streamlit_internals import connected_sessions, log_bare_messages
 from ui.session import settings, stored
 
@@ -93,11 +93,11 @@ class Readiness:
     The status is 200 if all checks pass and 503 otherwise; the body is a JSON object with the result of each check.
     """
 
-    def __init__(self, app: App, settings: Settings, base_path: str = "") -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, base_path: str = "") -> None:
         self.app, self.settings = app, settings
         self.path = f"/{base_path.strip('/')}".rstrip("/") + READINESS_PATH
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] != "http" or scope["path"] != self.path or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
@@ -330,14 +330,14 @@ def start_log(chosen: Settings) -> None:
     for logger in (ACTIVITY, LOG):
         logger.addHandler(handler)
         logger.propagate = False
-    ACTIVITY.setLevel(logging.INFO)
+        logger.setLevel(logging.INFO)
 
 
-def notify(notice: str, chosen: Settings) -> None:
-    """Write a warning of the server's start to its log; "" writes nothing."""
+def notify(notice: str, chosen: Settings, level: int = logging.WARNING) -> None:
+    """Write a sentence about the server's start to its log, a warning by default; "" writes nothing."""
     if chosen.log_format == "json":
         if notice:
-            LOG.warning("%s", notice.strip())
+            LOG.log(level, "%s", notice.strip())
     else:
         sys.stderr.write(notice)
 

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import gc
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -56,8 +57,17 @@ def _import_and_collect(ended: threading.Event) -> None:
     if allows_strangers(settings):
         warm_tokenizers(settings)
         warm_trials(settings)
+    if settings.compute_ahead:
+        threading.Thread(target=_compute_ahead, args=(ended, settings), name="ahead", daemon=True).start()
     while not ended.wait(COLLECT_EVERY_S):
         gc.collect()
+
+
+def _compute_ahead(ended: threading.Event, settings: Settings) -> None:
+    from ui.server.ahead import compute_ahead  # the start of the server does not wait for its imports
+    from ui.server.monitoring import notify
+
+    notify(compute_ahead(ended), settings, logging.INFO)
 
 
 def allows_strangers(settings: Settings) -> bool:

@@ -35,7 +35,7 @@ from ui.cache import models
 from ui.cache.jobs import Job, board, duration, steps_done, this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.components.frame import PageLink, page_links
-from ui.session import allow_run, forget_run, run_allowed, settings
+from ui.session import allow_run, forget_run, reader_waits, run_allowed, settings
 from ui.widgets.heading import draw_text_on_page
 from ui.widgets.models import answered, choose_model, is_lost, lost, model_before, ready_model, unreached_reason
 
@@ -331,7 +331,8 @@ def answer(
     if known is not None:
         return known
     if question.cost is None:
-        return question(opened, options)
+        with reader_waits():  # also in a section, which runs without its page
+            return question(opened, options)
     key = opened.key(question.key(options))
     job = board().find(key)
     if job is None:

@@ -1,18 +1,28 @@
 """Answers are computed once for all sessions, counted in bytes, and contain no second copy of a run."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 import streamlit as st
 from safetensors.numpy import load_file, save_file
+from streamlit.runtime.scriptrunner_utils.exceptions import RerunException
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
 from bertviz_core.attention.results import MapOptions
+from bertviz_core.errors import TextError
 from bertviz_core.journey.changes import masked_tokens
+from bertviz_core.questions.interventions.effects import effects, joint_ablation
 from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.attention import atlas_of, attention_map
+from bertviz_core.questions.question import Question
+from bertviz_core.questions.texts.attention import WEIGHTS, atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.sentences import sentence_vectors
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
@@ -84,3 +94,65 @@ def test_a_run_with_a_masked_token_is_not_that_of_the_text(made: Trace) -> None:
     for shared in (SharedModel(MODEL, made), SharedModel(MODEL)):
         clean = shared.trace(made.tokens)
         assert abs(shared.trace(masked).hidden_states[-1] - clean.hidden_states[-1]).max() > 0.01
+
+
+def asked_at_once(question: Question[Any, Any], options: Options, readers: int) -> tuple[int, int]:
+    """How many times the model runs, and the number of different answers or errors, in a new server."""
+    st.cache_resource.clear()
+    loaded, calls, at_once = models.loaded("tiny"), [0], Barrier(readers)
+    models.checked(loaded)
+    loaded.model.register_forward_hook(lambda *_: calls.append(0))
+
+    def ask() -> object:
+        reader = SharedModel("tiny")
+        at_once.wait()
+        try:
+            return question(reader, options).result
+        except TextError as error:
+            return error
+
+    with ThreadPoolExecutor(readers) as sessions:
+        answers = [each.result() for each in [sessions.submit(ask) for _ in range(readers)]]
+    return len(calls) - 1, len({id(each) for each in answers})
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        (run, Options(("a b c",))),
+        (attention_map, Options(("a b c",), values={WEIGHTS.key: "value-zeroing"})),
+        (effects, Options(("a b c",), "d e")),
+        (sentence_vectors, Options(("a b c", "d e"))),
+        (joint_ablation, Options(("a b c",), "d e")),  # refused: it names no heads
+    ],
+)
+def test_what_many_readers_ask_at_once_is_computed_once(
+    models_dir: Path, question: Question[Any, Any], options: Options
+) -> None:
+    save_tiny("bert", models_dir / "tiny")
+    runs, answers = asked_at_once(question, options, 1)
+    assert runs > 0
+    assert asked_at_once(question, options, 6) == (runs, answers)
+
+
+def test_an_answer_stays_when_a_newer_click_ends_the_script_that_made_it(
+    made: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def ended_by_a_click(words: str) -> Iterator[None]:
+        yield
+        raise RerunException(RerunData())
+
+    shared, options, computed = SharedModel(MODEL), Options((TEXT,)), []
+
+    def make() -> str:
+        computed.append(1)
+        return "rows"
+
+    key = "module", "products", options.key()
+    with monkeypatch.context() as patched:
+        patched.setattr(st, "spinner", ended_by_a_click)
+        with pytest.raises(RerunException):
+            shared.get_or_compute(key, make)
+    assert SharedModel(MODEL).get_or_compute(key, make) == "rows"
+    assert computed == [1]

@@ -16,7 +16,7 @@ DURING_IMPORT = """
 import asyncio, sys
 import torch  # as a page that is half way there
 from ui import session
-from ui.server import preload
+from ui.server import start
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
@@ -26,7 +26,7 @@ def importing():
     return found is not None and getattr(found.__spec__, "_initializing", False)
 
 session.first_page_sent.set()
-asyncio.run(preload.lifespan(None).__aenter__())
+asyncio.run(start.lifespan(None).__aenter__())
 while not importing() and "transformers.models" not in sys.modules:
     pass
 settings = Settings.from_environment()
@@ -39,17 +39,17 @@ class Part:
     pass
 
 async def serve():
-    from ui.server import preload
-    preload.COLLECT_EVERY_S = 0.05
+    from ui.server import start
+    start.COLLECT_EVERY_S = 0.05
     from ui import session
-    import_libraries, asked = preload.import_libraries, []
+    import_libraries, asked = start.import_libraries, []
 
     def noted():
         asked.append(session.first_page_sent.is_set())
         import_libraries()
 
-    preload.import_libraries = noted
-    async with preload.lifespan(None):
+    start.import_libraries = noted
+    async with start.lifespan(None):
         print("before the first page:", bool(asked) or "torch" in sys.modules)
         session.first_page_sent.set()
         while not gc.get_freeze_count():
@@ -74,7 +74,13 @@ asyncio.run(serve())
 
 def printed(script: str, **settings: str) -> str:
     """Run a script in a new process with these settings, and return its output."""
-    environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "PYTHONPATH": str(ROOT), **settings}
+    environment = {
+        **os.environ,
+        "INSIDE_BERT_ALLOW_HUB": "0",
+        "INSIDE_BERT_COMPUTE_AHEAD": "0",
+        "PYTHONPATH": str(ROOT),
+        **settings,
+    }
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

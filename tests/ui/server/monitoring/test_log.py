@@ -195,9 +195,10 @@ def test_a_notice_of_the_start_is_a_line_as_text_and_as_json(
 ) -> None:
     notify("Much memory.\n", Settings.from_environment())
     assert capsys.readouterr().err == "Much memory.\n"
-    recorded: list[str] = []
-    monkeypatch.setattr(log.LOG, "warning", lambda form, *args: recorded.append(form % args))
+    recorded: list[tuple[int, str]] = []
+    monkeypatch.setattr(log.LOG, "log", lambda level, form, *args: recorded.append((level, form % args)))
     monkeypatch.setenv("INSIDE_BERT_LOG_FORMAT", "json")
     for notice in ("Much memory.\n", ""):
         notify(notice, Settings.from_environment())
-    assert recorded == ["Much memory."]
+    notify("Computed.\n", Settings.from_environment(), logging.INFO)
+    assert recorded == [(logging.WARNING, "Much memory."), (logging.INFO, "Computed.")]
