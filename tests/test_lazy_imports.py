@@ -25,7 +25,7 @@ import importlib, pkgutil, sys
 import bertviz_core
 
 for module in pkgutil.walk_packages(bertviz_core.__path__, "bertviz_core."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and ".models.own." not in module.name:  # classes of transformers
         importlib.import_module(module.name)
 print([name for name in ("torch", "transformers") if name in sys.modules])
 from bertviz_core.lazy_imports import torch, transformers
