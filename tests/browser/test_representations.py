@@ -24,6 +24,18 @@ def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
     expect(page.get_by_text("Token 0 [CLS], dimension")).to_be_visible()
 
 
+@pytest.mark.sample(1)
+def test_cells_are_reached_and_chosen_with_the_keyboard(page: Page, server: str) -> None:
+    page.goto(f"{server}/representations?view=Values")
+    until_clicks_are_heard(page)
+    page.locator("[data-chart=representations_values]").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator(".hoverlayer .hovertext")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Token 2 love, dimension 2")).to_be_visible()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("view", ["Values&window=32", "Token+similarity"])
 def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(page: Page, server: str, view: str) -> None:

@@ -4,6 +4,7 @@ const HIERARCHIES = ["sunburst", "treemap", "icicle"];
 const AXIS = /^[xy]axis\d*$/;
 const CORNERS = "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z";
 const AHEAD = "200px";
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const charts = new WeakMap();
 let library = null;
 
@@ -106,7 +107,12 @@ class Chart {
   listen() {
     const { place } = this;
     this.listening = true;
-    if (this.header.clicks) place.dataset.ready = "";
+    if (this.header.clicks) {
+      place.dataset.ready = "";
+      place.tabIndex = 0;
+      place.onkeydown = (event) => this.step(event);
+    }
+    place.on("plotly_hover", ({ points: [point] }) => { this.under = point; });
     // A module with others inside is told before it is opened, a module without by the click of any chart.
     place.on("plotly_click", ({ points: [point] }) => HIERARCHIES.includes(point.data.type) || this.press(point));
     for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.press(point));
@@ -119,6 +125,19 @@ class Chart {
     const [row, column] = data.meta?.turned ? [x, y] : [y, x]; // of a turned map the rows stand side by side
     const point = { x, y, row, column, id, customdata, curve_number: curveNumber, pressed: ++this.pressed };
     this.setStateValue("point", point);
+  }
+
+  // Arrow keys go from cell to cell of a map, and Enter is a click.
+  step(event) {
+    const curveNumber = this.place.data.findIndex(({ type }) => type === "heatmap"), move = ARROWS[event.key];
+    if (curveNumber < 0 || event.target !== this.place || !(move || (event.key === "Enter" && this.at))) return;
+    event.preventDefault();
+    if (!move) return this.under && this.press(this.under);
+    const { x, y, z } = this.place.data[curveNumber], size = z.shape?.split(",").map(Number) ?? [z.length, z[0].length];
+    const within = (place, axis) => Math.min(Math.max(place, 0), size[axis] - 1);
+    this.at = (this.at ?? [-move[0], -move[1]]).map((place, axis) => within(place + move[axis], axis));
+    const [row, column] = this.at, cell = { curveNumber, xval: numbers(x)?.[column] ?? column, yval: numbers(y)?.[row] ?? row };
+    plotlyModule().then((plotly) => plotly.Fx.hover(this.place, [cell]));
   }
 
   select({ points = [], selections = [] }) {
@@ -169,6 +188,12 @@ function plotlyModule() {
 function meaning({ data, layout }) {
   const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([name, { ticktext }]) => [name, ticktext]);
   return JSON.stringify([data.map(({ type, ids }) => [type, ids?.length]), axes]);
+}
+
+// The numbers of a typed array as plotly's JSON has them, or of a list.
+function numbers(values) {
+  const type = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array }[values?.dtype];
+  return type ? new type(Uint8Array.from(atob(values.bdata), (each) => each.charCodeAt(0)).buffer) : values;
 }
 
 function fullScreen(place) {
