@@ -112,7 +112,6 @@ class Chart {
       place.tabIndex = 0;
       place.onkeydown = (event) => this.step(event);
     }
-    place.on("plotly_hover", ({ points: [point] }) => { this.under = point; });
     // A module with others inside is told before it is opened, a module without by the click of any chart.
     place.on("plotly_click", ({ points: [point] }) => HIERARCHIES.includes(point.data.type) || this.press(point));
     for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.press(point));
@@ -132,12 +131,13 @@ class Chart {
     const curveNumber = this.place.data.findIndex(({ type }) => type === "heatmap"), move = ARROWS[event.key];
     if (curveNumber < 0 || event.target !== this.place || !(move || (event.key === "Enter" && this.at))) return;
     event.preventDefault();
-    if (!move) return this.under && this.press(this.under);
-    const { x, y, z } = this.place.data[curveNumber], size = z.shape?.split(",").map(Number) ?? [z.length, z[0].length];
+    const map = this.place.data[curveNumber], { x, y, z } = map;
+    const size = z.shape?.split(",").map(Number) ?? [z.length, z[0].length];
     const within = (place, axis) => Math.min(Math.max(place, 0), size[axis] - 1);
-    this.at = (this.at ?? [-move[0], -move[1]]).map((place, axis) => within(place + move[axis], axis));
-    const [row, column] = this.at, cell = { curveNumber, xval: numbers(x)?.[column] ?? column, yval: numbers(y)?.[row] ?? row };
-    plotlyModule().then((plotly) => plotly.Fx.hover(this.place, [cell]));
+    if (move) this.at = (this.at ?? [-move[0], -move[1]]).map((place, axis) => within(place + move[axis], axis));
+    const [row, column] = this.at.map(within), xval = numbers(x)?.[column] ?? column, yval = numbers(y)?.[row] ?? row;
+    if (move) plotlyModule().then((plotly) => plotly.Fx.hover(this.place, [{ curveNumber, xval, yval }]));
+    else this.press({ x: xval, y: yval, curveNumber, data: map });
   }
 
   select({ points = [], selections = [] }) {
