@@ -35,7 +35,7 @@ def test_every_module_of_the_library_is_checked() -> None:
     assert len(functions) > 1_000
     # Both checkers wrap the function.
     assert [each.__qualname__ for each in functions if not hasattr(each, "__wrapped__")] == []
-    assert not any(hasattr(each, "__wrapped__") for each in functions_of(import_module("ui.session")))
+    assert not any(hasattr(each, "__wrapped__") for each in functions_of(import_module("ui.share")))
 
 
 def test_shapes_are_checked_where_a_module_has_arrays() -> None:
