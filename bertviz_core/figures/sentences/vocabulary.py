@@ -24,14 +24,13 @@ UPPER, LOWER = (0.46, 1), (0, 0.34)
 
 def use_words(use: VocabularyUse) -> str:
     """How many rows are touched, and how few of them are most of the tokens, in two sentences."""
-    first, *others = PERCENTAGES
-    more = "".join(f", {use.covering(each):,} make up {each}%" for each in others)
+    needed = "; ".join(f"{each}% by {counted(use.covering(each), 'row')}" for each in PERCENTAGES)
     touched = use.rows - use.untouched
     return (
         f"{counted(use.texts, 'text')} {'touches' if use.texts == 1 else 'touch'} {touched:,} of "
-        f"{counted(use.rows, 'row')} of the vocabulary ({touched / use.rows:.1%}). The most frequent "
-        f"{counted(use.covering(first), 'row')} make up {first}% of {counted(use.tokens, 'token')}{more}; "
-        f"{counted(use.special_tokens, 'special token')} left out."
+        f"{counted(use.rows, 'row')} of the vocabulary ({touched / use.rows:.1%}). Of "
+        f"{counted(use.tokens, 'token')}, {counted(use.special_tokens, 'special token')} left out, the most frequent "
+        f"rows cover: {needed}."
     )
 
 
