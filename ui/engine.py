@@ -27,7 +27,16 @@ from ui.components.links import Link, address, step_links
 from ui.session import store, stored
 from ui.widgets import models, run_model
 from ui.widgets.downloads import save_button
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, folded_table, numbers_table
+from ui.widgets.figure_block import (
+    chart,
+    download_row,
+    explained,
+    figure_block,
+    figure_chart,
+    folded,
+    folded_table,
+    numbers_table,
+)
 from ui.widgets.heading import (
     head_select,
     heading,
@@ -107,6 +116,8 @@ def show_page(
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
+    # Of another view nothing stays where it was: its parts are new to the browser, and none of them moves.
+    content = st.container(key=f"view_{page}_{chosen}")
     view = next(view for view in offered if view.title == chosen)
     if subject is not None:
         with shown_to_user():
@@ -120,15 +131,16 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        if models.needs_second(view.second):
-            return
+        with content:
+            if models.needs_second(view.second):
+                return
         options = replace(options, values={OTHER.key: models.second_name()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
         if behind:
             options = _behind_button("Options", behind, opened, options)
-    with shown_to_user():
+    with content, shown_to_user():
         if view.runs:
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
@@ -388,7 +400,7 @@ def _beside(part: parts.Beside, opened: SharedModel, ask: Ask, options: Options)
     with st.container(key=f"halves_{key}"):
         picture, rows = st.columns([1, 1], gap="medium")
     with picture:
-        chart(figure.spec, key, on_click=_on_click(figure), share=HALF)
+        figure_chart(figure, _on_click(figure), HALF)
     with rows:
         draw_parts([part.section], opened, ask, options)
     download_row(figure.spec, key, figure.file, figure.spec.caption, texts=figure.texts)

@@ -4,7 +4,7 @@ What a view shows is data, a sequence of parts, so that a page draws it, and a t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec
@@ -91,6 +91,23 @@ class Click:
     """Further parameters that it sets to this value."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """The figures of all values of a control, between which a browser can switch by itself."""
+
+    param: Param
+    specs: Sequence[FigureSpec]
+    """In the order of its values."""
+
+    @classmethod
+    def of(
+        cls, param: Param, figure: DeclaredFigure[...], ask: "Ask", question: Question[Any, Any], options: Options
+    ) -> "Ahead":
+        """The figures of the question's answers, one for each value."""
+        each = [replace(options, values={**options.values, param.key: value}) for value in param.options]
+        return cls(param, [figure.of(ask(question, one).drawn) for one in each])
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Figure:
     """A figure with its numbers, its files, and how it is computed."""
@@ -98,6 +115,8 @@ class Figure:
     spec: FigureSpec
     file: str
     """Name of its files without the page and an extension: what is shown, and the model, layer and head."""
+    ahead: Ahead | None = None
+    """Its control and its other values, where they are known without a computation."""
     alt: str = ""
     """Description of the table; "" for the title of the figure."""
     numbers: Literal["folded", "open", "in files"] = "folded"

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 
@@ -55,6 +55,34 @@ def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(page
     expect(page).to_have_url(re.compile("layer=2"))
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     assert _chart(page) == fresh
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("address", "chosen", "title"),
+    [
+        ("checkpoint?view=Weights", "largest", "Largest"),
+        ("parameters", "treemap", "all-MiniLM-L6-v2"),
+    ],
+)
+def test_a_choice_sent_ahead_is_drawn_without_the_server(
+    page: Page, server: str, address: str, chosen: str, title: str
+) -> None:
+    answered = True
+
+    def between(browser: WebSocketRoute) -> None:
+        behind = browser.connect_to_server()
+        behind.on_message(lambda message: browser.send(message) if answered else None)
+
+    page.route_web_socket("**/_stcore/stream", between)
+    page.goto(f"{server}/{address}")
+    until_clicks_are_heard(page)
+    before = page.locator(".js-plotly-plot").first.evaluate("(chart) => JSON.stringify(chart.data)")
+    answered = False
+    page.get_by_role("radio", name=chosen, exact=True).click()
+    expect(page.locator(".js-plotly-plot .gtitle").first).to_contain_text(title)
+    drawn = "([chart, before]) => JSON.stringify(document.querySelector(chart).data) !== before"
+    page.wait_for_function(drawn, arg=[".js-plotly-plot", before])
 
 
 @pytest.mark.sample(1)

@@ -21,7 +21,10 @@ class Chart(NamedTuple):
     def figure(self) -> dict[str, Any]:
         """The figure as the browser draws it, with typed arrays decoded to lists."""
         figure: dict[str, Any] = decoded_arrays(json.loads(self.spec))
-        if ahead := self.header["ahead"]:
+        ahead = self.header["ahead"]
+        if ahead and "figure" in ahead["layers"][self.layer]:
+            return decoded_arrays(json.loads(ahead["layers"][self.layer]["figure"]))
+        if ahead:
             shown, (heatmap, *numbers) = ahead["layers"][self.layer], figure["data"]
             cells = np.frombuffer(self.cells, np.float32 if ahead["exact"] else np.int16)
             heatmap["z"] = cells.reshape(-1, ahead["rows"], ahead["columns"])[self.layer].tolist()
@@ -43,7 +46,8 @@ def _chart(at: AppTest, message: bytes) -> Chart:
     start = 4 + int.from_bytes(message[:4], "little")
     header = json.loads(message[4:start])
     end = start + header["nbytes"]
-    control = at.select_slider(key=header["ahead"]["control"]) if header["ahead"] else None
+    named = header["ahead"]["control"] if header["ahead"] else None
+    control = next((each for each in (*at.select_slider, *at.segmented_control) if each.key == named), None)
     layer = control.options.index(control.value) if control else 0
     return Chart(header["chart"], message[start:end].decode(), header, layer, message[end:])
 

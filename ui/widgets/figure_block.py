@@ -30,7 +30,7 @@ from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_drawing, cached_figure, view_in_sight
-from ui.components.chart import Layers, draw_chart
+from ui.components.chart import Layers, all_figures, draw_chart
 from ui.components.frame import enlarged, figure_download, window_height
 from ui.widgets import downloads
 
@@ -54,7 +54,7 @@ def figure_block(part: Figure, on_click: Callable[[], None] | None = None) -> De
     if part.scrolled:
         scrolled_chart(spec, on_click)
     else:
-        chart(spec, spec.chart, on_click, part.share)
+        figure_chart(part, on_click, part.share)
     _name_texts(part.texts)
     words = st.container()
     caption = part.caption or spec.caption or spec.title
@@ -91,6 +91,18 @@ def chart(
     height = round(drawn.figure.layout.height or USUAL_HEIGHT)
     with enlarged(height, key) if session.is_presenting() else nullcontext():
         draw_chart(key, drawn.json, spec.alt, height, on_click, selects, layers)
+
+
+def figure_chart(part: Figure, on_click: Callable[[], None] | None, share: float) -> None:
+    """Draw a figure, and send those of the other values of its control ahead, if they are small and of one height."""
+    spec, layers = part.spec, None
+    if part.ahead is not None:
+        drawn = [cached_drawing(each, page_theme(share)) for each in part.ahead.specs]
+        if len({each.figure.layout.height for each in drawn}) == 1:
+            alts = [each.alt for each in part.ahead.specs]
+            layers = all_figures(part.ahead.param.key, [each.json for each in drawn], alts)
+    # What is sent is the same at each value, and sent once.
+    chart(part.ahead.specs[0] if part.ahead and layers else spec, spec.chart, on_click, share, layers=layers)
 
 
 def scrolled_chart(spec: FigureSpec, on_click: Callable[[], None] | None = None) -> None:

@@ -19,10 +19,10 @@ from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
 from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
 from ui.session import DEFAULT_TEXT, FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, WORD, settings, store, stored
-from ui.widgets.models import second_name
+from ui.widgets.models import model_name, second_name
 
-ABOVE = "notices_above"
-"""Session key of the notices below the heading of the page."""
+ABOVE, SUBTITLES = "notices_above", "subtitles"
+"""Session keys of the notices below the heading of the page, and of what stood there last for each page and model."""
 
 beside_title: ContextVar[Callable[[], None]] = ContextVar("beside_title", default=lambda: None)
 """Draws something beside the title of the page."""
@@ -39,11 +39,14 @@ def heading(page: str, question: str = "") -> Callable[[str, str], None]:
         st.title(entry.title, anchor=False, width="content")
         show_in_journey(page)
         beside_title.get()()
-    place = st.empty()
-    place.markdown(question)
+    place, known, of = st.empty(), stored(SUBTITLES, {}), (page, question, model_name())
+    # What was said of this model last, since a line more or less would move all that is below.
+    place.markdown(known.get(of, question))
 
     def name_model(model: str, note: str) -> None:
-        place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
+        words = f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]"
+        store(SUBTITLES, {**known, of: words})
+        place.markdown(words)
         store(ABOVE, _notices(model))
         for notice in stored(ABOVE):
             st.warning(escape_markdown(notice), icon=":material/rule:")

@@ -327,6 +327,8 @@ def answer(
     Work of minutes starts when the reader confirms it. It continues while the reader looks at another page, and is
     shared by all readers with the same question. `draw` shows a partial answer each second, and after a cancellation.
     """
+    # The place of the progress is there also where none is shown, so that what follows keeps its own.
+    place = st.empty() if question.cost else None
     known: Answer[T] | None = opened.cached(question.key(options))
     if known is not None:
         return known
@@ -343,20 +345,27 @@ def answer(
             agreed_cost(opened.loaded, cost.tokens, cost.runs)
         work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
         job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, caches_itself=True)
-    return awaited(key, job, question.noun, draw, question.name)
+    return awaited(key, job, question.noun, draw, question.name, place)
 
 
 def _digest(key: Hashable) -> str:
     return sha256(repr(key).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def awaited(key: Hashable, job: Job[T], noun: str, draw: Callable[[T], None] | None = None, kind: str = "") -> T:
+def awaited(
+    key: Hashable,
+    job: Job[T],
+    noun: str,
+    draw: Callable[[T], None] | None = None,
+    kind: str = "",
+    place: DeltaGenerator | None = None,
+) -> T:
     """Return the result of a job; the page shows its progress and ends here until it is done.
 
-    A session waits for one job of each kind, the noun by default.
+    A session waits for one job of each kind, the noun by default. The progress is first shown in the place, if given.
     """
     this_reader().wait_for(kind or noun, job)
-    _wait(job, noun)
+    _wait(job, noun, place or st.empty())
     if job.error is not None:
         board().forget(key)
         raise job.error
@@ -373,9 +382,9 @@ def progress_words(job: Job[Any], noun: str) -> str:
     return steps_done(job, noun)
 
 
-def _wait(job: Job[Any], noun: str) -> None:
+def _wait(job: Job[Any], noun: str, place: DeltaGenerator) -> None:
     """Wait for a job; writing to the page lets a superseded script stop."""
-    started, place = perf_counter(), st.empty()
+    started = perf_counter()
     while not job.wait(CHECK_EVERY_S):
         spent = perf_counter() - started
         if spent > PATIENCE_S:

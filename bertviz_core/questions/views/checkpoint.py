@@ -63,6 +63,7 @@ from bertviz_core.questions.texts.number_formats import (
     number_formats,
 )
 from bertviz_core.questions.view import (
+    Ahead,
     Ask,
     Cell,
     Code,
@@ -292,11 +293,13 @@ def weights_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 
 def _tensors(statistics: CheckpointStatistics, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    answer = ask(checkpoints.tensor_statistics, _of(options, STATISTIC, WEIGHTS_SCALE))
+    chosen = _of(options, STATISTIC, WEIGHTS_SCALE)
+    answer = ask(checkpoints.tensor_statistics, chosen)
     yield Figure.of(
         statistic_figure,
         answer,
         f"{options.get(STATISTIC.key)} {statistics.model}",
+        ahead=Ahead.of(STATISTIC, statistic_figure, ask, checkpoints.tensor_statistics, chosen),
         alt=f"Statistics of every tensor of {statistics.model}",
         below=_clicked(statistic_figure.chart, TENSOR, answer.result),
         explanation=texts.WEIGHTS,

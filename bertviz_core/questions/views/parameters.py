@@ -28,6 +28,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.questions.view import (
+    Ahead,
     Ask,
     Beside,
     Click,
@@ -121,6 +122,7 @@ def tree_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         tree_figure,
         answer,
         f"parameters {answer.drawn['form']} {opened.name}",
+        ahead=Ahead.of(FORM, tree_figure, ask, parameter_tree, options),
         click=Click(MODULE, clicked_module),
         explanation=TREE,
         code=f"{_model_lines(opened, ledger)}"

@@ -40,7 +40,7 @@ _chart = component(
 
 
 class Layers(NamedTuple):
-    """The maps of all layers, between which the browser switches as the control of the layer moves."""
+    """What is drawn at each position of a control, between which the browser switches as the control moves."""
 
     header: Mapping[str, Any]
     cells: Sequence[np.ndarray]
@@ -66,6 +66,14 @@ def all_layers(control_key: str, figures: Sequence[Any], alts: Sequence[str]) ->
     exact = cells[0].dtype == np.float32
     header = {"control": control_key, "rows": rows, "columns": columns, "exact": exact, "layers": layers}
     return Layers(header, cells)
+
+
+def all_figures(control_key: str, figures: Sequence[bytes], alts: Sequence[str]) -> Layers | None:
+    """The JSON of the figures of the positions of a control; None where they are too large to be sent ahead."""
+    if sum(map(len, figures)) > MOST_BYTES:
+        return None
+    layers = [{"alt": alt, "figure": figure.decode()} for figure, alt in zip(figures, alts, strict=True)]
+    return Layers({"control": control_key, "layers": layers}, ())
 
 
 def _facts(figure: Any, alt: str) -> dict[str, Any]:

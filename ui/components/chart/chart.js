@@ -1,5 +1,6 @@
 // A chart that plotly draws into an element that stays: a change is one `react`, and zoom, hover and an opened module
 // survive it. Message: u32 length of the header, JSON header, the figure as JSON, the cells of the layers sent ahead.
+// A "layer" is a position of a control, that of the layer or another: the header has its figure, or what of it differs.
 const HIERARCHIES = ["sunburst", "treemap", "icicle"];
 const AXIS = /^[xy]axis\d*$/;
 const CORNERS = "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z";
@@ -56,7 +57,7 @@ class Chart {
     if (ahead) {
       const bytes = data.slice(start + nbytes).buffer;
       this.cells = ahead.exact ? new Float32Array(bytes) : new Int16Array(bytes);
-      const attributes = { attributes: true, attributeFilter: ["aria-valuetext"] };
+      const attributes = { attributes: true, attributeFilter: ["aria-valuetext", "aria-checked"] };
       this.control.observe(document.body, { childList: true, subtree: true, ...attributes });
     }
     this.draw();
@@ -86,22 +87,24 @@ class Chart {
 
   // The figure becomes that of the layer at which the control stands; whether the control is on the page already.
   follow() {
-    const { control, rows, columns, layers } = this.header.ahead;
-    const thumb = document.querySelector(`.st-key-${CSS.escape(control)} input[type=range]`);
-    const layer = Number(thumb?.value ?? -1), shown = layers[layer];
+    const { control, layers } = this.header.ahead, layer = position(control), shown = layers[layer];
     if (!shown || layer === this.layer) return shown !== undefined;
-    const from = layer * rows * columns;
+    this.figure = shown.figure ? JSON.parse(shown.figure) : this.figureOf(layer, shown);
+    this.layer = layer;
+    this.place.setAttribute("aria-label", shown.alt);
+    return true;
+  }
+
+  figureOf(layer, shown) {
+    const { rows, columns } = this.header.ahead, from = layer * rows * columns;
     const z = Array.from({ length: rows }, (_, row) => this.cells.subarray(from + row * columns, from + (row + 1) * columns));
     const [map, ...others] = this.figure.data, { layout } = this.figure, [zmin, zmax] = shown.ends;
     const { tickvals, ticktext, text, colours } = shown;
     const numbers = (trace) => trace.mode === "text" ? { ...trace, text, textfont: { ...trace.textfont, color: colours } } : trace;
-    this.figure = {
+    return {
       data: [{ ...map, z, zmin, zmax, colorbar: { ...map.colorbar, tickvals, ticktext } }, ...others.map(numbers)],
       layout: { ...layout, title: { ...layout.title, text: shown.title } },
     };
-    this.layer = layer;
-    this.place.setAttribute("aria-label", shown.alt);
-    return true;
   }
 
   listen() {
@@ -177,6 +180,13 @@ class Chart {
     const drawn = { data, layout: { ...layout, ...size, font: { ...layout.font, family: font } } };
     return plotly.toImage(drawn, { format: "svg", imageDataOnly: true, ...size });
   }
+}
+
+// The place of what is chosen among the values of a control: of a slider, or of values side by side.
+function position(control) {
+  const box = document.querySelector(`.st-key-${CSS.escape(control)}`), thumb = box?.querySelector("input[type=range]");
+  if (thumb) return Number(thumb.value);
+  return [...(box?.querySelectorAll("[role=radio]") ?? [])].findIndex((each) => each.ariaChecked === "true");
 }
 
 function plotlyModule() {
