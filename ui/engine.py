@@ -120,9 +120,7 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        if models.needs_second(view.second):
-            return
-        options = replace(options, values={OTHER.key: models.second_name()})
+        options = replace(options, values={OTHER.key: models.second_or_example()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]

@@ -398,8 +398,8 @@ class View:
     """What it shows; None for a view that its page draws by itself."""
     folded: tuple[Param, ...] = ()
     """Its controls behind a button."""
-    second: str = ""
-    """What needs a second model, as the start of a sentence; its name is then among the options."""
+    second: bool = False
+    """Whether it compares the model with a second one, whose name is then among the options."""
     runs: bool = False
     """Whether it is of a run on the text."""
     lacks: Callable[[Any], Lack | None] | None = None
