@@ -33,7 +33,6 @@ from ui.widgets.heading import (
     heading,
     page_pair,
     page_text,
-    place_for_text,
     put_texts,
     put_token,
     several_tokens,
@@ -480,11 +479,6 @@ def _(part: parts.TableFiles, *_: Any) -> None:
 def _(part: parts.PageLinks, *_: Any) -> None:
     links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
     page_links([("", links)], part.key, label=part.label)
-
-
-@draw.register
-def _(_: parts.TextField, *__: Any) -> None:
-    place_for_text()
 
 
 def _on_click(part: parts.Figure) -> Callable[[], None] | None:

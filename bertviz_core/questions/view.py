@@ -360,17 +360,13 @@ class PageLinks:
     """What they are, for screen readers."""
 
 
-class TextField:
-    """A field for the text of the sidebar on the page itself."""
-
-
 class Special:
     """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
 
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Controls | Beside | Columns | Row | Code | Explained | Folded
-    | Later | Cell | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run
+    | Later | Cell | Button | Links | Download | TableFiles | PageLinks | OtherModel | PutTexts | Run
     | SecondModel | Special
 )  # fmt: skip
 

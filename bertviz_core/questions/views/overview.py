@@ -9,7 +9,6 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import (
     Ask,
     Beside,
-    Columns,
     Figure,
     Folded,
     Metric,
@@ -19,7 +18,6 @@ from bertviz_core.questions.view import (
     Part,
     Section,
     Text,
-    TextField,
     View,
 )
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
@@ -54,10 +52,9 @@ def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[
 
 
 def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:
-    """The stack of the model beside its sizes; `start` says whether the text and where it leads stand above."""
+    """The stack of the model beside its sizes; `start` says whether what is done with a text stands above."""
     if start:
-        ways = PageLinks(WAYS, "overview_ways", "What the model does with the text")
-        yield Columns("text", [TextField()], [ways])
+        yield PageLinks(WAYS, "overview_ways", "What the model does with the text")
     answer, ledger = ask(architecture, Options()), ask(parameters, Options()).result
     figure = Figure.of(
         stack_figure,

@@ -12,6 +12,7 @@ from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.cache import models
+from ui.widgets import run_model
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -55,7 +56,10 @@ def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("page", "view"), [("checkpoint", "Compare with base"), ("sentences", "Two models")])
-def test_a_view_that_compares_shows_an_example_and_sets_none(page: str, view: str) -> None:
+def test_a_view_that_compares_shows_an_example_and_sets_none(
+    page: str, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_model, "PATIENCE_S", 120.0)
     at = opened(page, view=view)
     assert not at.exception
     assert at.sidebar.selectbox(key="other").value == ""
