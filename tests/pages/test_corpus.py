@@ -158,6 +158,17 @@ def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
     assert any("No row has topic=knitting" in visible_text(each.value) for each in at.info)
 
 
+def test_the_map_is_coloured_by_the_labels_until_another_colour_is_chosen(corpus: Corpus) -> None:
+    at = opened("corpus", view="Map")
+    named = {each["name"] for each in picture(at)[0]["groups"]}
+    assert named == set(corpus.column("topic").to_pylist())
+    box = at.selectbox(key="coloured")
+    box.set_value(box.options[-1]).run()
+    assert not at.exception
+    assert at.selectbox(key="coloured").value == ""
+    assert not picture(at)[0]["groups"]
+
+
 def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> None:
     def check(at: AppTest, values: Printed) -> None:
         header, rest = picture(at)

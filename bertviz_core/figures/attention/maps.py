@@ -32,9 +32,9 @@ UNITS: dict[Weights, str] = {
 }
 KINDS: dict[Weights, str] = {
     "attention": "Attention",
-    "value-weighted": "Attention times length of the value",
-    "rollout": "Attention followed to the input (rollout)",
-    "value-zeroing": "Change without a token's value (value zeroing)",
+    "value-weighted": "Value-weighted attention",
+    "rollout": "Attention to the input (rollout)",
+    "value-zeroing": "Change without a value (value zeroing)",
 }
 WHERE: dict[Weights, str] = {"rollout": "up to", "value-zeroing": "in"}
 """Connection of an attention map and its layer in a title, for readings that combine all heads."""

@@ -52,9 +52,7 @@ def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[
 
 
 def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:
-    """The stack of the model beside its sizes; `start` says whether what is done with a text stands above."""
-    if start:
-        yield PageLinks(WAYS, "overview_ways", "What the model does with the text")
+    """The stack of the model beside its sizes; `start` says whether what it does with a text stands below."""
     answer, ledger = ask(architecture, Options()), ask(parameters, Options()).result
     figure = Figure.of(
         stack_figure,
@@ -65,6 +63,8 @@ def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> I
         formats={"share": "percent"},
     )
     yield Beside(figure, Section((), card))
+    if start:
+        yield PageLinks(WAYS, "overview_ways", "What the model does with the text")
 
 
 def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
