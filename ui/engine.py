@@ -42,7 +42,6 @@ from ui.widgets.heading import (
     heading,
     page_pair,
     page_text,
-    place_for_text,
     put_texts,
     put_token,
     several_tokens,
@@ -131,10 +130,7 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        with content:
-            if models.needs_second(view.second):
-                return
-        options = replace(options, values={OTHER.key: models.second_name()})
+        options = replace(options, values={OTHER.key: models.second_or_example()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
@@ -494,11 +490,6 @@ def _(part: parts.TableFiles, *_: Any) -> None:
 def _(part: parts.PageLinks, *_: Any) -> None:
     links = [PageLink(PAGES[name].label, name, PAGES[name].icon) for name in part.pages]
     page_links([("", links)], part.key, label=part.label)
-
-
-@draw.register
-def _(_: parts.TextField, *__: Any) -> None:
-    place_for_text()
 
 
 def _on_click(part: parts.Figure) -> Callable[[], None] | None:

@@ -84,7 +84,7 @@ def beside() -> None:
 def pinned_label() -> str:
     """The words on the button of the pinned views."""
     views = session.stored(pins.STORED)
-    return f"Pinned ({len(views.pins)})" if views and views.pins else "Pin this view"
+    return f"Pin this view ({len(views.pins)})" if views and views.pins else "Pin this view"
 
 
 def share_panel() -> None:

@@ -45,7 +45,7 @@ from bertviz_core.models.local_files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
-from bertviz_core.predictions.probing.scores import fold_count, probed_layers
+from bertviz_core.predictions.probing.scores import probed_layers
 from bertviz_core.questions.opened import CorpusSubject, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
@@ -85,6 +85,13 @@ def _labels_first(opened: CorpusSubject, options: Options) -> list[str]:
     names = value_columns(opened, options)
     first = next((name for name in USUAL_LABELS if name in names), "")
     return sorted(names, key=lambda name: name != first)
+
+
+def _colours(opened: CorpusSubject, options: Options) -> list[str]:
+    """The column of labels first, where there is one and its values are read at once."""
+    names = _labels_first(opened, options)
+    labelled = opened.corpus.rows <= CONFIRM_ABOVE and bool({*USUAL_LABELS}.intersection(names))
+    return [*names, ""] if labelled else ["", *names]
 
 
 def _cosines(opened: CorpusSubject, _: Options) -> list[str]:
@@ -146,8 +153,8 @@ MORE = "drawn by a fixed seed; more take longer"
 HITS = Param("hits", "whole", "number of rows to return", (), "Hits", bounds=_hits)
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", (), "Filter")
 PLACED = Param("placed", "choice", "how vectors become points", METHODS, "Map", lambda *_: MAPS, applies=_has_umap)
-COLOUR = "the column that the map is coloured by, its density by default"
-COLOURED = Param("coloured", "text", COLOUR, (), "Colour", _or_none, shown=_or("number of rows"))
+COLOUR = "the column that the map is coloured by, on the page that of labels, otherwise its density by default"
+COLOURED = Param("coloured", "text", COLOUR, (), "Colour", _colours, shown=_or("number of rows"))
 PAIRS = "cosine from which two rows are near duplicates; pairs that share a row are one group"
 ALIKE = Param("alike", "text", PAIRS, (), "Cosine at least", _cosines)
 CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters", "Method")
@@ -347,7 +354,7 @@ def _probes_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
     model, count = _reader(opened, options), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
     layers = len(probed_layers(model.loaded, options.choice(POOLING, POOLINGS)))  # loaded before the work begins
     labelled = labelled_sample(opened.corpus, _labels(options), count)
-    slow = probe_work(model.name, len(labelled.texts), layers, fold_count(labelled))
+    slow = probe_work(model, labelled, layers)
     return AnswerCost(count, slow=slow, action=TRAIN)
 
 

@@ -379,17 +379,13 @@ class PageLinks:
     """What they are, for screen readers."""
 
 
-class TextField:
-    """A field for the text of the sidebar on the page itself."""
-
-
 class Special:
     """A part that a page draws by a function of its own, registered for its class with `ui.engine.draw`."""
 
 
 Part = (
     Text | Notices | Metrics | Table | Figure | Section | Controls | Beside | Columns | Row | Code | Explained | Folded
-    | Later | Cell | Button | Links | Download | TableFiles | PageLinks | TextField | OtherModel | PutTexts | Run
+    | Later | Cell | Button | Links | Download | TableFiles | PageLinks | OtherModel | PutTexts | Run
     | SecondModel | Special
 )  # fmt: skip
 
@@ -417,8 +413,8 @@ class View:
     """What it shows; None for a view that its page draws by itself."""
     folded: tuple[Param, ...] = ()
     """Its controls behind a button."""
-    second: str = ""
-    """What needs a second model, as the start of a sentence; its name is then among the options."""
+    second: bool = False
+    """Whether it compares the model with a second one, whose name is then among the options."""
     runs: bool = False
     """Whether it is of a run on the text."""
     lacks: Callable[[Any], Lack | None] | None = None

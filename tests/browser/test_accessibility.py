@@ -137,8 +137,6 @@ DRAWN = {
     "corpus About": "[data-testid=stDataFrame]",
 }
 """Selector of a drawn view without a chart."""
-ASKED = dict.fromkeys(("predictions Train a probe", "corpus Probes"), "Train the probes")
-"""View that asks first on a busy machine -> its button."""
 KEYS = """charts => charts.map((chart) =>
   [...chart.closest("[class*=st-key-]").classList].find((name) => name.startsWith("st-key-")).slice("st-key-".length)
 )"""
@@ -187,12 +185,8 @@ def drawn(page: Page, name: str, view: str) -> None:
         expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
         expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
         charts = PAGES[name][view] = page.locator("[data-chart]").evaluate_all(KEYS)
-    ask = page.get_by_role("button", name=ASKED.get(f"{name} {view}", "no such button"), exact=True)
     for key in charts:
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
-        expect(chart.or_(ask).first).to_be_visible(timeout=3 * WAIT_MS)
-        if ask.is_visible():
-            ask.click()
         expect(chart).to_be_visible(timeout=3 * WAIT_MS)
         expect(page.locator(f".st-key-{key}_csv button")).to_be_visible()
     if not charts:

@@ -53,7 +53,7 @@ def pin(page: Page, note: str = "") -> None:
     if note:
         page.get_by_role("textbox", name="Note", exact=True).fill(note)
     page.locator(".st-key-pin_submit button").click()
-    expect(page.get_by_role("button", name=f"Pinned ({count + 1})")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Pin this view ({count + 1})")).to_be_visible()
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
 
 

@@ -15,7 +15,6 @@ CHART = ".st-key-predictions_probe .js-plotly-plot"
 @pytest.mark.slow
 def test_a_head_is_trained_saved_opened_and_asked_about_a_list(page: Page, server: str, tmp_path: Path) -> None:
     page.goto(f"{server}/predictions?layer=1&text=The+storm+blew+all+night.")
-    page.get_by_role("button", name="Train the probes").click(timeout=3 * WAIT_MS)
     chart = page.locator(f"{CHART} .scatterlayer .trace").first
     expect(chart).to_be_visible(timeout=3 * WAIT_MS)
     box = page.locator(CHART).bounding_box()

@@ -52,6 +52,15 @@ def test_rows_of_the_opened_head_sum_to_one() -> None:
     np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1, atol=1e-6)
 
 
+def test_how_it_is_drawn_comes_back_without_what_was_selected() -> None:
+    at = opened("attention", look="lines_heads-2.1-0.0_cell-2.3")
+    for page in ("tokens", "attention"):
+        at.query_params.clear()  # as the browser does on a change of page
+        at.switch_page(f"../pages/{page}.py").run()
+        assert not at.exception
+    assert at.query_params["look"] in ("lines", ["lines"])
+
+
 def test_hidden_and_shown_share_of_every_row_sum_to_one_and_are_stated() -> None:
     at = opened("attention", **PAIR, words="true", hide_special="true", part="A to B")
     frame = table_of(at)

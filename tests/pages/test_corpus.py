@@ -158,6 +158,17 @@ def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
     assert any("No row has topic=knitting" in visible_text(each.value) for each in at.info)
 
 
+def test_the_map_is_coloured_by_the_labels_until_another_colour_is_chosen(corpus: Corpus) -> None:
+    at = opened("corpus", view="Map")
+    named = {each["name"] for each in picture(at)[0]["groups"]}
+    assert named == set(corpus.column("topic").to_pylist())
+    box = at.selectbox(key="coloured")
+    box.set_value(box.options[-1]).run()
+    assert not at.exception
+    assert at.selectbox(key="coloured").value == ""
+    assert not picture(at)[0]["groups"]
+
+
 def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> None:
     def check(at: AppTest, values: Printed) -> None:
         header, rest = picture(at)
@@ -237,12 +248,32 @@ def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: p
         return Answer(replace(apart, threshold=float(options.get("alike"))))
 
     monkeypatch.setattr(engine, "answer", answered)
-    for alike, advised in (("0.6", False), ("0.99", True)):
+    for alike in ("0.6", "0.99"):
         at = opened("corpus", view="Near duplicates", alike=alike)
         assert not sentences(at)
-        assert f"No two of the 5 rows have a cosine of at least {alike}." in at.info[0].value
-        assert ("lower" in at.info[0].value) is advised
+        assert "No two of the 5 rows have a cosine of at least 0.6." in at.info[0].value
+        assert "lower" not in at.info[0].value
         assert not sent_charts(at)
+
+
+def test_where_no_rows_reach_the_threshold_the_closest_pairs_are_shown(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = np.array([[1, 0, 0], [0.75, np.sqrt(1 - 0.75**2), 0], [0, 0, 1]], dtype=np.float32)
+
+    def answered(_: Any, named: SharedCorpus, options: Options, draw: Any) -> Answer[DuplicateGroups]:
+        groups = duplicate_groups(vectors, float(options.get("alike")))
+        return Answer(groups, drawn={"duplicate_groups": groups, "corpus_name": named.name})
+
+    monkeypatch.setattr(engine, "answer", answered)
+    at = opened("corpus", view="Near duplicates")
+    assert not sentences(at)
+    (said,) = [each.value for each in at.caption if "closest" in each.value]
+    assert "No two of the 3 rows have a cosine of at least 0.95." in visible_text(said)
+    assert "1 pair of the 3 rows have a cosine of at least 0.7." in visible_text(
+        " ".join(each.value for each in at.markdown)
+    )
+    assert sent_charts(at)
 
 
 def test_groups_found_so_far_are_drawn_while_the_rest_is_compared(

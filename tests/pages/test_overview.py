@@ -44,6 +44,7 @@ def test_the_first_page_shows_the_bundled_model() -> None:
     assert not at.exception
     assert not at.error
     assert metrics(at) == SIZES["all-MiniLM-L6-v2"]
+    assert not at.text_area  # the page reads no text
     assert at.sidebar.selectbox(key="model").value == "all-MiniLM-L6-v2"
 
 

@@ -82,7 +82,7 @@ def test_views_of_three_pages_are_a_lesson_with_their_notes() -> None:
     assert (attention.text, attention.pair) == ("Mine.", "Yours.")
     assert (tokens.title, tokens.note, tokens.text) == ("Tokens", PAGES["tokens"].question, "Mine.")
     assert (parameters.title, parameters.query, parameters.text) == ("Parameters: Layers", {"view": ("Layers",)}, None)
-    assert labels(at) == ["Pinned (3)"]
+    assert labels(at) == ["Pin this view (3)"]
     assert visible_text(shown(at).radio(key="pinned_chosen").options[0]) == "1. no"
     for text in (each.value for each in (*at.markdown, *at.caption) if "evil" in each.value):
         assert "](" not in text

@@ -403,6 +403,11 @@ def read_component(name: str, serial: int | None) -> None:
         st.session_state[f"address_{name}"] = ComponentText(text, serial, None, state.reads + 1)
 
 
+def remembered_text(name: str) -> str:
+    """The state of a component when it was last drawn; "" for none."""
+    return _state(name).text
+
+
 def component_text(name: str, serial: int | None) -> ComponentText | None:
     """Return the state in the address; None if the browser has sent a message since."""
     state = _state(name)

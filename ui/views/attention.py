@@ -38,7 +38,8 @@ from bertviz_core.trace.cost import run_cost
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt
 from ui import session
-from ui.address.registry import component_text, read_component, write_component
+from ui.address.navigation import arrived, visit
+from ui.address.registry import component_text, put, read_component, remembered_text, write_component
 from ui.cache.figures import view_in_sight
 from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
@@ -97,8 +98,15 @@ def views_of(opened: SharedModel) -> Sequence[View]:
 
 def show_heads(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
     """All heads, in the state of an address that was changed from outside; this is read when the whole page runs."""
+    if arrived(LOOK) and not visit().complete and LOOK not in st.query_params:
+        put(LOOK, _looks(remembered_text(LOOK)))
     read_component(LOOK, last_serial(KEY))
     return views.heads_view(opened, ask, options)
+
+
+def _looks(text: str) -> str:
+    """How the view was drawn, without what was selected in it, which belongs to the text of that time."""
+    return to_query(replace(from_query(text), heads=(), zoom=None, cell=None, pins=()))
 
 
 SPECIAL: Specials = {views.VIEWS[1].title: show_heads}

@@ -111,9 +111,9 @@ def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
         return
     st.button("Look again", icon=":material/refresh:", key="look_again", help="Takes checkpoints saved meanwhile.")
     run = SharedTraining(name)
+    yield Section((FOLLOWED,), partial(_followed, run))
     yield from run_parts(run, partial(_ask, run))
     yield from two_parts(run)
-    yield Section((FOLLOWED,), partial(_followed, run))
 
 
 def _ask(run: SharedTraining, question: Question[Any, Any], options: Options) -> Answer[Any]:

@@ -267,7 +267,7 @@ def _name_in_address(key: str, default: str) -> None:
 
 
 NONE, MOST_NAMED = "", 60
-"""Value of the list without a second model; most characters of a name on a button."""
+"""Value of the list without a second model; most characters of a name in the line of an example."""
 SIZES = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
 """Sizes in which a model must agree to be the default for a comparison."""
 SECOND_HELP = (
@@ -297,15 +297,15 @@ def second_select() -> None:
     _name_in_address(OTHER.key, NONE)
 
 
-def needs_second(what: str) -> bool:
-    """Return whether there is no second model; then ask for one for `what`, and offer those that suit the first."""
-    if second_name():
-        return False
-    st.info(f"{what} needs a second model: choose one of these, or any under **Compare with** in the sidebar.")
-    for place, (name, words) in enumerate(_suitable(model_name()).items()):
-        label = words.format(escape_markdown(shortened(escape_controls(name), MOST_NAMED)))
-        st.button(label, key=f"put_other_{place}", on_click=store, args=(OTHER.key, name))
-    return True
+def second_or_example() -> str:
+    """Name of the second model; where none is chosen, one that suits the first, as an example that one line marks."""
+    if chosen := second_name():
+        return chosen
+    name, words = _suitable(model_name())
+    said = words.format(f"**{escape_markdown(shortened(escape_controls(name), MOST_NAMED))}**")
+    another = ":gray[Choose another under **Compare with** in the sidebar.]"
+    st.markdown(f":material/edit_note: **Example:** compared with {said}. {another}")
+    return name
 
 
 def second_name() -> str:
@@ -334,19 +334,18 @@ def _source(name: str) -> ModelSource | None:
         return None
 
 
-def _suitable(first: str) -> dict[str, str]:
-    """Models to compare a model with, and what they are, the name in braces; the likest first, a rounded copy last."""
+def _suitable(first: str) -> tuple[str, str]:
+    """The model to compare a model with, and what it is, the name in braces; a rounded copy where no other is alike."""
     own, names = _source(first), names_with_weights(first)
     base = own.adapter.base if own is not None and own.adapter is not None else None
-    bundled = [name for name in (FINE_TUNED, DEFAULT_MODEL) if name != first and name in names]
-    suitable = {next(iter(COPIES)): "This model {}"}
-    for name in bundled:
-        suitable[name] = "{}, which is bundled" + ("" if _are_alike(own, _source(name)) else " and of another build")
-    if like := likest(first, names):
-        suitable[like] = "{}, of the same type and sizes"
     if base is not None and base.has_weights:
-        suitable[base.name] = "{}, the base of this adapter"
-    return dict(reversed(suitable.items()))
+        return base.name, "{}, the base of this adapter"
+    if like := likest(first, names):
+        return like, "{}, of the same type and sizes"
+    for name in (FINE_TUNED, DEFAULT_MODEL):
+        if name != first and name in names and _are_alike(own, _source(name)):
+            return name, "{}, which is bundled"
+    return next(iter(COPIES)), "{}"
 
 
 def _are_alike(first: ModelSource | None, second: ModelSource | None) -> bool:

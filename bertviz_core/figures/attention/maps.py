@@ -18,9 +18,9 @@ from bertviz_core.trace.results import Trace
 
 WORDS: dict[Weights, str] = {
     "attention": "attention weight",
-    "value-weighted": "value-weighted norm",
-    "rollout": "rollout share",
-    "value-zeroing": "value zeroing share",
+    "value-weighted": "weight × length of the value",
+    "rollout": "share of the input",
+    "value-zeroing": "share of the change",
 }
 ROOT_ROOM = 0.88
 """Largest share of a bar of roots at which a tick below its upper end has room."""
@@ -33,8 +33,8 @@ UNITS: dict[Weights, str] = {
 KINDS: dict[Weights, str] = {
     "attention": "Attention",
     "value-weighted": "Value-weighted attention",
-    "rollout": "Attention rollout",
-    "value-zeroing": "Value zeroing",
+    "rollout": "Attention to the input (rollout)",
+    "value-zeroing": "Change without a value (value zeroing)",
 }
 WHERE: dict[Weights, str] = {"rollout": "up to", "value-zeroing": "in"}
 """Connection of an attention map and its layer in a title, for readings that combine all heads."""

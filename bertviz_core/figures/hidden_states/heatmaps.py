@@ -168,7 +168,7 @@ CHANGE, LENGTH = "turn in each layer", "vector length"
 BEFORE, INPUT = "cosine to the layer before", "cosine to its own input"
 """Keys of measures per token and layer."""
 WORDS = {
-    CHANGE: ("How far each layer turns each token", "turn, 1 − cosine"),
+    CHANGE: ("How much each layer changes each token's direction (turn)", "change of direction, 1 − cosine"),
     BEFORE: ("Cosine of each token's vector before and after each layer", "cosine"),
     INPUT: ("Cosine of each token's vector to its own input embedding", "cosine"),
     LENGTH: ("Length of each token's vector, layer by layer", "norm"),

@@ -28,7 +28,8 @@ from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import counted, escape_controls, quoted
 
-MOST_SEEDS = 10_000
+MOST_SEEDS, MOST_NUMBERS = 10_000, 10_000
+"""Seeds; numbers of a text in all hidden states (13 of 768 in BERT base) up to which the example set is quick."""
 POOLING = Param("pooling", "choice", "how tokens become one vector, the mean by default", POOLINGS)
 LAYER = Param("layer", "layer", "entry of the hidden states that is chosen, the last by default")
 TRAIN = "Train the probes"
@@ -52,18 +53,23 @@ class FittedProbes:
     """The probe of every layer; () in an intermediate answer."""
 
 
-def probe_work(name: str, texts: int, layers: int, folds: int) -> str:
-    """What training probes takes, in two sentences: the texts that are run, and the fits."""
+def probe_work(opened: Opened, labelled: LabelledTexts, layers: int) -> str:
+    """What training probes takes, in two sentences: the texts that are run, and the fits; "" for the quick example."""
+    width = int(getattr(opened.loaded.model.config, "hidden_size", MOST_NUMBERS))
+    if layers * width <= MOST_NUMBERS and {*labelled.texts} <= {*example_set().texts}:
+        return ""
+    folds = fold_count(labelled)
     where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
+    ran = counted(len(labelled.texts), "labelled text")
     return (
-        f"{quoted(name)} is run on {counted(texts, 'labelled text')}, and {2 * layers * folds:,} linear probes are "
-        f"trained: {where}, with the labels and with shuffled ones. It can be stopped."
+        f"{quoted(opened.name)} is run on {ran}, and {2 * layers * folds:,} linear probes are trained: {where}, "
+        "with the labels and with shuffled ones. It can be stopped."
     )
 
 
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
     labelled, layers = _labelled_set(opened, options), len(probed_layers(opened.loaded, _pooling(options)))
-    slow = probe_work(opened.name, len(labelled.texts), layers, fold_count(labelled))
+    slow = probe_work(opened, labelled, layers)
     steps = len(labelled.texts) + 2 * layers * fold_count(labelled)
     return AnswerCost(steps, slow=slow, nbytes=retained_nbytes(labelled), action=TRAIN)
 

@@ -80,17 +80,19 @@ LABELS: dict[Weights, str] = {
     "in length and direction.",
     "value-weighted": "The attention weight times the length of the key's transformed value vector: how much the head "
     "passes on from the key to the query. These numbers do not sum to 1.",
-    "rollout": "The share of an input token in a token's vector after this layer, if attention and residual "
-    "connections were all that mixed the vectors. The shares of a token sum to 1.",
-    "value-zeroing": "How far a token's vector after this layer turns (cosine distance) when the value vector of a "
-    "token is set to zero in this layer, in all heads; the shares of a row sum to 1. Unlike a weight, it takes in what "
-    "the values hold, the residual connection, the normalisations and the feed-forward block, of this layer alone.",
+    "rollout": "Attention followed back to the input through all layers (rollout): the share of an input token in a "
+    "token's vector after this layer, if attention and residual connections were all that mixed the vectors. The "
+    "shares of a token sum to 1.",
+    "value-zeroing": "What changes when a token gives nothing (value zeroing): how far another token's vector after "
+    "this layer changes its direction (cosine distance) when the value vector of the one is set to zero in this layer, "
+    "in all heads; the shares of a row sum to 1. Unlike a weight, it takes in what the values hold, the residual "
+    "connection, the normalisations and the feed-forward block, of this layer alone.",
 }
 SHORT: dict[Weights, str] = {
     "attention": "the weights of a query sum to 1",
     "value-weighted": "attention weights times the lengths of the transformed value vectors",
     "rollout": "the shares of a query sum to 1",
-    "value-zeroing": "how far a row's vector turns without the value of a column, as shares of the row",
+    "value-zeroing": "how far a row's vector changes without the value of a column, as shares of the row",
 }
 """The same texts for captions."""
 SINKS = (
@@ -108,8 +110,9 @@ FORMULAS = {
     "value-zeroing": RULE,
 }
 MEASURES = (
-    "Entropy is the mean over the queries of -Σ p ln p in nats: 0 where every query looks at one key. Distance is the "
-    "mean of Σ p |i - j| in tokens, of a word those of its first piece. The shares are the mean p on special tokens "
+    "Entropy says how widely a head looks: the mean over the queries of -Σ p ln p, in nats (natural logarithms): 0 "
+    "where every query looks at one key. Distance is the mean of Σ p |i - j| in tokens, of a word those of its "
+    "first piece. The shares are the mean p on special tokens "
     "and on the token itself. All four are of the map as it is drawn: p is a cell over the sum of the visible cells of "
     "its row."
 )
@@ -179,8 +182,8 @@ def _second_place(param: Param, place: int) -> Param:
 WEIGHTS = replace(
     attention.WEIGHTS,
     help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
-    "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "
-    "value-zeroing: how far a token's vector turns when another token's value is set to zero in this layer",
+    "vector that it weights. rollout: attention followed back to the input through all layers up to this one. "
+    "value-zeroing: how far a token's vector changes when another token's value is set to zero in this layer",
 )
 LOOK = Param("look", "text", "how the maps are drawn, and what is selected in them; copy it from an address")
 MEASURES_OPEN = flag("attention_measures", "whether the measures of all heads are open")

@@ -566,6 +566,6 @@ VIEWS = (
     View("Load report", (LOAD_TASK, LABELS), report_view),
     View("Weights", (STATISTIC, COLOURS), weights_view),
     View("Fewer bits", (ROUNDED_BY, ROUNDED_FOR, FORMATS), formats_view),
-    View("Compare with base", (COMPARED,), second="A comparison of checkpoints"),
+    View("Compare with base", (COMPARED,), second=True),
     View("Training run", (TRAINING,)),
 )

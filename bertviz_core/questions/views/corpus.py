@@ -258,17 +258,23 @@ def map_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part
 
 
 def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
-    """Groups of near duplicates above a threshold."""
+    """Groups of near duplicates above a threshold; where it has none in a small corpus, those of the closest pairs."""
     chosen, corpus = options.only(corpora.ALIKE), opened.corpus
-    answer = ask(
-        corpora.duplicate_groups, chosen, (figures.duplicates_figure, "Pairs that are not compared yet are missing.")
-    )
-    groups = answer.result
+    so_far = (figures.duplicates_figure, "Pairs that are not compared yet are missing.")
+    answer = ask(corpora.duplicate_groups, chosen, so_far)
+    asked = groups = answer.result
+    for cosine in reversed(corpora.COSINES) if corpus.rows <= corpora.CONFIRM_ABOVE else ():
+        if not len(groups.sizes) and float(cosine) < groups.threshold:
+            chosen = replace(chosen, values={corpora.ALIKE.key: cosine})
+            answer = ask(corpora.duplicate_groups, chosen, so_far)
+            groups = answer.result
     explained = Explained("corpus_duplicates", DUPLICATES, library_lines(corpora.duplicate_groups, opened, chosen))
     if not len(groups.sizes):
         yield Text(no_duplicates(groups, groups.threshold > float(corpora.COSINES[0])), "notice")
         yield explained
         return
+    if groups is not asked:
+        yield Text(f"{no_duplicates(asked, False)} The closest pairs are shown instead.", "caption")
     threshold, extra = f"{groups.threshold:g}", len(groups.rows) - len(groups.sizes)
     words = (
         f"**{counted(len(groups.sizes), 'group')}** with {counted(len(groups.rows), 'row')}: "

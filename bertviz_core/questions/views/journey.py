@@ -43,9 +43,9 @@ WHAT_BERT_IS = (
 WORDS = """
 The model runs the text once. For each layer and token:
 
-* turn: `1 − cosine` of the token's vector before and after the layer;
+* change of direction (turn): `1 − cosine` of the token's vector before and after the layer;
 * length: Euclidean length of the vector after the layer;
-* entropy: `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
+* how widely a token looks (entropy): `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
 
 A weight of a head is the softmax, over all keys, of the scaled product of query and key; "every number of this cell"
 on the page Heads lists the scores of all keys. The strongest head and key in the table are those of all keys; the
@@ -98,7 +98,7 @@ def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
         label, change = f"Mask {word}", f"mask-{token}"
     model = {"model": opened.name}
     place = {**model, QUERY.key: token}
-    most = f"Open layer {layer}, which turned {word} more than any other"
+    most = f"Open layer {layer}, which changed {word} more than any other"
     return (
         Link.to(most, "journey", {**place, LAYER.key: layer}),
         Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: change}),

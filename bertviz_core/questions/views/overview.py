@@ -9,7 +9,6 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import (
     Ask,
     Beside,
-    Columns,
     Figure,
     Folded,
     Metric,
@@ -19,7 +18,6 @@ from bertviz_core.questions.view import (
     Part,
     Section,
     Text,
-    TextField,
     View,
 )
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
@@ -54,10 +52,7 @@ def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[
 
 
 def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:
-    """The stack of the model beside its sizes; `start` says whether the text and where it leads stand above."""
-    if start:
-        ways = PageLinks(WAYS, "overview_ways", "What the model does with the text")
-        yield Columns("text", [TextField()], [ways])
+    """The stack of the model beside its sizes; `start` says whether what it does with a text stands below."""
     answer, ledger = ask(architecture, Options()), ask(parameters, Options()).result
     figure = Figure.of(
         stack_figure,
@@ -68,6 +63,8 @@ def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> I
         formats={"share": "percent"},
     )
     yield Beside(figure, Section((), card))
+    if start:
+        yield PageLinks(WAYS, "overview_ways", "What the model does with the text")
 
 
 def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:

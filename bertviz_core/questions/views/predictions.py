@@ -185,7 +185,7 @@ def surprise_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     most = int(np.nanargmax(result.surprise))
     each = int((~np.isnan(result.surprise)).sum())
     metrics = (
-        Metric("Mean surprise", f"{result.mean:.3f} nats", "Of all tokens that are not special."),
+        Metric("Mean surprise", f"{result.mean:.3f} nats", f"{texts.NAT} Of all tokens that are not special."),
         Metric("PPPL", f"{result.perplexity:,.1f}", "exp(mean surprise): 1 for a text without any surprise."),
         Metric("Tokens", f"{each:,}", "Of the text, special tokens not counted: each was masked once."),
     )

@@ -53,7 +53,7 @@ from bertviz_core.text import decimals, digits, escape_markdown, isolated
 from bertviz_core.trace.results import Trace
 
 MAPS = {
-    CHANGE: "0 is a vector that the layer did not turn, 1 one that it turned by a right angle.",
+    CHANGE: "How much a layer changes the direction of a token's vector, its turn: 0 not at all, 1 by a right angle.",
     INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
 }
@@ -93,7 +93,8 @@ COMPARED = (
     "on the page Checkpoint compares such models by CKA."
 )
 CHANGE_WORDS = (
-    "The turn in a layer is the cosine distance, 1 - cosine, between a token's vectors before and after it: 0 where "
+    "How much a layer changes the direction of a token's vector (its turn) is the cosine distance, 1 - cosine, of the "
+    "vectors before and after it: 0 where "
     "the layer only lengthens or shortens the vector, 1 at a right angle. It is small partly because of the residual "
     "connection, which hands the vector on. Length is the Euclidean norm."
 )

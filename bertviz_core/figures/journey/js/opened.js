@@ -188,10 +188,10 @@ function addedVectors({ header: { stages }, path }, { output, activations, feedF
 function drawLayerStrips(view, svg, part, layer) {
   const { header, plan, path, look } = view, { box } = plan, bins = view.strips().shape[2], y = plan.footY;
   const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
-  const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, scale to ${scale}`, `${words}, ${scale}`];
-  const turned = turn ? `leaves, turn ${fixed(turn.values[layer * header.labels.length + path.token])}` : "leaves";
+  const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, colours end at ${scale}`, `${words}, ${scale}`];
+  const turned = turn ? `comes out, direction changed by ${fixed(turn.values[layer * header.labels.length + path.token])}` : "comes out";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
-  const rows = [{ forms: named("enters"), made: state(layer) }, ...addedVectors(view, part), { forms: [...named(turned), ...named("leaves")], made: state(layer + 1) }];
+  const rows = [{ forms: named("goes in"), made: state(layer) }, ...addedVectors(view, part), { forms: [...named(turned), ...named("comes out")], made: state(layer + 1) }];
   const columns = Math.ceil(rows.length / Math.ceil(rows.length / plan.abreast)), w = (box.w - 32 - 16 * (columns - 1)) / columns;
   rows.forEach(({ forms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };

@@ -30,6 +30,7 @@ WORDS = (
     "unmasked one it sees it, and mostly repeats it. Several masks are predicted each for itself, from the same run. "
     "A word of your own of several pieces gets as many masks, and the log-probabilities of its pieces are added up."
 )
+NAT = "A nat is a step of natural logarithms: a probability of one half is 0.69 nats, of one tenth 2.3."
 SURPRISE = (
     "Every token that is not special is masked in turn, alone, and the model predicts it: its surprise is "
     "`-log p(token | all others)` in nats. The sum of these log-probabilities is the text's pseudo-log-likelihood, "

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, SPLADE
@@ -11,6 +12,7 @@ from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
 from ui.cache import models
+from ui.widgets import run_model
 
 pytestmark = pytest.mark.usefixtures("models_dir")
 
@@ -54,27 +56,35 @@ def test_a_page_that_shows_one_model_loads_no_second(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("page", "view"), [("checkpoint", "Compare with base"), ("sentences", "Two models")])
-def test_a_view_that_compares_asks_for_a_model_and_sets_none(page: str, view: str) -> None:
+def test_a_view_that_compares_shows_an_example_and_sets_none(
+    page: str, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_model, "PATIENCE_S", 120.0)
     at = opened(page, view=view)
     assert not at.exception
     assert at.sidebar.selectbox(key="other").value == ""
     assert "other" not in at.query_params
-    assert "needs a second model" in at.info[0].value
-    offers = [each for each in at.button if str(each.key).startswith("put_other_")]
-    assert [FINE_TUNED in visible_text(each.label) for each in offers] == [True, False]
-    offers[-1].click().run()
-    assert at.sidebar.selectbox(key="other").value == at.query_params["other"] == COPY
-    assert not [each for each in at.info if "needs a second model" in each.value]
+    assert f"compared with {FINE_TUNED}, which is bundled" in compared_with(at)
+    assert FINE_TUNED in str(sent_charts(at)[0].spec)
+    at.sidebar.selectbox(key="other").set_value(COPY).run()
+    assert at.query_params["other"] == COPY
+    assert not compared_with(at)
     assert sent_charts(at)
     at.switch_page("../pages/tokens.py").run()
     assert at.sidebar.selectbox(key="other").value == COPY
 
 
-def test_the_likest_model_is_offered_first(models_dir: Path) -> None:
+def compared_with(at: AppTest) -> str:
+    """The line that marks the second model as an example; "" where there is none."""
+    lines = [visible_text(each.value).replace("*", "") for each in at.markdown]
+    return next((line for line in lines if "Example: compared with" in line), "")
+
+
+def test_the_likest_model_is_the_example(models_dir: Path) -> None:
     for name in ("mine", "other"):
         save_tiny("bert", models_dir / name)
     at = opened("checkpoint", view="Compare with base", model="mine")
-    assert at.button(key="put_other_0").label == "other, of the same type and sizes"
+    assert "compared with other, of the same type and sizes" in compared_with(at)
 
 
 def test_a_first_model_that_cannot_be_read_leaves_the_sidebar_whole(models_dir: Path) -> None:

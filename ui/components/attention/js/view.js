@@ -4,9 +4,9 @@ const REST_MS = 250, MOST_HEADS = 8;
 const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and weak lines are hidden
 const KINDS = {
   attention: { name: "Attention", unit: "attention weight" },
-  "value-weighted": { name: "Value-weighted attention", unit: "value-weighted norm" },
-  rollout: { name: "Attention rollout", unit: "rollout share", where: "up to" },
-  "value-zeroing": { name: "Value zeroing", unit: "value zeroing share", where: "in" }, // all heads of a layer together
+  "value-weighted": { name: "Value-weighted attention", unit: "weight × length of the value" },
+  rollout: { name: "Attention to the input (rollout)", unit: "share of the input", where: "up to" },
+  "value-zeroing": { name: "Change without a value (value zeroing)", unit: "share of the change", where: "in" }, // all heads of a layer together
 };
 
 function attentionView({ data, parentElement, setStateValue }) {
