@@ -34,6 +34,7 @@ EXTRAS = {
     "probes": ("scikit-learn",),
     "images": ("kaleido",),
     "slides": ("python-pptx", "kaleido"),
+    "mcp": ("mcp",),
 }
 """Extra -> the packages that it installs."""
 _LOCK = RLock()
