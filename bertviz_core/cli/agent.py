@@ -42,9 +42,9 @@ MOST_TEXTS = 256
 MOST_NBYTES = 60_000
 """Most bytes of an answer as JSON; some clients refuse answers of twice as many."""
 FEWER = (1000, 300, 100, 30, 10, 3, 1)
-"""Entries of a list that are shown, the first number with which an answer is short enough."""
-CHARACTERS_PER_ENTRY = 40
-"""Characters of a text that are shown for each entry of a list."""
+"""Items of a list that are shown, the first number with which an answer is short enough."""
+CHARACTERS_PER_ITEM = 40
+"""Characters of a text that are shown for each item of a list."""
 MOST_NAMED = 60
 """Most models that the agent is told of."""
 WRITING = ("--out", "--index")
@@ -148,7 +148,7 @@ def _argument(key: str, hint: Any, default: Any) -> tuple[str, Argument]:
     info = next(each for each in about if isinstance(each, ParameterInfo))
     param = next((each for each in about if isinstance(each, Param | tuple)), ())
     spellings = (info.default, *(info.param_decls or ()))  # the first stands where a default would
-    option = next((each for each in spellings if str(each).startswith("--")), "")
+    option = next((each for each in map(str, spellings) if each.startswith("--")), "")
     whole = next(each for each in get_args(annotated) or (annotated,) if each is not NoneType)
     many = whole == list[str]
     kind = str if many else whole
@@ -252,15 +252,15 @@ def _shown(value: Any) -> str:
 
 
 def _cut_to_fit(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with as many items of its lists as make it short enough, and a notice of what was cut."""
     for most in FEWER:
         cut: dict[str, int] = {}
-        shown = _cut(answer, most, "", cut)
+        shown = {key: _cut(value, most, key, cut) for key, value in answer.items()}
         if cut:
             longest = sorted(cut.items(), key=lambda each: -each[1])[:5]
-            lists = ", ".join(f"{name or 'the answer'} has {length:,}" for name, length in longest)
-            notice = (
-                f"Cut to the first {counted(most, 'entry')} of each list, to be short enough ({lists}); ask about less."
-            )
+            lists = ", ".join(f"{name} has {length:,}" for name, length in longest)
+            first = counted(most, "item")
+            notice = f"Cut to the first {first} of each list, to be short enough ({lists}); ask about less."
             shown["notices"] = [*shown["notices"], notice]
         raw = json_bytes(shown)
         if len(raw) <= MOST_NBYTES:
@@ -270,17 +270,17 @@ def _cut_to_fit(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(value: Any, most: int, name: str, cut: dict[str, int]) -> Any:
-    """A value with the first entries of each list and array, and the beginning of long texts.
+    """A value with the first items of each list and array, and the beginning of long texts.
 
     Args:
         name: the keys that lead to it.
         cut: name -> greatest length of what was cut.
     """
     if isinstance(value, str):
-        if len(value) <= CHARACTERS_PER_ENTRY * most:
+        if len(value) <= CHARACTERS_PER_ITEM * most:
             return value
         cut[name] = max(cut.get(name, 0), len(value))
-        return f"{value[: CHARACTERS_PER_ENTRY * most]}…"
+        return f"{value[: CHARACTERS_PER_ITEM * most]}…"
     shape = getattr(value, "shape", None)
     if shape is not None:
         longest = max(shape, default=0)
@@ -292,8 +292,7 @@ def _cut(value: Any, most: int, name: str, cut: dict[str, int]) -> Any:
     if len(value) > most:
         cut[name] = max(cut.get(name, 0), len(value))
     if isinstance(value, Mapping):
-        at = f"{name}." if name else ""
-        return {key: _cut(each, most, f"{at}{key}", cut) for key, each in list(value.items())[:most]}
+        return {key: _cut(each, most, f"{name}.{key}", cut) for key, each in list(value.items())[:most]}
     return [_cut(each, most, name, cut) for each in value[:most]]
 
 
@@ -302,6 +301,8 @@ def refusal(name: str, error: Exception) -> str:
     tool = tools().get(name)
     if isinstance(error, BertvizError):
         sentence = error.spelled(partial(spelled, tool.command if tool else None))
+    elif isinstance(error, SupersededError):
+        sentence = "The call was cancelled."
     elif isinstance(error, OSError):
         sentence = unusable(error)
     elif is_out_of_memory(error):

@@ -195,7 +195,8 @@ def open_target(
     if head is not None:
         return _of_head(request, head, tokenizer, (text, pair), known)
     if request.kind == "probe":
-        probe, label = (probe_of or named_probe)(request.argument)
+        argument = request.argument
+        probe, label = named_probe(argument, settings) if probe_of is None else probe_of(argument)
         return _of_probe(probe, label, loaded, tokenizer, text, known)
     if request.kind == "cosine":
         plan = with_word_head(recommended(source, settings), lambda: load_head(source, settings, "masked-lm", loaded))

@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from bertviz_core.cli import agent, opened
-from bertviz_core.cli.agent import MOST_NBYTES, MOST_TEXTS, Tool, answered, refusal, tools
+from bertviz_core.cli.agent import MOST_NBYTES, MOST_TEXTS, answered, refusal, tools
 from bertviz_core.cli.app import COMMANDS
 from bertviz_core.errors import BertvizError, SupersededError
 from tests.cli.conftest import Command
@@ -209,15 +209,18 @@ def test_nothing_but_the_protocol_is_written_and_a_damaged_line_ends_nothing(fol
     assert server.returncode == 0
 
 
-def writes(tool: Tool) -> bool:
-    return any(each.option in ("--out", "-o", "--index") for each in tool.arguments.values())
+@pytest.mark.slow
+def test_the_list_of_tools_needs_no_torch() -> None:
+    code = "import sys; from bertviz_core.cli.agent import tools; print(len(tools()), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
+    assert done.stdout == f"{len(tools())} False\n", done.stderr
 
 
 def test_tools_are_the_commands_that_answer_and_none_writes() -> None:
     commands = {each.command for each in tools().values()}
     assert set(COMMANDS) - commands == {"embed", "figure", "report", "serve", "mcp"}
     assert {"corpus_embed", "canary_write"}.isdisjoint(tools())
-    assert [name for name, each in tools().items() if writes(each)] == []
+    assert [name for name, each in tools().items() if {"out", "index", "indexed"}.intersection(each.arguments)] == []
 
 
 def test_a_schema_has_what_the_parameter_of_the_question_permits() -> None:
@@ -243,7 +246,7 @@ def test_a_long_answer_is_cut_and_says_so(here: Path, models_in_memory: None) ->
     answer = answered("hidden", {"model": MODEL, "text": "A kitten naps. " * 60, "layer": 1})
     assert len(json.dumps(answer)) < 1.2 * MOST_NBYTES  # json.dumps writes a blank after each comma
     assert len(answer["hidden"]) == len(answer["tokens"]) == len(answer["hidden"][0]) < 384
-    assert answer["notices"][-1].startswith(f"Cut to the first {len(answer['tokens'])} entries of each list")
+    assert answer["notices"][-1].startswith(f"Cut to the first {len(answer['tokens'])} items of each list")
     assert "hidden has 384" in answer["notices"][-1]
     short = answered("hidden", {"model": MODEL, "text": "A kitten", "layer": 1})
     assert len(short["hidden"][0]) == 384
