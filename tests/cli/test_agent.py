@@ -101,7 +101,7 @@ QUESTIONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "hidden": ({"text": TEXT, "layer": 2}, (TEXT, "--layer", "2")),
     "attention": ({"text": TEXT, "layer": 1, "head": 1, "words": True}, (TEXT, "--layer=1", "--head=1", "--words")),
     "similarity": ({"sentences": [TEXT, OTHER, "-"], "pooling": "max"}, ("--pooling=max", "--", TEXT, OTHER, "-")),
-    "word_pairs": ({"text": TEXT, "pair": OTHER, "from_layer": 1}, ("--from-layer=1", "--", TEXT, OTHER)),
+    "word_pairs": ({"text": TEXT, "pair": OTHER, "from_layer": 5}, ("--from-layer=5", "--", TEXT, OTHER)),
     "words": ({"text": TEXT, "pair": "another"}, (TEXT, "--pair", "another")),
     "table": ({"name": "nearest", "texts": [TEXT], "set": ["token=1"]}, (TEXT, "--set", "token=1")),
     "vocabulary": ({"file": "list.txt"}, ("{corpora}/list.txt",)),
@@ -148,12 +148,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a file outside": ("vocabulary", {"file": "{root}/secret.txt"}, "is outside the models folder and the corpora"),
     "a way out": ("vocabulary", {"file": "../secret.txt"}, "is outside the models folder and the corpora"),
-    "a link out": ("vocabulary", {"file": "link.txt"}, "is outside the models folder and the corpora"),
+    "a link out": ("vocabulary", {"file": "link.txt"}, "'link.txt' cannot be read"),
     "no path at all": ("vocabulary", {"file": "a\0b"}, "is outside the models folder and the corpora"),
     "a probe": ("words", {"text": TEXT, "target": "probe:{root}/secret.txt"}, "is outside the models folder and"),
     "a direction": ("words", {"text": TEXT, "target": "direction:1,1,{root}/secret.npy"}, "is outside the models"),
-    "a corpus": ("corpus_info", {"model": None, "folder": "{root}"}, "is outside the models folder and the corpora"),
-    "a training run": ("training", {"model": None, "folder": "mine"}, "There is no training run 'mine'"),
+    "a corpus": ("corpus_info", {"folder": "{root}"}, "is outside the models folder and the corpora"),
+    "a training run": ("training", {"folder": "mine"}, "There is no training run 'mine'"),
     "a corpus as a table": ("table", {"name": "corpus-map", "model": "{root}"}, "is outside the models folder and"),
     "too many texts": ("similarity", {"sentences": ["a"] * (MOST_TEXTS + 1)}, f"give at most {MOST_TEXTS} in a call."),
     "too long texts": (
@@ -179,7 +179,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_a_refusal_is_one_sentence_and_the_server_goes_on(what: str, ask: Ask, folders: Path) -> None:
     name, given, sentence = REFUSED[what]
     filled = {key: value.format(root=folders) if isinstance(value, str) else value for key, value in given.items()}
-    assert sentence in said(ask(name, **{"model": MODEL, **filled}))
+    model = {} if name in ("corpus_info", "training") else {"model": MODEL}
+    assert sentence in said(ask(name, **{**model, **filled}))
     assert not ask("tokens", model=MODEL, text="still there").is_error
 
 
