@@ -4,7 +4,7 @@ The first two together take seconds to import, and few commands make a table. Mo
 bertviz_core.lazy_imports import torch` at the top, so that a checkpoint's header, the tokens of a text and the
 dashboard's first page appear before that, and the process of a tokenizer runs without torch.
 
-What one feature alone needs is an extra of pyproject.toml, listed in docs/library.md; `dashboard` includes them all.
+What one feature alone needs is an extra of pyproject.toml, listed in docs/library.md; `dashboard` includes EXTRAS.
 """
 
 import os

@@ -127,6 +127,10 @@ COMMANDS: Mapping[str, Command] = {
         "Write a report: figures of a model and a text in one HTML file that needs no network, or on slides, one each.",
     ),
     "serve": Command("serve", "Serve the dashboard."),
+    "mcp": Command(
+        "agent",
+        "Answer an agent over standard input and output: the commands with --json, as tools of the protocol MCP.",
+    ),
 }
 """Command -> its module and line, in the order of `--help`."""
 
@@ -148,15 +152,14 @@ def main() -> None:
     except TyperException as error:
         code = _refused(f"{' '.join(str(error).split()).rstrip('.')}. See --help.")
     except BertvizError as error:
-        code = _refused(error.spelled(lambda name: _spelled(command, name)))
+        code = _refused(error.spelled(lambda name: spelled(command, name)))
     except BrokenPipeError:
         sys.stderr.close()
         code = 1
     except OSError as error:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 1)  # otherwise Python tries to write the rest again on exit
-        what = "The output cannot be written" if error.filename is None else f"{error.filename!r} cannot be used"
-        code = _refused(f"{what} ({error.strerror or error}).")
+        code = _refused(unusable(error))
     if code == INTERRUPTED:
         _end_interrupted(command in ("embed", "corpus"))
     sys.exit(code)
@@ -180,11 +183,17 @@ def _program(command: str | None) -> typer.Typer:
     return listed
 
 
-def _spelled(command: str | None, name: str) -> str:
+def spelled(command: str | None, name: str) -> str:
     """Spelling of a parameter for a command: an option, or a setting of a figure."""
     if command in ("figure", "table") and name not in (*COMMON, "pair", "task"):
         return f"--set {name}"
     return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name.replace('_', '-')}"
+
+
+def unusable(error: OSError) -> str:
+    """One sentence about a file that cannot be used."""
+    what = "The output cannot be written" if error.filename is None else f"{error.filename!r} cannot be used"
+    return f"{what} ({error.strerror or error})."
 
 
 def _refused(sentence: str) -> int:

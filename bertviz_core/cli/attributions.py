@@ -19,8 +19,12 @@ from bertviz_core.questions.tables.interventions import EFFECTS, WORD_PAIRS, WOR
 
 DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}. {DEFAULTS}")]
-MeasureOption = Annotated[str, typer.Option("--measure", help=f"What of a class or a tag: {', '.join(MEASURES)}.")]
-KindOption = Annotated[str, typer.Option("--kind", help=f"Replacement of a head: {', '.join(EFFECT_KINDS)}.")]
+MeasureOption = Annotated[
+    str, typer.Option("--measure", help=f"What of a class or a tag: {', '.join(MEASURES)}."), MEASURES
+]
+KindOption = Annotated[
+    str, typer.Option("--kind", help=f"Replacement of a head: {', '.join(EFFECT_KINDS)}."), EFFECT_KINDS
+]
 
 
 @app.command()
@@ -39,9 +43,9 @@ def causes(
     show(EFFECTS, answer.result, answer.notices, as_json)
 
 
-MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
+MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}."), METHODS]
 InsteadOption = Annotated[
-    str, typer.Option("--instead", help=f"What leave-one-out does to a word: {', '.join(REPLACEMENTS)}.")
+    str, typer.Option("--instead", help=f"What leave-one-out does to a word: {', '.join(REPLACEMENTS)}."), REPLACEMENTS
 ]
 TokensOption = Annotated[bool, typer.Option("--tokens", help="Each token for itself, not whole words.")]
 

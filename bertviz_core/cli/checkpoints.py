@@ -14,6 +14,7 @@ from bertviz_core.cli.options import (
     JsonOption,
     ModelArgument,
     app,
+    command_settings,
     file_or_input,
     print_json,
     print_lines,
@@ -66,7 +67,6 @@ from bertviz_core.questions.texts.two_models import (
 )
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.settings import Settings
 
 TEXT_HELP = (
     "Run both models on this text too: cosines of hidden states, divergence of attention; with --task, what their "
@@ -98,15 +98,19 @@ VIEW_HELP = (
     f"With --text and --task: {', '.join(VIEWS)}, of masked-LM heads but for entities, of heads that tag. With --text "
     "alone: attention (of one head), heads (how far each is apart) or states (the cosine of each token's)."
 )
-ViewOption = Annotated[str, typer.Option("--view", help=VIEW_HELP)]
-JoinOption = Annotated[str, typer.Option("--join", help=f"How tags become entities: {', '.join(JOINS)}.")]
-LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer of --view attention, from 0.")]
-HeadNumberOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of --view attention, from 0.")]
+ViewOption = Annotated[str, typer.Option("--view", help=VIEW_HELP), (*VIEWS, *RUNS)]
+JoinOption = Annotated[str, typer.Option("--join", help=f"How tags become entities: {', '.join(JOINS)}."), JOINS]
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer of --view attention, from 0."), LAYER]
+HeadNumberOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of --view attention, from 0."), HEAD]
 OtherLayerOption = Annotated[
-    str, typer.Option("--other-layer", metavar="L", help="Layer of OTHER; by default at the same relative depth.")
+    str,
+    typer.Option("--other-layer", metavar="L", help="Layer of OTHER; by default at the same relative depth."),
+    OTHER_LAYER,
 ]
 OtherHeadOption = Annotated[
-    str, typer.Option("--other-head", metavar="H", help="Head of OTHER; by default at the same relative place.")
+    str,
+    typer.Option("--other-head", metavar="H", help="Head of OTHER; by default at the same relative place."),
+    OTHER_HEAD,
 ]
 
 
@@ -255,7 +259,7 @@ def training(
     """Say what a trainer logged, how far each layer moved by each checkpoint, and what the checkpoints answer."""
     _check_options(text, pair, file, (column, pair_column, gold), layers)
     with quietly():
-        opened = OpenedTraining(folder, Settings.from_environment(any_folder=True))
+        opened = OpenedTraining(folder, command_settings())
         table = None if file is None else read_sentences(*file_or_input(file), opened.settings, column or None)
         log = training_log(opened, Options())
         movement = _movement(opened)
@@ -317,7 +321,7 @@ def _movement(opened: OpenedTraining) -> Answer[TrainingMovement] | None:
     return answer
 
 
-TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
+TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}."), TASKS]
 LabelsOption = Annotated[
     int | None, typer.Option("--labels", metavar="N", help="Labels of a classification head; the config's by default.")
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.opened import opened_model, progress_bar
-from bertviz_core.cli.options import DASH, JsonOption, ModelArgument, app, show, typed_text
+from bertviz_core.cli.options import AGENT, DASH, JsonOption, ModelArgument, app, show, typed_text
 from bertviz_core.questions.tables.chunks import CHUNKS
 from bertviz_core.questions.texts.chunks import CHUNKS as PARAMS
 from bertviz_core.questions.texts.chunks import chunk_options, chunk_vectors, late_chunks
@@ -39,6 +39,8 @@ def chunks(
 
 def _text(argument: str) -> str:
     """The text of an argument, of the file that it names, or of the standard input."""
+    if AGENT.get() is not None:
+        return argument
     if argument == DASH:
         return typed_text(argument) or ""
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar, cast
 import typer
 
 from bertviz_core.cli.opened import opened_folder, progress_bar
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, print_notices, show, typed_text
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, command_settings, print_notices, show, typed_text
 from bertviz_core.corpus.analysis.neighbours import MAX_NEIGHBOURS, MAX_ROWS, NEIGHBOURS, ROWS
 from bertviz_core.corpus.embedding import ROWS_PER_SHARD, EmbeddingOptions, Runner, embed_corpus
 from bertviz_core.corpus.folder import Corpus
@@ -101,7 +101,7 @@ def embed(
         batch_tokens=whole("batch-tokens", batch_tokens, 1) if batch_tokens else None,
     )
     making = _runner(chosen("runner", runner, RUNNERS), whole("processes", count, 1) if count else None, cluster)
-    settings = Settings.from_environment(any_folder=True)
+    settings = command_settings()
     with progress_bar(1, "Rows", show_pos=True) as progress:
         manifest = embed_corpus(
             model, address, out, settings, options, making, progress, lambda notice: print_notices((notice,))

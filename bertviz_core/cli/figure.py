@@ -14,6 +14,7 @@ from bertviz_core.cli.options import (
     ModelArgument,
     WordsOption,
     app,
+    command_settings,
     print_notices,
     show,
     typed_text,
@@ -38,10 +39,9 @@ from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slides import require_slides
 from bertviz_core.questions.tables.lines import Faces, aligned, records
-from bertviz_core.questions.texts.hidden_states import KEY, QUERY
+from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS
 from bertviz_core.questions.texts.tokens import EDITED
-from bertviz_core.settings import Settings
 from bertviz_core.tables.typeset import readable, without_gaps
 from bertviz_core.text import counted, escape_controls, quoted
 
@@ -52,7 +52,7 @@ THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000
 FOR_HELP = "Size of an image: slide, 1600 x 900 pixels, or column, 85 mm wide, of a paper."
 TEXT_HELP = "What the model reads: one text, or one sentence after the other; for models their names."
-SET_HELP = "A setting by its name in the address of the page; --list names those of each figure. Can be repeated."
+SET_HELP = "A setting by its name in the address of the page; `figure --list` names those of each figure."
 
 
 def _list_names(flag: bool) -> bool:
@@ -131,7 +131,7 @@ def figure(
         _write_journey(model, options, out, theme, pixels, medium)
         return
     with quietly():
-        opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
+        opened = subject_of(name, model, command_settings(), task)
         spec, answer = drawn_by(name, opened, options)
     print_notices(answer.notices)
     chosen = theme_named(theme, width_class(pixels))
@@ -156,7 +156,7 @@ def _width(out: Path, medium: str, width: int | None, height: int | None) -> int
 def _write_journey(model: str, options: Options, out: Path, theme: str, width: int, medium: str) -> None:
     """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
-        opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
+        opened = OpenedModel(model, command_settings(), options.task)
         page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
     print_notices(answer.notices)
     write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium))
@@ -177,8 +177,10 @@ def figure_table(
     model: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
     pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
-    layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
-    head: HeadOption = "",
+    layer: Annotated[
+        str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default."), LAYER
+    ] = "",
+    head: Annotated[HeadOption, HEAD] = "",
     task: TaskOption = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     as_json: JsonOption = False,
@@ -189,7 +191,7 @@ def figure_table(
     typed = {key: value for key, value in (("layer", layer), ("head", head)) if value}
     options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, settings or ())})
     with quietly():
-        opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
+        opened = subject_of(name, model, command_settings(), task)
         spec, answer = drawn_by(name, opened, options)
     show(TABLE, spec, answer.notices, as_json)
 

@@ -2,13 +2,17 @@
 
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.questions.tables.lines import Faces, json_bytes
+from bertviz_core.settings import Settings
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import NO_TEXT, escape_controls, json_escaped, quoted, with_notices
 from bertviz_core.version import __version__
@@ -51,6 +55,26 @@ WORDS_HELP = "Merge pieces to words in a map of attention: sum over keys, mean o
 WordsOption = Annotated[bool, typer.Option("--words", help=WORDS_HELP)]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Agent:
+    """The reader of an answer where that is a program: it gets what would be printed, and opens no other folders."""
+
+    answer: dict[str, Any] = field(default_factory=dict)
+    """The JSON object."""
+    notices: list[str] = field(default_factory=list)
+    stopped: Event = field(default_factory=Event)
+    """Set where nobody waits for the answer any more."""
+
+
+AGENT: ContextVar[Agent | None] = ContextVar("AGENT", default=None)
+"""The agent that a command of `inside-bert mcp` answers; None for a person at a terminal."""
+
+
+def command_settings() -> Settings:
+    """The settings of the environment; a person may open any folder, an agent those of the settings."""
+    return Settings.from_environment(any_folder=AGENT.get() is None)
+
+
 def typed_text(value: str | None) -> str | None:
     """The text of an argument, or the standard input for `-`, without the final line break."""
     return value if value != DASH else _read().decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
@@ -85,6 +109,9 @@ MINUS = "−"
 
 def print_notices(notices: Sequence[str]) -> None:
     """Print each notice as a line on stderr."""
+    if (agent := AGENT.get()) is not None:
+        agent.notices.extend(notices)
+        return
     for notice in notices:
         sys.stderr.write(f"{escape_controls(notice)}\n")
 
@@ -112,6 +139,9 @@ def _shows(sign: str) -> bool:
 def print_json(value: dict[str, Any], notices: Sequence[str] = ()) -> None:
     """Print a JSON object, with the notices of its answer, which may have more than the result."""
     whole = {**value, "notices": with_notices(notices, value.get("notices", ()))}
+    if (agent := AGENT.get()) is not None:
+        agent.answer.update(whole)
+        return
     text = json_escaped(json_bytes(whole).decode("utf-8"))
     sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.flush()

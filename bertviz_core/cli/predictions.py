@@ -43,6 +43,7 @@ from bertviz_core.questions.predictions.predict import (
 )
 from bertviz_core.questions.predictions.ranking import (
     OWN_ENCODER,
+    RANKED_BY,
     heads_options,
     interaction_options,
     late_interaction,
@@ -72,12 +73,12 @@ PairOption = Annotated[
     str | None, typer.Option("--pair", help="A second text, or the context of a question.", callback=typed_text)
 ]
 TaskOption = Annotated[
-    str | None, typer.Option("--task", help=f"{', '.join(PREDICTED)}; the checkpoint's own head by default.")
+    str | None, typer.Option("--task", help=f"{', '.join(PREDICTED)}; the checkpoint's own head by default."), PREDICTED
 ]
 TopOption = Annotated[int, typer.Option("--top", metavar="K", help="Words, terms or answers that are listed.")]
 MaskOption = Annotated[str, typer.Option("--mask", metavar="P,...", help="Positions to mask, as `tokens` counts them.")]
-ViewOption = Annotated[str, typer.Option("--view", help=f"Of a masked-LM head: {', '.join(VIEWS)}.")]
-JoinOption = Annotated[str, typer.Option("--join", help=f"How tags are joined: {', '.join(STRATEGIES)}.")]
+ViewOption = Annotated[str, typer.Option("--view", help=f"Of a masked-LM head: {', '.join(VIEWS)}."), VIEWS]
+JoinOption = Annotated[str, typer.Option("--join", help=f"How tags are joined: {', '.join(STRATEGIES)}."), STRATEGIES]
 FileOption = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Texts: lines, CSV, TSV, JSON lines or Parquet.")
 ]
@@ -159,7 +160,7 @@ RANKED_BY_HELP = (
     "What scores the texts: head or late-interaction; by default the head, or late interaction for a model "
     "without one that was trained for it."
 )
-RankedByOption = Annotated[str, typer.Option("--ranked-by", metavar="HOW", help=RANKED_BY_HELP)]
+RankedByOption = Annotated[str, typer.Option("--ranked-by", metavar="HOW", help=RANKED_BY_HELP), RANKED_BY]
 LABEL_HELP = "Class whose probability orders the texts; entailment by default. A head with one output needs none."
 LabelOption = Annotated[str, typer.Option("--label", metavar="CLASS", help=LABEL_HELP)]
 BESIDE_HELP = (
@@ -240,13 +241,17 @@ def calibration_command(
     gold: GoldOption = "",
     pair: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_COLUMN_HELP)] = "",
     other: Annotated[str, typer.Option("--other", metavar="MODEL", help=OTHER_HELP)] = "",
-    bins: Annotated[str, typer.Option("--bins", metavar="N", help=BINS_HELP)] = "",
-    source: Annotated[str, typer.Option("--probabilities-from", metavar="WHAT", help=FROM_HELP)] = "",
+    bins: Annotated[str, typer.Option("--bins", metavar="N", help=BINS_HELP), BINS_COUNT] = "",
+    source: Annotated[str, typer.Option("--probabilities-from", metavar="WHAT", help=FROM_HELP), SOURCES] = "",
     pooling: Annotated[
-        str, typer.Option("--pooling", metavar="POOLING", help="Of probes: pooling of the vectors.")
+        str, typer.Option("--pooling", metavar="POOLING", help="Of probes: pooling of the vectors."), POOLING
     ] = "",
-    layer: Annotated[str, typer.Option("--layer", metavar="L", help="Of probes: hidden states that are pooled.")] = "",
-    seed: Annotated[str, typer.Option("--seed", metavar="N", help="Of probes: seed of the division into folds.")] = "",
+    layer: Annotated[
+        str, typer.Option("--layer", metavar="L", help="Of probes: hidden states that are pooled."), STATE
+    ] = "",
+    seed: Annotated[
+        str, typer.Option("--seed", metavar="N", help="Of probes: seed of the division into folds."), SEED
+    ] = "",
     task: TaskOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -279,8 +284,8 @@ def swaps_command(
     templates: Annotated[Path | None, typer.Option("--templates", metavar="FILE", help=TEMPLATES_HELP)] = None,
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the templates.")] = "",
     second: Annotated[str, typer.Option("--pair", metavar="C", help=SECOND_TEMPLATE_HELP)] = "",
-    name: Annotated[str, typer.Option("--set", "--swap-set", metavar="SET", help=SET_HELP)] = "",
-    by: Annotated[str, typer.Option("--swaps-by", metavar="HOW", help=SWAPS_BY_HELP)] = "",
+    name: Annotated[str, typer.Option("--set", "--swap-set", metavar="SET", help=SET_HELP), tuple(SETS)] = "",
+    by: Annotated[str, typer.Option("--swaps-by", metavar="HOW", help=SWAPS_BY_HELP), COMPARED_BY] = "",
     output: Annotated[str, typer.Option("--swap-output", metavar="CLASS", help=OUTPUT_HELP)] = "",
     task: TaskOption = None,
     as_json: JsonOption = False,

@@ -31,10 +31,12 @@ from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, tab
 from bertviz_core.text import counted, escape_controls, with_notices
 
 PoolingOption = Annotated[
-    str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
+    str,
+    typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default."),
+    POOLING,
 ]
 LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
-LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP), STATE]
 PROMPT_HELP = (
     "Prompt put in front of every sentence, by its name in the checkpoint; none for none, its default otherwise."
 )

@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
+from bertviz_core.cli import options as shared
 from bertviz_core.cli.opened import opened_model
 from bertviz_core.cli.options import (
-    HeadOption,
     JsonOption,
-    LayerOption,
     ModelArgument,
     WordsOption,
     app,
@@ -22,11 +21,13 @@ from bertviz_core.hidden_states.results import PoolerCheck
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, numbered
 from bertviz_core.questions.tables.texts import attention_faces, heads_faces, hidden_faces
 from bertviz_core.questions.texts.attention import WORDS, attending_run, attention_map
-from bertviz_core.questions.texts.hidden_states import head_matrices, recomputed_pooler, run
+from bertviz_core.questions.texts.hidden_states import HEAD, LAYER, STATE, head_matrices, recomputed_pooler, run
 from bertviz_core.trace.results import Trace
 
 LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
-EntryOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
+LayerOption = Annotated[shared.LayerOption, LAYER]
+HeadOption = Annotated[shared.HeadOption, HEAD]
+EntryOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP), STATE]
 PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]
 
 

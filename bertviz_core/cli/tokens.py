@@ -5,12 +5,20 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, show, typed_text
+from bertviz_core.cli.options import (
+    AGENT,
+    DASH_HELP,
+    JsonOption,
+    ModelArgument,
+    app,
+    command_settings,
+    show,
+    typed_text,
+)
 from bertviz_core.lazy_imports import leave_out_torch
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.questions.tables.tokens import TOKENS
-from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 
@@ -28,7 +36,7 @@ PairOption = Annotated[
 @app.command()
 def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
     """List the tokens of a text, or of a pair, as the model reads them."""
-    source = resolve(model, Settings.from_environment(any_folder=True))
+    source = resolve(model, command_settings())
     read = _tokens(source, text, pair)
     named = replace(TOKENS, keys=lambda result: {"model": model, **TOKENS.to_json(result)})
     show(named, read, (*source.notices, *read.notices), as_json)
@@ -36,6 +44,7 @@ def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as
 
 def _tokens(source: ModelSource, text: str, pair: str | None) -> Tokens:
     """Tokenize with the tokenizer alone: torch would take most of the time, and no tokenizer needs it."""
-    leave_out_torch()
+    if AGENT.get() is None:  # whose next question may be about the model
+        leave_out_torch()
     with quietly():
-        return tokenize(load_tokenizer(source, Settings.from_environment(any_folder=True)), text, pair)
+        return tokenize(load_tokenizer(source, command_settings()), text, pair)

@@ -22,7 +22,7 @@ from bertviz_core.interventions.targets import (
     text_direction,
     word_target,
 )
-from bertviz_core.isolation.regular_files import open_regular
+from bertviz_core.isolation.regular_files import open_regular, readable_path
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.classes import NEXT_SENTENCE, class_predictions, surest_tag, tag_predictions
@@ -195,7 +195,8 @@ def open_target(
     if head is not None:
         return _of_head(request, head, tokenizer, (text, pair), known)
     if request.kind == "probe":
-        probe, label = (probe_of or named_probe)(request.argument)
+        argument = request.argument
+        probe, label = named_probe(argument, settings) if probe_of is None else probe_of(argument)
         return _of_probe(probe, label, loaded, tokenizer, text, known)
     if request.kind == "cosine":
         plan = with_word_head(recommended(source, settings), lambda: load_head(source, settings, "masked-lm", loaded))
@@ -206,7 +207,7 @@ def open_target(
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
-    return _of_direction(request, loaded, tokenizer, text, pair)
+    return _of_direction(request, loaded, tokenizer, text, pair, settings)
 
 
 def _of_head(
@@ -244,7 +245,12 @@ def _of_probe(
 
 
 def _of_direction(
-    request: TargetSpec, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None
+    request: TargetSpec,
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str | None,
+    settings: Settings,
 ) -> Target:
     """Build the projection on the difference of two texts, or on the vector of a file."""
     (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)
@@ -252,18 +258,18 @@ def _of_direction(
         name = f"{first.strip()}{BETWEEN}{second.strip()}"
         direction = text_direction(loaded, tokenizer, first.strip(), second.strip(), layer)
     else:
-        name, direction = request.argument, file_direction(request.argument)
+        name, direction = request.argument, file_direction(str(readable_path(Path(request.argument), settings)))
     return direction_target(loaded, tokenizer, text, pair, layer, position, direction, name)
 
 
-def named_probe(argument: str) -> tuple[Probe, str]:
+def named_probe(argument: str, settings: Settings) -> tuple[Probe, str]:
     """The probe of FILE or FILE@CLASS, a file saved from the probing page, and the class; "" if none is named."""
     path, label = argument, ""
-    if not Path(path).is_file():
+    if not readable_path(Path(path), settings).is_file():
         path, _, label = argument.rpartition("@")
     path = path or argument
     try:
-        with open_regular(Path(path)) as file:
+        with open_regular(readable_path(Path(path), settings)) as file:
             data = file.read(2 * MAX_FILE_NBYTES + 1)
     except (OSError, ValueError) as error:
         raise TextError(

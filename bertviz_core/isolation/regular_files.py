@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -18,9 +18,9 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.errors import CheckpointError, ModelNotFoundError
+from bertviz_core.errors import CheckpointError, ModelNotFoundError, TextError
 from bertviz_core.settings import Settings
-from bertviz_core.text import LFS_NBYTES, pointer_message, quoted
+from bertviz_core.text import LFS_NBYTES, escape_controls, pointer_message, quoted
 
 CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE = "config.json", "adapter_config.json", "modules.json"
 GLINER_CONFIG = "gliner_config.json"
@@ -204,6 +204,21 @@ def local_folder(name: str, settings: Settings) -> Path | None:
         return _named_folder(name, settings)
     except (OSError, RuntimeError):  # a name that is too long, a link to itself, an unknown user
         return None
+
+
+def readable_path(path: Path, settings: Settings) -> Path:
+    """The path of a file or folder in the models or corpora folder; as it is if the settings permit any path."""
+    if settings.any_folder:
+        return path
+    roots = [each.resolve() for each in (settings.models_dir, settings.corpora_dir)]
+    with suppress(OSError, RuntimeError, ValueError):  # too long, a link to itself, a null character
+        inside = [place for root in roots if (place := (root / path).resolve()).is_relative_to(root)]
+        if inside:
+            return next((place for place in inside if place.exists()), inside[0])
+    raise TextError(
+        f"{quoted(escape_controls(str(path)), 60)} is outside the models folder and the corpora folder, the only ones "
+        "that are read here; name a file or folder inside one of them."
+    )
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search import SearchIndex
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.interventions.target_parsing import named_probe
+from bertviz_core.isolation.regular_files import readable_path
 from bertviz_core.models.loading import LoadedModel, chosen_device, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
@@ -235,7 +236,7 @@ class OpenedModel(Opened):
 
     def probe(self, argument: str) -> tuple[Probe, str]:
         """The probe of a file, and the class given after it."""
-        return named_probe(argument)
+        return named_probe(argument, self._settings)
 
     def tokens(self, text: str, pair: str | None) -> Tokens:
         """Tokenize a text or pair."""
@@ -286,8 +287,8 @@ class OpenedFolder(CorpusSubject):
     """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Open the corpus in a folder."""
-        self._settings, self._corpus = settings, open_corpus(folder)
+        """Open the corpus in a folder, which is in the models or corpora folder unless the settings permit any."""
+        self._settings, self._corpus = settings, open_corpus(readable_path(folder, settings))
         self._store: Store = ByteCache(ANSWERS_NBYTES)
 
     def __reduce__(self) -> tuple[type["OpenedFolder"], tuple[Path, Settings]]:

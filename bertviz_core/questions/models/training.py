@@ -51,8 +51,10 @@ class OpenedTraining(TrainingSubject):
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         """Open the training run in a folder, in the models folder where none is at the path, or the example run."""
-        folder, name = folder.expanduser(), str(folder)
-        if not folder.is_dir() and name in run_names(settings):
+        folder, name, models = folder.expanduser(), str(folder), settings.models_dir.resolve()
+        if not settings.any_folder:
+            folder = run_folder(str(folder.relative_to(models)) if folder.is_relative_to(models) else name, settings)
+        elif not folder.is_dir() and name in run_names(settings):
             folder = run_folder(name, settings)
         self._folder, self._settings = folder.absolute(), settings
         if not folder.is_dir():
