@@ -9,7 +9,7 @@ const KINDS = {
   "value-zeroing": { name: "Value zeroing", unit: "value zeroing share", where: "in" }, // all heads of a layer together
 };
 
-function attentionView({ data, parentElement, setStateValue }) {
+function attentionView({ data, parentElement, setStateValue, look }) {
   const root = parentElement.querySelector(".attention");
   const view = (root.view ??= build(root));
   view.send = setStateValue;
@@ -18,7 +18,7 @@ function attentionView({ data, parentElement, setStateValue }) {
   if (!store.atlas) return ask(view, store, header.heads); // the server thinks that it is here
   const other = view.store?.identity !== store.identity, first = !view.store;
   view.store = store;
-  view.look = header.look;
+  view.look = look ?? header.look; // of the page around, in place of the message's
   view.title = header.title;
   view.where = KINDS[store.atlas.weights].where;
   view.unit = KINDS[store.atlas.weights].unit;
@@ -84,7 +84,7 @@ function beginning(view) {
   return { lifted: long, threshold: long ? 0.1 : 0.02 };
 }
 
-// How this view is drawn, as the word that the address holds; view_options.py reads it.
+// How this view is drawn, as the word that the address holds; view_state.py reads it.
 function drawn(view) {
   const { measures } = view.store.atlas, { lifted, threshold } = beginning(view), hide = Math.round(100 * view.threshold);
   const hues = [];
