@@ -71,7 +71,7 @@ def _refusing() -> Iterator[None]:
         with quietly():
             yield
     except BertvizError as error:
-        raise RefusedError(str(error)) from error
+        raise RefusedError(error.spelled(lambda name: "token" if name == QUERY.key else name)) from error
 
 
 class Drawing(anywidget.AnyWidget):
@@ -80,6 +80,8 @@ class Drawing(anywidget.AnyWidget):
     theme = _word(("", LIGHT.name, DARK.name), "theme, '' for that of the notebook")
     _payload = traitlets.Bytes().tag(sync=True)
     _note = traitlets.Unicode().tag(sync=True)
+    _chosen: tuple[str, ...] = ()
+    """Traits that Python draws; the browser alone follows the theme."""
     _follows = False
     """Whether traits are being set to what the drawing shows already."""
 
@@ -87,7 +89,7 @@ class Drawing(anywidget.AnyWidget):
         """Draw what is chosen; raises RefusedError where there is no such thing."""
         super().__init__(**chosen)
         self._redraw("")
-        self.observe(self._on_change, [name for name in type(self).class_own_traits() if not name.startswith("_")])
+        self.observe(self._on_change, self._chosen)
         self.on_msg(self._on_message)
 
     def _on_change(self, change: Mapping[str, Any]) -> None:
@@ -166,6 +168,8 @@ class AttentionWidget(Drawing):
         allow_none=True,
         help="(first query, end, first key, end) of the visible part, ends excluded",
     ).tag(sync=True)
+
+    _chosen = ("layer", "head", "heads", "mode", "cell", "zoom")
 
     def __init__(self, opened: Opened, trace: Trace, reading: MapOptions, **chosen: Any) -> None:
         """Compute the thumbnails of all heads of a run."""
@@ -272,6 +276,8 @@ class JourneyWidget(Drawing):
     mean = traitlets.Bool(help="whether a head or layer is replaced by its mean instead of zero").tag(sync=True)
     edited = traitlets.Unicode(help="the edited text, for the change 'text'").tag(sync=True)
 
+    _chosen = (*PARAMS, "mean")
+
     def __init__(self, opened: Opened, options: Options, **chosen: Any) -> None:
         """Draw the journey of the text in the options."""
         self._opened, self._text, self._serial = opened, replace(options, values={}), 0
@@ -301,7 +307,7 @@ class JourneyWidget(Drawing):
 
     def _options(self, **more: Any) -> Options:
         """The text, with the traits as values of parameters."""
-        traits = {name: more.get(name, getattr(self, name)) for name in (*PARAMS, "mean")}
+        traits = {name: more.get(name, getattr(self, name)) for name in self._chosen}
         removed_for = REMOVED_FOR.options[traits.pop("mean")]
         values = {PARAMS[name].key: str(value) for name, value in traits.items() if value not in (None, "")}
         return replace(self._text, values={**values, REMOVED_FOR.key: removed_for})
