@@ -118,7 +118,7 @@ class Drawing(anywidget.AnyWidget):
 
     def _follow(self, **values: Any) -> bool:
         """Set traits to what the drawing shows; returns False where an observer then set one to something else."""
-        with self._following():
+        with self._following(), self.hold_trait_notifications():
             for name, value in values.items():
                 setattr(self, name, value)
         return all(getattr(self, name) == value for name, value in values.items())

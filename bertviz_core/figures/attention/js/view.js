@@ -19,6 +19,7 @@ function attentionView({ data, parentElement, setStateValue, look }) {
   const other = view.store?.identity !== store.identity, first = !view.store;
   view.store = store;
   view.look = look ?? header.look; // of the page around, in place of the message's
+  view.hiding = look ? "hide_special=True" : "Tokens"; // in a notebook, and in the dashboard
   view.title = header.title;
   view.where = KINDS[store.atlas.weights].where;
   view.unit = KINDS[store.atlas.weights].unit;
@@ -233,7 +234,7 @@ function specialWords(view) {
   const measure = measures.find(({ name }) => name === "share on special tokens");
   const share = measure?.values[indexOf(view, ...view.opened)];
   if (view.alone || weights !== "attention" || !queries.special.length || !(share >= 50)) return "";
-  return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (Tokens) to see the rest.`;
+  return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (${view.hiding}) to see the rest.`;
 }
 
 // What helps where all lines are too weak to be drawn, as in a long text whose weights are spread.
