@@ -60,7 +60,7 @@ class FigureSource:
         self, name: str, more: Mapping[str, Option], theme: str, width: int | None, height: int | None
     ) -> go.Figure:
         """Draw a figure like the dashboard; returns a copy that the caller may change."""
-        options = self._options(name, more, all_figures())
+        options = self.options_of(name, more, all_figures())
         _require_size(theme, width, height)
         return drawn(self._drawn(name, options)[0], theme, width, height)
 
@@ -75,18 +75,18 @@ class FigureSource:
         height: int | None,
     ) -> None:
         """Write a figure to a file, with its caption, like the `figure` command."""
-        options = self._options(name, more, all_figures())
+        options = self.options_of(name, more, all_figures())
         require_file(path, theme, medium, width, height)
         spec, answer = self._drawn(name, options)
         save_figure(path, spec, answer.models, answer.texts, theme, medium, width, height)
 
     def table(self, name: str, more: Mapping[str, Option]) -> pd.DataFrame:
         """Compute the table of a figure, as its page shows it."""
-        return self._drawn(name, self._options(name, more, all_figures()))[0].frame()
+        return self._drawn(name, self.options_of(name, more, all_figures()))[0].frame()
 
     def compute(self, name: str, more: Mapping[str, Option]) -> Any:
         """Compute the data of a figure, or of a question without figures."""
-        options = self._options(name, more, all_questions())
+        options = self.options_of(name, more, all_questions())
         with quietly():
             return all_questions()[name](self.opened, options).result
 
@@ -94,7 +94,7 @@ class FigureSource:
         with quietly():
             return drawn_by(name, self.opened, options)
 
-    def _options(self, name: str, more: Mapping[str, Option], names: Collection[str]) -> Options:
+    def options_of(self, name: str, more: Mapping[str, Option], names: Collection[str]) -> Options:
         """Add options of a question; raises TextError for an unknown name or option, or another kind of subject."""
         if name not in names:
             raise no_figure(name, names)

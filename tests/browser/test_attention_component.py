@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from bertviz_core.figures.attention.html_file import attention_html, file_payload
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme, sequential
 from tests.browser.conftest import Watch, serving
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
-from ui.components.attention.view import attention_html, file_payload
 
 pytestmark = pytest.mark.browser
 PAINTED = ".attention[data-painted]"

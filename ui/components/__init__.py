@@ -1,15 +1,12 @@
 """Views drawn by code in the browser."""
 
 import gzip
-import json
-import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -71,9 +68,3 @@ async def script(request: Request) -> Response:
 def _both(name: str) -> tuple[bytes, bytes]:
     plain = SCRIPTS[name]()
     return plain, gzip.compress(plain, mtime=0)
-
-
-def packed(header: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> bytes:
-    """A message for the browser: u32 length of the header, JSON header, then raw arrays."""
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, *(np.ascontiguousarray(each).tobytes() for each in arrays)])

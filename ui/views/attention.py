@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +15,7 @@ from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionM
 from bertviz_core.attention.tables import map_frame, measures_frame
 from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress
+from bertviz_core.figures.attention.html_file import attention_html, file_payload
 from bertviz_core.figures.attention.maps import (
     LIFTED,
     UNITS,
@@ -24,18 +24,19 @@ from bertviz_core.figures.attention.maps import (
     attention_title,
     long_figure,
 )
+from bertviz_core.figures.attention.payload import FILE_BYTES, colours, identity
+from bertviz_core.figures.attention.view_state import ViewOptions, ViewState, from_query, to_query
 from bertviz_core.figures.base.export import COLUMN, MEDIA, Caption
 from bertviz_core.figures.base.style import Theme, scale_words, theme_named, width_class
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
-from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map, pooled_map
+from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map
 from bertviz_core.questions.view import Ask, Download, Folded, Part, Table, Text, View
 from bertviz_core.questions.views import attention as views
 from bertviz_core.questions.views.attention import AS_FIRST, AllHeads, HeadList, Receipt
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted
 from bertviz_core.trace.cost import run_cost
-from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt
 from ui import session
 from ui.address.navigation import arrived, visit
@@ -43,19 +44,7 @@ from ui.address.registry import component_text, put, read_component, remembered_
 from ui.cache.figures import view_in_sight
 from ui.cache.models import checked
 from ui.cache.shared_model import SharedModel
-from ui.components.attention.payload import FILE_BYTES, colours, identity
-from ui.components.attention.view import (
-    ViewOptions,
-    ViewState,
-    attention_html,
-    attention_state,
-    attention_view,
-    file_payload,
-    from_query,
-    last_serial,
-    opened_head,
-    to_query,
-)
+from ui.components.attention.view import attention_state, attention_view, last_serial, opened_head
 from ui.components.frame import figure_download
 from ui.engine import CLICKS, Specials, draw, draw_parts
 from ui.widgets import run_model
@@ -130,14 +119,7 @@ class Drawing:
 
     def map(self, layer: int, head: int) -> AttentionMap | PooledMap:
         """The map of a head; that of a long text is pooled."""
-        if not self.long:
-            return self.full(layer, head)
-        values = {LAYER: str(layer), HEAD: str(head)}
-        if self.state.range is not None:
-            first, end, left, right = self.state.range
-            values |= {"queries": f"{first}:{end - 1}", "keys": f"{left}:{right - 1}"}
-        read = self.part.trace.tokens
-        return pooled_map(self.opened, Options((read.text,), read.pair, values=values)).result
+        return views.drawn_map(self.opened, self.part.trace, self.part.reading, (layer, head), self.state.range)
 
     def full(self, layer: int, head: int) -> AttentionMap:
         """The whole map of a head."""
@@ -180,19 +162,13 @@ class Drawing:
             [self.map(*each) for each in state.heads],
             self.full,
             0 if self.long else most,
-            **about(trace, theme),
+            **views.about_drawing(trace, theme),
             heads=state.heads,
             part=state.range if self.long else None,
             answers={"look": asdict(state.look)},
         )
         line = self.caption(self.scale, state.look.lines).line
         return attention_html(payload, self.title, f"{line} {receipt_words(self.opened, self.part)}".rstrip())
-
-
-def about(trace: Trace, theme: Theme) -> dict[str, Any]:
-    """What the drawing knows of a run."""
-    special, second = np.flatnonzero(trace.tokens.special).tolist(), trace.tokens.second_start
-    return {"title": trace.model, "theme": theme, "special": special, "second": second}
 
 
 @draw.register
@@ -208,7 +184,7 @@ def _all_heads(part: AllHeads, opened: SharedModel, ask: Ask, options: Options) 
         [drawing.map(*each) for each in (*state.missing, *state.ahead)],
         state,
         key=KEY,
-        **about(trace, theme_named(session.theme_name())),
+        **views.about_drawing(trace, theme_named(session.theme_name())),
         reads=write_component(LOOK, to_query(state.look), serial, shown),
         on_change=partial(_follow, weights not in OF_LAYERS),
     )

@@ -13,7 +13,7 @@ from bertviz_core.figures.base.style import Theme, theme_named
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.interventions.attributions import word_attributions
-from bertviz_core.questions.interventions.effects import MEAN, REMOVED_FOR, zero_effects
+from bertviz_core.questions.interventions.effects import REMOVED_FOR, zero_effects
 from bertviz_core.questions.interventions.journey_change import (
     CHANGE,
     EMBEDDINGS,
@@ -21,7 +21,7 @@ from bertviz_core.questions.interventions.journey_change import (
     TEXT,
     changed_model,
     changed_number,
-    drawn_change,
+    changed_or_refused,
     journey_page,
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
@@ -352,11 +352,8 @@ def page_change(opened: SharedModel, way: Journey) -> DrawnChange | None:
     values = change_values()
     if not values or way.missing or way.tokens is None:
         return None
-    try:
-        with st.spinner("Running the model with the change"):
-            return drawn_change(opened, _options(way.tokens, None, **values))
-    except BertvizError as error:
-        return DrawnChange(values[CHANGE.key], values.get(REMOVED_FOR.key) == MEAN, None, str(error))
+    with st.spinner("Running the model with the change"):
+        return changed_or_refused(opened, _options(way.tokens, None, **values))
 
 
 def with_change(

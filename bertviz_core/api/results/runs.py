@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bertviz_core.api.drawing import require_file, write_content
+from bertviz_core.api.drawing import Option, require_file, write_content
 from bertviz_core.api.own_model import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.maps import attention_map, attention_probs, require_attention
@@ -20,6 +20,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.base.export import MEDIA, WIDTH
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
+from bertviz_core.lazy_imports import optional
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
 from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change, journey_page
 from bertviz_core.questions.parameters import Options, numbered
@@ -28,9 +29,12 @@ from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces
 from bertviz_core.questions.tables.tokens import TOKENS
 from bertviz_core.questions.tables.vocabulary import VOCABULARY
+from bertviz_core.questions.texts.attention import reading_of
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens, Trace, VocabularyUse
+
+WIDGET = "notebook", "anywidget", "A widget of a notebook"
 
 
 class VocabularyResult(Result[VocabularyUse]):
@@ -162,6 +166,29 @@ class TraceResult(Result[Trace]):
             return json_object(hidden_faces(self._entry(layer)).to_json(self.data))
         return json_object(attention_faces(self.data).to_json(self._map(layer, head, words)))
 
+    @checked
+    def widget(self, *, layer: int = 0, head: int = 0, mode: str = "maps", **options: Option) -> Any:
+        """All heads as a live drawing in a notebook, an `anywidget.AnyWidget`; needs the extra notebook.
+
+        Its traits follow clicks, and the drawing follows them: `layer`, `head`, `heads` (all that are compared),
+        `mode`, `cell`, `zoom`, `theme`.
+
+        Args:
+            layer: index of the layer of the open head.
+            head: index of the open head.
+            mode: "maps" or "lines".
+            **options: options of the figure "atlas", such as `weights="rollout"` or `hide_special=True`.
+
+        Raises:
+            BertvizError: the attention of this model is not available, there is no such layer, head, mode or option,
+                or anywidget is not installed.
+        """
+        require_attention(self.data)
+        drawn = self._source.options_of("atlas", options, ("atlas",))
+        with optional(*WIDGET):
+            from bertviz_core.api.widgets import AttentionWidget
+        return AttentionWidget(self._source.model, self.data, reading_of(drawn), layer=layer, head=head, mode=mode)
+
     def _json(self) -> dict[str, Any]:
         return hidden_faces(self._entry(None)).to_json(self.data)
 
@@ -277,6 +304,42 @@ class JourneyResult(Result[Journey]):
         page = self.html(theme=theme, change=change, mean=mean, edited=edited)
         pixels = MEDIA.get(medium, WIDTH)
         write_content(file, drawing_content(file.suffix.lower(), page, pixels, theme_named(theme), medium))
+
+    @checked
+    def widget(
+        self,
+        *,
+        token: int | None = None,
+        layer: int | str | None = None,
+        head: int | None = None,
+        key: int | None = None,
+        change: str = "",
+        mean: bool = False,
+        edited: str = "",
+    ) -> Any:
+        """The drawing, live in a notebook, an `anywidget.AnyWidget`; needs the extra notebook.
+
+        Its traits follow clicks, and the drawing follows them: the arguments, `colour`, `ribbon`, `lanes` and `theme`.
+        What is opened, and a change, is computed when it is asked for.
+
+        Args:
+            token: position of the chosen token; defaults to the longest.
+            layer: index of the open layer, or "embeddings"; None for no open part.
+            head: index of the open head of that layer.
+            key: position of the key token of that head; defaults to the strongest.
+            change: a change of the run as in `changed`; the drawing then shows differences.
+            mean: as in `changed`.
+            edited: as in `changed`.
+
+        Raises:
+            BertvizError: there is no such token, layer or head, the change is not possible, or anywidget is not
+                installed.
+        """
+        with optional(*WIDGET):
+            from bertviz_core.api.widgets import JourneyWidget
+        chosen = {"token": token, "layer": layer, "head": head, "key": key, "mean": mean, "edited": edited}
+        known = {name: value for name, value in chosen.items() if value is not None}
+        return JourneyWidget(self._source.model, self._source.options, **known, change=change)
 
     def _with(self, change: str, mean: bool, edited: str) -> Options:
         options = self._source.options

@@ -6,7 +6,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -240,6 +240,24 @@ def offline_page(payload: bytes, view: str, style: str, script: str, title: str,
         data=base64.b64encode(payload).decode("ascii"),
         script=code,
     )
+
+
+def packed(header: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> bytes:
+    """A message for the browser: u32 length of the header, JSON header, then raw arrays."""
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(text)), text, *(np.ascontiguousarray(each).tobytes() for each in arrays)])
+
+
+def notebook_module(draw: str, view: str, style: str, script: str, looks: Mapping[str, Mapping[str, Any]]) -> str:
+    """Build the module of JavaScript that draws in a notebook, as anywidget loads it.
+
+    Args:
+        draw: name of the script's function that draws a message.
+        looks: colours of the drawing in the themes "light" and "dark".
+    """
+    host = without_comments(Path(__file__).with_name("notebook.js"))
+    given = ", ".join(json.dumps(each) for each in (view, style, looks))
+    return f"{script}\n{host}\nexport default inNotebook({draw}, {given});\n"
 
 
 def without_comments(file: Path) -> str:

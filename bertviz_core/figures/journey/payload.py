@@ -105,6 +105,15 @@ class _Arrays:
         return place
 
 
+def path_of_message(message: Mapping[str, Any]) -> Path | None:
+    """Validate the selection and open parts in a message of the browser; None if it has none."""
+    token, opened, head, key = (message.get(name) for name in ("token", "open", "head", "key"))
+    if not isinstance(token, int) or not isinstance(opened, str):
+        return None
+    numbers = [number if isinstance(number, int) and 0 <= number < 10**9 else None for number in (head, key)]
+    return Path(token, opened[:12], *numbers)
+
+
 def identity(journey: Journey) -> str:
     """Return the identifier of a journey, under which the browser caches received arrays."""
     tokens = journey.tokens
@@ -164,8 +173,8 @@ def journey_payload(
         "sinks": journey.sinks,
         "missing": journey.missing,
         "attention_note": journey.attention_note,
-        "look": _colours(theme),
-        "print": _colours(PRINT),
+        "look": colours(theme),
+        "print": colours(PRINT),
         "path": asdict(path),
         **LOOKS,
         **looks,
@@ -299,7 +308,8 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
     }
 
 
-def _colours(theme: Theme) -> dict[str, Any]:
+def colours(theme: Theme) -> dict[str, Any]:
+    """All colours of the drawing in this theme."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
         "name": theme.name,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviz_core.errors import Named, TextError
+from bertviz_core.errors import BertvizError, Named, TextError
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
@@ -118,6 +118,14 @@ def drawn_change(opened: Opened, options: Options) -> DrawnChange | None:
     return DrawnChange(name, options.choice(REMOVED_FOR) == MEAN, both)
 
 
+def changed_or_refused(opened: Opened, options: Options) -> DrawnChange | None:
+    """Run the text with the change in the options, or say why that is not possible; None if they have none."""
+    try:
+        return drawn_change(opened, options)
+    except BertvizError as error:
+        return DrawnChange(options.get(CHANGE.key), options.get(REMOVED_FOR.key) == MEAN, None, str(error))
+
+
 def change_of(options: Options, tokens: int, layers: int, heads: int, model: str) -> Change:
     """Parse the change, of a model and text with this many tokens, layers and heads of a layer."""
     typed = options.get(CHANGE.key)
@@ -149,14 +157,19 @@ EMBEDDINGS = "embeddings"
 WHAT_OPENS = "The parts of the chosen token open; every number was computed by the model."
 
 
+def drawn_text(opened: Opened, options: Options, change: DrawnChange | None) -> tuple[Journey, Options]:
+    """The journey that is drawn, and the options with its text, which a change may have edited."""
+    both = None if change is None else change.both
+    way = journey(opened, options).result if both is None else both.before
+    return way, options if way.tokens is None else replace(options, texts=(way.tokens.text,))
+
+
 def journey_page(
     opened: Opened, options: Options, theme: Theme, ending: Ending | None = None, change: DrawnChange | None = None
 ) -> tuple[str, Answer[Journey]]:
     """Render a journey, with the selection in the options, as a self-contained interactive page; with the answer."""
     answer = journey(opened, options)
-    way = answer.result if change is None or change.both is None else change.both.before
-    if way.tokens is not None:  # openings are of the text that is drawn
-        options = replace(options, texts=(way.tokens.text,))
+    way, options = drawn_text(opened, options, change)
     path = path_of(way, options, opened.name)
     openings = () if way.missing else all_openings(changed_model(opened, options, change), options, path.token)
     looks = {param.key: options.choice(param) for param in LOOKS}

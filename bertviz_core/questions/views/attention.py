@@ -15,7 +15,7 @@ from bertviz_core.attention.maps import (
     WORDS_RULE,
     attention_rows,
 )
-from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, Weights
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, PooledMap, Weights
 from bertviz_core.attention.value_zeroing import RULE
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.attention.maps import long_figure, readings_figure
@@ -24,7 +24,9 @@ from bertviz_core.figures.attention.two_models import (
     attention_compared_figure,
     changed_heads_frame,
 )
+from bertviz_core.figures.attention.view_state import Range
 from bertviz_core.figures.base.spec import DeclaredFigure
+from bertviz_core.figures.base.style import Theme
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
@@ -40,6 +42,7 @@ from bertviz_core.questions.texts.attention import (
     QUERIES,
     attending_run,
     attention_map,
+    head_map,
     maps_of,
     pooled_map,
     reading_of,
@@ -224,6 +227,26 @@ def is_long(trace: Trace) -> bool:
 
 def _cells(trace: Trace) -> int:
     return trace.num_hidden_layers * trace.num_attention_heads * len(trace.tokens) ** 2
+
+
+def about_drawing(trace: Trace, theme: Theme) -> dict[str, Any]:
+    """What the drawing of all heads knows of a run."""
+    special, second = np.flatnonzero(trace.tokens.special).tolist(), trace.tokens.second_start
+    return {"title": trace.model, "theme": theme, "special": special, "second": second}
+
+
+def drawn_map(
+    opened: Opened, trace: Trace, reading: MapOptions, place: tuple[int, int], window: Range | None
+) -> AttentionMap | PooledMap:
+    """The map of a head in the drawing of all heads: of a long text the pooled one of a window."""
+    layer, head = place
+    if not is_long(trace):
+        return head_map(opened, trace, layer, head, reading)
+    values = {LAYER.key: str(layer), HEAD.key: str(head)}
+    if window is not None:
+        first, end, left, right = window
+        values |= {QUERIES.key: f"{first}:{end - 1}", KEYS.key: f"{left}:{right - 1}"}
+    return pooled_map(opened, Options((trace.tokens.text,), trace.tokens.pair, values=values)).result
 
 
 def about_attention(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:

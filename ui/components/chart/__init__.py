@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from bertviz_core.figures.base.export import plotly_module
+from bertviz_core.figures.base.export import packed, plotly_module
 from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
-from ui.components import component, file_text, packed, script_path
+from ui.components import component, file_text, script_path
 from ui.components.frame import HISTORY_JS
 from ui.session import stored
 

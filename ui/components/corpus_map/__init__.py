@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int, UInt
 
 from bertviz_core.corpus.analysis.results import MapWindow
+from bertviz_core.figures.base.export import packed
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.components import component, file_text, packed
+from ui.components import component, file_text
 from ui.session import stored
 
 LONGEST_TEXT, LONGEST_GROUP = 160, 40

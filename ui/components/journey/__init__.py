@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bertviz_core.figures.journey.html_file import HTML, script, style
-from bertviz_core.figures.journey.payload import Path
+from bertviz_core.figures.journey.payload import Path, path_of_message
 from ui.components import component, file_text
 from ui.components.frame import HISTORY_JS, PLACES_JS
 from ui.session import stored
@@ -56,9 +56,4 @@ def serial(key: str) -> int:
 
 def chosen_path(key: str) -> Path | None:
     """Validate the reader's selection and open parts in the browser's message; None if it has none."""
-    words = browser_message(key)
-    token, opened, head, key_token = (words.get(name) for name in ("token", "open", "head", "key"))
-    if not isinstance(token, int) or not isinstance(opened, str):
-        return None
-    numbers = [number if isinstance(number, int) and 0 <= number < 10**9 else None for number in (head, key_token)]
-    return Path(token, opened[:12], *numbers)
+    return path_of_message(browser_message(key))

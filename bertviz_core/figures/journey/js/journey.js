@@ -5,12 +5,13 @@ const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
-function journeyView({ data, parentElement, setStateValue }) {
+function journeyView({ data, parentElement, setStateValue, look }) {
   const root = parentElement.querySelector(".journey");
   const view = (root.view ??= newView(root));
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
   receive(header);
+  if (look) header.look = look; // of the page around, in place of the message's
   view.header = header;
   const answered = other || header.answered >= view.serial;
   if (answered) {

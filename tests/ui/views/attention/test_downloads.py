@@ -9,8 +9,8 @@ import pytest
 from bertviz_core.attention.atlas import attention_atlas
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import MapOptions
+from bertviz_core.figures.attention.view_state import ViewOptions
 from tests.helpers.made_traces import random_trace
-from ui.components.attention.view import ViewOptions
 from ui.views.attention import scale_sentence
 
 

@@ -1,6 +1,7 @@
 """The message of the attention view encodes the maps to half a step of a square root, and stays small.
 
-Covers `ui/components/attention/*.py`.
+Covers `bertviz_core/figures/attention/payload.py`, `bertviz_core/figures/attention/html_file.py` and
+`ui/components/attention/*.py`.
 """
 
 import base64
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.results import Axis, MapOptions, PooledMap
+from bertviz_core.figures.attention.html_file import CSS, JS, attention_html, file_payload
+from bertviz_core.figures.attention.payload import codes, identity, map_bits, view_payload
+from bertviz_core.figures.attention.view_state import AHEAD_BYTES, maps_sent_ahead
 from bertviz_core.figures.base.style import DARK, LIGHT
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components.attention import view
-from ui.components.attention.payload import codes, identity, map_bits, view_payload
-from ui.components.attention.view import AHEAD_BYTES, attention_html, file_payload, maps_sent_ahead
 
 
 def read(message):
@@ -78,7 +80,7 @@ def test_codes_reach_from_none_to_all():
 def test_a_base_model_at_512_tokens_stays_below_a_megabyte():
     exact, atlas = atlas_of(512, 12, 12)
     message = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", theme=LIGHT)
-    assert len(message) + len(view.JS) + len(view.CSS) <= 955_000, "the server sends the code along"
+    assert len(message) + len(JS) + len(CSS) <= 955_000, "the server sends the code along"
     header, weights, total = read(message)
     assert header["maps"][0]["offset"] <= 600_000
     assert total - header["maps"][0]["offset"] == 512 * 512
@@ -164,7 +166,7 @@ def test_the_theme_brings_every_colour():
     assert light["tint"][-1][0] == 1
     assert dark["paper"] == DARK.paper
     assert len(set(dark["hues"])) == 8
-    assert not re.search(r"#[0-9a-fA-F]{3,6}\b", view.JS + view.CSS), "colours come with the message"
+    assert not re.search(r"#[0-9a-fA-F]{3,6}\b", JS + CSS), "colours come with the message"
 
 
 def browser_message(monkeypatch, words):
@@ -292,7 +294,11 @@ def test_a_file_holds_every_head_where_there_is_room():
 
 def test_a_file_of_a_long_text_holds_the_open_heads():
     exact, atlas = atlas_of(400, 6, 7)
-    message = file_payload(atlas, [map_of(exact, atlas, 1, 1)], None, title="t", theme=LIGHT, heads=((1, 1),))
+
+    def open_alone(layer, head):
+        pytest.fail(f"layer {layer}, head {head} is not open")
+
+    message = file_payload(atlas, [map_of(exact, atlas, 1, 1)], open_alone, title="t", theme=LIGHT, heads=((1, 1),))
     header, *_ = read(message)
     assert [(each["layer"], each["head"]) for each in header["maps"]] == [(1, 1)]
     assert len(message) < 8_000_000

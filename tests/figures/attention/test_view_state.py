@@ -5,10 +5,9 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from bertviz_core.figures.attention.view_state import MOST_CHARACTERS, ViewOptions, from_query, to_query, view_state
 from tests.helpers.hand_made_attention import atlas_of
 from tests.pages.opened import opened
-from ui.components.attention import view
-from ui.components.attention.view import MOST_CHARACTERS, ViewOptions, from_query, to_query
 
 FULL = ViewOptions(
     lines=True,
@@ -85,7 +84,7 @@ def test_pins_give_way_where_a_word_becomes_too_long() -> None:
 
 def test_an_address_counts_in_place_of_what_the_browser_said() -> None:
     _, atlas = atlas_of(9, 4, 6)
-    state = view.attention_state("v", atlas, (3, 5), FULL)
+    state = view_state({}, atlas, (3, 5), FULL)
     assert state.heads == ((3, 5), (0, 1))
     assert state.missing == state.heads
     assert (state.range, state.cell) == ((0, 4, 2, 6), (3, 5, 3, 5))
@@ -94,12 +93,12 @@ def test_an_address_counts_in_place_of_what_the_browser_said() -> None:
 
 def test_places_that_do_not_exist_are_left_out() -> None:
     _, atlas = atlas_of(5, 4, 5)
-    state = view.attention_state("v", atlas, (0, 1), replace(FULL, pins=("q2", "k5")))
+    state = view_state({}, atlas, (0, 1), replace(FULL, pins=("q2", "k5")))
     assert state.heads == ((0, 1),)
     assert (state.range, state.cell) == (None, None)
     assert state.look.heads == (), "the opened head alone needs no name"
     assert (state.look.zoom, state.look.cell, state.look.pins) == (None, None, ("q2",))
-    other = view.attention_state("v", atlas, (2, 2), FULL)
+    other = view_state({}, atlas, (2, 2), FULL)
     assert other.heads == ((2, 2),), "an opened head that the address does not select stands alone"
     assert other.look.heads == ()
 

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int, UInt
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
 from bertviz_core.attention.tables import MEASURE_NAMES
+from bertviz_core.figures.base.export import packed
 from bertviz_core.figures.base.style import HUES, LIGHT, Theme, diverging, sequential
 from bertviz_core.text import escape_controls, shortened
-from ui.components import packed
 
 MEASURES = {
     "entropy": ("entropy", 1.0, 2, " nats"),

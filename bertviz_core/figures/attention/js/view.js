@@ -9,7 +9,7 @@ const KINDS = {
   "value-zeroing": { name: "Change without a value (value zeroing)", unit: "share of the change", where: "in" }, // all heads of a layer together
 };
 
-function attentionView({ data, parentElement, setStateValue }) {
+function attentionView({ data, parentElement, setStateValue, look }) {
   const root = parentElement.querySelector(".attention");
   const view = (root.view ??= build(root));
   view.send = setStateValue;
@@ -18,7 +18,8 @@ function attentionView({ data, parentElement, setStateValue }) {
   if (!store.atlas) return ask(view, store, header.heads); // the server thinks that it is here
   const other = view.store?.identity !== store.identity, first = !view.store;
   view.store = store;
-  view.look = header.look;
+  view.look = look ?? header.look; // of the page around, in place of the message's
+  view.hiding = look ? "hide_special=True" : "Tokens"; // in a notebook, and in the dashboard
   view.title = header.title;
   view.where = KINDS[store.atlas.weights].where;
   view.unit = KINDS[store.atlas.weights].unit;
@@ -84,7 +85,7 @@ function beginning(view) {
   return { lifted: long, threshold: long ? 0.1 : 0.02 };
 }
 
-// How this view is drawn, as the word that the address holds; view_options.py reads it.
+// How this view is drawn, as the word that the address holds; view_state.py reads it.
 function drawn(view) {
   const { measures } = view.store.atlas, { lifted, threshold } = beginning(view), hide = Math.round(100 * view.threshold);
   const hues = [];
@@ -233,7 +234,7 @@ function specialWords(view) {
   const measure = measures.find(({ name }) => name === "share on special tokens");
   const share = measure?.values[indexOf(view, ...view.opened)];
   if (view.alone || weights !== "attention" || !queries.special.length || !(share >= 50)) return "";
-  return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (Tokens) to see the rest.`;
+  return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (${view.hiding}) to see the rest.`;
 }
 
 // What helps where all lines are too weak to be drawn, as in a long text whose weights are spread.
